@@ -1,0 +1,68 @@
+"""Who is measured: the floor, the engine and its peers, all doing the same work."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from bench.work import SMALL, Work
+
+Rates = Mapping[str, float]
+
+
+class Contender(Protocol):
+    """Somebody who can do some of the works."""
+
+    name: str
+    version: str
+
+    def takes(self, work: Work) -> bool:
+        """Whether the same work exists there."""
+
+    def run(self, work: Work, directory: Path) -> Rates:
+        """Do it in an empty directory; operations per second of each operation that exists there."""
+
+
+def output_of(command: list[str], *, text: str | None = None, cwd: Path | None = None) -> str:
+    """Standard output. A contender that fails ends the bench: a table with holes would be read as a result."""
+    done = subprocess.run(command, input=text, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"bench: {' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Floor:
+    """``floor.c``, compiled here; ``through_library``: its calls go through the C library, as those of most programs do."""
+
+    def __init__(self, build: Path, *, through_library: bool) -> None:
+        self.name = "C library loop" if through_library else "floor"
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None:
+            raise SystemExit("bench: no C compiler: install gcc")
+        self._program = build / self.name.replace(" ", "-")
+        options = ["-DTHROUGH_LIBRARY"] if through_library else []
+        source = Path(__file__).with_name("floor.c")
+        output_of([compiler, "-O2", "-std=gnu11", *options, "-o", str(self._program), str(source)])
+        self.version = output_of([compiler, "--version"]).splitlines()[0]
+
+    def takes(self, work: Work) -> bool:
+        return work.kind != "pool"
+
+    def run(self, work: Work, directory: Path) -> Rates:
+        arguments = [str(work.items)]
+        if work.kind == "small":
+            arguments.append(str(work.file_bytes))
+        if work.kind == "data":
+            arguments = [str(work.transfer_bytes), str(work.data_bytes), str(int(work.direct)), str(work.repeat_ms)]
+        output = output_of([str(self._program), work.kind, str(directory), str(work.ranks), *arguments])
+        rates: dict[str, float] = json.loads(output)
+        return {SMALL: one_after_the_other(*rates.values())} if work.kind == "small" else rates
+
+
+def one_after_the_other(*rates: float) -> float:
+    """The rate of items that go through all of these, one phase after the other."""
+    return 1 / sum(1 / rate for rate in rates)

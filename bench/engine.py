@@ -1,0 +1,90 @@
+"""strakes-engine, driven as strakes drives it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from bench.contenders import Rates, one_after_the_other
+from bench.work import POOL, SMALL, Work
+from strakes.errors import MeasurementError
+from strakes.launch.local import LocalEngine
+from strakes.launch.messages import Sample
+from strakes.plan import AMOUNT, MetadataPhase, Phase, Plan, SmallFilesPhase, Stop, TransferPhase
+from strakes.targets.workspace import Workspace
+
+_LIMIT_S = 120.0
+
+
+def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
+    """The work as a plan's phases; the timed section is the calls alone, as in the floor."""
+    if work.kind == "data":
+        return tuple(
+            TransferPhase(
+                name=operation,
+                operation=operation,
+                layout="file-per-process",
+                access="segmented",
+                transfer_bytes=work.transfer_bytes,
+                block_bytes=work.data_bytes,
+                direct=work.direct,
+                sync="none",
+                time_open=False,
+                pattern="stamped" if stamped else "once",
+                verify=stamped and operation == "read",
+                stop=AMOUNT if operation == "write" else Stop("seconds", work.repeat_ms * 1e-3),
+            )
+            for operation in ("write", "rewrite", "read")
+        )
+    if work.kind == "small":
+        return tuple(
+            MetadataPhase(operation, operation, "unique", work.items, file_bytes=work.file_bytes)
+            for operation in ("file-create", "file-remove")
+        )
+    if work.kind == "pool":
+        pool = SmallFilesPhase("create", "accumulate", 2048, 6144, subdirectories=100, read_unit_bytes=1024, write_unit_bytes=1024)
+        return (
+            replace(pool, files_per_rank=work.items),
+            replace(pool, name="transactions", mode="transactions", transactions=work.items),
+            replace(pool, name="remove", mode="remove"),
+        )
+    if work.kind == "files":
+        return tuple(
+            MetadataPhase(operation, operation, "unique", work.items)
+            for operation in ("file-create", "file-stat", "file-open-close", "file-rename", "file-remove")
+        )
+    return tuple(
+        MetadataPhase(operation, operation, "unique", work.items) for operation in ("dir-create", "dir-stat", "dir-rename", "dir-remove")
+    )
+
+
+def run_plan(engine: LocalEngine, plan: Plan, directory: Path) -> tuple[Sample, ...]:
+    """One plan in a workspace of its own. Raises MeasurementError when it does not end well."""
+    with Workspace.create(directory, "bench") as workspace:
+        result = engine.run(plan, workspace.path, "bench", _LIMIT_S)
+    if result.ended != "ok":
+        if result.errors:
+            raise result.errors[0].to_exception()
+        raise MeasurementError(f"the engine's plan ended as {result.ended}")
+    return result.samples
+
+
+class Engine:
+    """The engine, which stays up for the whole bench. ``stamped``: every word says where it belongs, and is verified when read."""
+
+    def __init__(self, engine: LocalEngine, *, stamped: bool) -> None:
+        self.name = "strakes, stamped and verified" if stamped else "strakes"
+        self.version = engine.start().engine
+        self._engine = engine
+        self._stamped = stamped
+
+    def takes(self, work: Work) -> bool:
+        return work.kind == "data" or not self._stamped
+
+    def run(self, work: Work, directory: Path) -> Rates:
+        samples = run_plan(self._engine, Plan(work.ranks, phases_of(work, stamped=self._stamped)), directory)
+        if work.kind == "small":
+            return {SMALL: one_after_the_other(*(sample.operations_per_s for sample in samples))}
+        if work.kind == "pool":
+            return {POOL: work.ranks * work.items / sum(sample.elapsed_s for sample in samples)}
+        return {sample.operation: sample.operations_per_s for sample in samples}

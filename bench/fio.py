@@ -1,0 +1,62 @@
+"""fio: its file engines for metadata, psync for data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bench.contenders import Rates, output_of
+from bench.work import Work
+
+# What fio calls the operations it has.
+_FILES = {
+    "file-create": ["--ioengine=filecreate"],
+    "file-stat": ["--ioengine=filestat", "--stat_type=stat"],
+    "file-remove": ["--ioengine=filedelete"],
+}
+_DATA = {"write": ["--rw=write"], "rewrite": ["--rw=write", "--overwrite=1", "--time_based"], "read": ["--rw=read", "--time_based"]}
+
+
+class Fio:
+    """One fio job per rank, a process each; a run of fio for every operation, on what the one before left."""
+
+    name = "fio"
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self.version = output_of([program, "--version"]).strip()
+
+    def takes(self, work: Work) -> bool:
+        return work.kind in ("files", "data")
+
+    def run(self, work: Work, directory: Path) -> Rates:
+        own = [directory / f"r{rank}" for rank in range(work.ranks)]
+        for path in own:
+            path.mkdir()
+        if work.kind == "files":
+            # Without "sequential" fio looks through all files to find the next one.
+            common = [f"--nrfiles={work.items}", "--filesize=4k", "--openfiles=1", "--file_service_type=sequential"]
+            return {
+                operation: self._rate([*common, *options], own, fresh=operation == "file-create") for operation, options in _FILES.items()
+            }
+        # Not pre-allocated, the buffer as it is, and no dropping of the cache: the same work as the others do.
+        common = ["--ioengine=psync", f"--bs={work.transfer_bytes}", f"--size={work.data_bytes}", f"--direct={int(work.direct)}"]
+        common += ["--scramble_buffers=0", "--invalidate=0", f"--runtime={work.repeat_ms}ms"]
+        return {operation: self._rate([*common, *options], own) for operation, options in _DATA.items()}
+
+    def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
+        """``fresh``: each job replaces its directory just before it begins.
+
+        fio has looked for every file by then, so that the kernel knows that they are not there: a part of the work of creating them.
+        """
+        jobs = []
+        for path in directories:
+            jobs += [f"--name={path.name}", f"--directory={path}"]
+            if fresh:
+                jobs.append(f"--exec_prerun=rmdir {path} && mkdir {path}")
+        command = [self._program, "--output-format=json", "--group_reporting", "--filename_format=f0.$filenum", "--fallocate=none"]
+        # fio leaves the output of what it ran before in the directory it is called in.
+        output = output_of([*command, *arguments, *jobs], cwd=directories[0].parent)
+        job = json.loads(output[output.index("{") :])["jobs"][0]
+        done = job["read"] if job["read"]["total_ios"] else job["write"]
+        return float(done["total_ios"] / (done["runtime"] * 1e-3))

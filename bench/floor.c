@@ -1,0 +1,342 @@
+// The floor of the machine: the least a program can do to perform the same system calls. One process per rank, a
+// barrier in shared memory, names relative to a directory descriptor, one pair of clock readings per phase and nothing
+// else in the loops. Prints one JSON object: operations per second of each phase, over the time from the first start to
+// the last end.
+//
+// The calls are made in place. With -DTHROUGH_LIBRARY they go through the C library, as most programs make them: where
+// the kernel guards its returns against speculation, the return from a library function after a call costs 0.1-0.2 us.
+//
+//   floor files DIR RANKS ITEMS                     empty files, a directory for every rank
+//   floor directories DIR RANKS ITEMS
+//   floor small DIR RANKS ITEMS BYTES               files of BYTES bytes: create and write, remove
+//   floor data DIR RANKS TRANSFER BYTES DIRECT MS   a file of BYTES for every rank: write it once, then rewrite it and
+//                                                   read it, each over and over for MS milliseconds; DIRECT 0 or 1
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 256, MAX_PHASES = 8 };
+
+struct shared {
+    atomic_int waiting;
+    atomic_int round;
+    uint64_t start[MAX_PHASES][MAX_RANKS];
+    uint64_t end[MAX_PHASES][MAX_RANKS];
+    uint64_t operations[MAX_PHASES][MAX_RANKS];
+};
+
+struct work {
+    struct shared* shared;
+    int directory;  // of all ranks
+    int rank, ranks;
+    uint64_t items;
+    size_t bytes;  // of a small file or of a data file
+    size_t transfer;
+    char* buffer;
+    int direct_flag;
+    uint64_t repeat_ns;
+};
+
+static void die(const char* what) {
+    fprintf(stderr, "floor: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+// What the call gives; negative when it failed, with errno set.
+static inline __attribute__((always_inline)) long call(long which, long a, long b, long c, long d, long e) {
+#if defined(__x86_64__) && !defined(THROUGH_LIBRARY)
+    long result = which;
+    register long fourth __asm__("r10") = d;
+    register long fifth __asm__("r8") = e;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__) && !defined(THROUGH_LIBRARY)
+    register long result __asm__("x0") = a;
+    register long second __asm__("x1") = b;
+    register long third __asm__("x2") = c;
+    register long fourth __asm__("x3") = d;
+    register long fifth __asm__("x4") = e;
+    register long number __asm__("x8") = which;
+    __asm__ volatile("svc #0"
+                     : "+r"(result)
+                     : "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(number)
+                     : "memory");
+#else
+    return syscall(which, a, b, c, d, e);
+#endif
+#if !defined(THROUGH_LIBRARY)
+    if (result < 0) errno = (int)-result;
+    return result;
+#endif
+}
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+static void barrier(const struct work* w) {
+    struct shared* s = w->shared;
+    const int round = atomic_load(&s->round);
+    if (atomic_fetch_add(&s->waiting, 1) + 1 == w->ranks) {
+        atomic_store(&s->waiting, 0);
+        atomic_fetch_add(&s->round, 1);
+    } else {
+        while (atomic_load(&s->round) == round) sched_yield();
+    }
+}
+
+// The names that the engine uses, "f0.00123": some file systems are faster with some names than with others. A name is
+// counted up in place: the cheapest way to a new one.
+struct name {
+    char text[24];
+    size_t length;
+};
+static struct name first_name(const struct work* w, char letter) {
+    struct name n = {{0}, 0};
+    const int digits = snprintf(NULL, 0, "%" PRIu64, w->items);
+    n.length = (size_t)snprintf(n.text, sizeof n.text, "%c%d.%0*d", letter, w->rank, digits, 0);
+    return n;
+}
+static inline void next_name(struct name* n) {
+    char* digit = n->text + n->length - 1;
+    while (*digit == '9') *digit-- = '0';
+    ++*digit;
+}
+
+// One operation on one name; 0 when it succeeded. Constant at every call of each_name, so that it is inlined.
+typedef int (*operation)(const struct work* w, int directory, const struct name* n);
+
+static inline __attribute__((always_inline)) void each_name(const struct work* w, int phase, int directory, char letter,
+                                                            operation operate, const char* what) {
+    struct name n = first_name(w, letter);
+    barrier(w);
+    w->shared->start[phase][w->rank] = now();
+    for (uint64_t i = 0; i < w->items; ++i, next_name(&n)) {
+        if (operate(w, directory, &n) != 0) die(what);
+    }
+    w->shared->end[phase][w->rank] = now();
+    w->shared->operations[phase][w->rank] = w->items;
+    barrier(w);
+}
+
+static inline int create_file(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    const long fd = call(SYS_openat, directory, (long)n->text, O_CREAT | O_EXCL | O_WRONLY, 0600, 0);
+    return fd < 0 ? -1 : (int)call(SYS_close, fd, 0, 0, 0, 0);
+}
+static inline int create_small_file(const struct work* w, int directory, const struct name* n) {
+    const long fd = call(SYS_openat, directory, (long)n->text, O_CREAT | O_EXCL | O_WRONLY, 0600, 0);
+    if (fd < 0 || call(SYS_pwrite64, fd, (long)w->buffer, (long)w->bytes, 0, 0) != (long)w->bytes) return -1;
+    return (int)call(SYS_close, fd, 0, 0, 0, 0);
+}
+static inline int open_close(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    const long fd = call(SYS_openat, directory, (long)n->text, O_RDONLY | O_NOFOLLOW, 0, 0);
+    return fd < 0 ? -1 : (int)call(SYS_close, fd, 0, 0, 0, 0);
+}
+static inline int get_status(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    struct stat facts;
+    return (int)call(SYS_newfstatat, directory, (long)n->text, (long)&facts, AT_SYMLINK_NOFOLLOW, 0);
+}
+static inline int rename_it(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    struct name other = *n;
+    ++other.text[0];  // f to g, d to e
+    return (int)call(SYS_renameat2, directory, (long)n->text, directory, (long)other.text, 0);
+}
+static inline int remove_file(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    return (int)call(SYS_unlinkat, directory, (long)n->text, 0, 0, 0);
+}
+static inline int create_directory(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    return (int)call(SYS_mkdirat, directory, (long)n->text, 0700, 0, 0);
+}
+static inline int remove_directory(const struct work* w, int directory, const struct name* n) {
+    (void)w;
+    return (int)call(SYS_unlinkat, directory, (long)n->text, AT_REMOVEDIR, 0, 0);
+}
+
+static int open_own_directory(const struct work* w) {
+    char name[16];
+    snprintf(name, sizeof name, "r%d", w->rank);
+    if (mkdirat(w->directory, name, 0700) != 0) die("mkdirat");
+    const int fd = openat(w->directory, name, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) die("openat of a directory");
+    return fd;
+}
+
+static void remove_own_directory(const struct work* w, int fd) {
+    char name[16];
+    snprintf(name, sizeof name, "r%d", w->rank);
+    close(fd);
+    if (unlinkat(w->directory, name, AT_REMOVEDIR) != 0) die("removal of the directory");
+}
+
+static const char* const kFilePhases = "file-create file-stat file-open-close file-rename file-remove";
+static void do_files(const struct work* w) {
+    const int d = open_own_directory(w);
+    each_name(w, 0, d, 'f', create_file, "create");
+    each_name(w, 1, d, 'f', get_status, "stat");
+    each_name(w, 2, d, 'f', open_close, "open-close");
+    each_name(w, 3, d, 'f', rename_it, "rename");
+    each_name(w, 4, d, 'g', remove_file, "unlink");
+    remove_own_directory(w, d);
+}
+
+static const char* const kDirectoryPhases = "dir-create dir-stat dir-rename dir-remove";
+static void do_directories(const struct work* w) {
+    const int d = open_own_directory(w);
+    each_name(w, 0, d, 'd', create_directory, "mkdir");
+    each_name(w, 1, d, 'd', get_status, "stat");
+    each_name(w, 2, d, 'd', rename_it, "rename");
+    each_name(w, 3, d, 'e', remove_directory, "rmdir");
+    remove_own_directory(w, d);
+}
+
+static const char* const kSmallPhases = "file-create file-remove";
+static void do_small(const struct work* w) {
+    const int d = open_own_directory(w);
+    each_name(w, 0, d, 'f', create_small_file, "create");
+    each_name(w, 1, d, 'f', remove_file, "unlink");
+    remove_own_directory(w, d);
+}
+
+static char* new_buffer(size_t bytes) {
+    char* buffer = NULL;
+    if (posix_memalign((void**)&buffer, 4096, bytes) != 0) die("memory");
+    memset(buffer, 0xA5, bytes);
+    return buffer;
+}
+
+static int open_data(int d, int flags) {
+    const int fd = openat(d, "data", flags | O_NOFOLLOW, 0600);
+    if (fd < 0) die("openat of the data file");
+    return fd;
+}
+
+// Once, or over and over until the time is up, which is looked at now and then.
+static inline __attribute__((always_inline)) void each_transfer(const struct work* w, int phase, int d, int flags,
+                                                                int reading, int repeat) {
+    const int fd = open_data(d, flags | w->direct_flag);
+    uint64_t done = 0;
+    barrier(w);
+    const uint64_t start = now();
+    do {
+        for (size_t at = 0; at < w->bytes; at += w->transfer) {
+            const long moved =
+                call(reading ? SYS_pread64 : SYS_pwrite64, fd, (long)w->buffer, (long)w->transfer, (long)at, 0);
+            if (moved != (long)w->transfer) die(reading ? "pread" : "pwrite");
+            if (++done % 32 == 0 && repeat && now() - start >= w->repeat_ns) break;
+        }
+    } while (repeat && now() - start < w->repeat_ns);
+    w->shared->end[phase][w->rank] = now();
+    w->shared->start[phase][w->rank] = start;
+    w->shared->operations[phase][w->rank] = done;
+    barrier(w);
+    close(fd);
+}
+
+static const char* const kDataPhases = "write rewrite read";
+static void do_data(const struct work* w) {
+    const int d = open_own_directory(w);
+    each_transfer(w, 0, d, O_CREAT | O_EXCL | O_WRONLY, 0, 0);
+    each_transfer(w, 1, d, O_WRONLY, 0, 1);
+    each_transfer(w, 2, d, O_RDONLY, 1, 1);
+    if (unlinkat(d, "data", 0) != 0) die("unlinkat");
+    remove_own_directory(w, d);
+}
+
+// In one process per rank; the first that fails fails all.
+static void run_ranks(struct work* w, void (*job)(const struct work*)) {
+    for (int rank = 0; rank < w->ranks; ++rank) {
+        w->rank = rank;
+        const pid_t child = fork();
+        if (child < 0) die("fork");
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (w->bytes != 0) w->buffer = new_buffer(w->transfer != 0 ? w->transfer : w->bytes);
+            job(w);
+            exit(0);
+        }
+    }
+    for (int left = w->ranks; left > 0; --left) {
+        int status = 0;
+        if (wait(&status) < 0) die("wait");
+        if (status != 0) exit(1);
+    }
+}
+
+static void print_phases(const struct work* w, const char* names) {
+    char list[128];
+    snprintf(list, sizeof list, "%s", names);
+    int phase = 0;
+    printf("{");
+    for (char* name = strtok(list, " "); name; name = strtok(NULL, " "), ++phase) {
+        uint64_t start = UINT64_MAX, end = 0, operations = 0;
+        for (int rank = 0; rank < w->ranks; ++rank) {
+            if (w->shared->start[phase][rank] < start) start = w->shared->start[phase][rank];
+            operations += w->shared->operations[phase][rank];
+            if (w->shared->end[phase][rank] > end) end = w->shared->end[phase][rank];
+        }
+        printf("%s\"%s\": %.3f", phase ? ", " : "", name, (double)operations / ((double)(end - start) * 1e-9));
+    }
+    printf("}\n");
+}
+
+static uint64_t number(const char* text) { return strtoull(text, NULL, 10); }
+
+int main(int argc, char** argv) {
+    if (argc < 5) {
+        fprintf(stderr, "usage: floor files|directories|small|data DIR RANKS ...\n");
+        return 2;
+    }
+    struct work w = {.ranks = (int)number(argv[3]), .items = number(argv[4])};
+    if (w.ranks < 1 || w.ranks > MAX_RANKS) return 2;
+    w.shared = mmap(NULL, sizeof *w.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    w.directory = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (w.shared == MAP_FAILED || w.directory < 0) die(argv[2]);
+
+    if (strcmp(argv[1], "files") == 0) {
+        run_ranks(&w, do_files);
+        print_phases(&w, kFilePhases);
+    } else if (strcmp(argv[1], "directories") == 0) {
+        run_ranks(&w, do_directories);
+        print_phases(&w, kDirectoryPhases);
+    } else if (strcmp(argv[1], "small") == 0 && argc == 6) {
+        w.bytes = number(argv[5]);
+        run_ranks(&w, do_small);
+        print_phases(&w, kSmallPhases);
+    } else if (strcmp(argv[1], "data") == 0 && argc == 8) {
+        w.transfer = number(argv[4]);
+        w.bytes = number(argv[5]);
+        w.direct_flag = number(argv[6]) ? O_DIRECT : 0;
+        w.repeat_ns = number(argv[7]) * 1000000U;
+        if (w.transfer == 0 || w.bytes % w.transfer != 0) return 2;
+        run_ranks(&w, do_data);
+        print_phases(&w, kDataPhases);
+    } else {
+        return 2;
+    }
+    return 0;
+}

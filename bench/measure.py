@@ -1,0 +1,54 @@
+"""Interleaving: in every block each work is done once by each contender, in an order drawn anew."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.contenders import Contender
+from bench.places import Place
+from bench.work import Work
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one contender did in one operation of one work: the rates by block."""
+
+    contender: str
+    work: Work
+    operation: str
+
+
+Results = Mapping[Series, Mapping[int, float]]
+
+
+def measure(
+    works: Sequence[Work],
+    contenders: Sequence[Contender],
+    places: Mapping[str, Place],
+    blocks: int,
+    seed: int,
+    on_block: Callable[[int], None],
+) -> Results:
+    """All works by all contenders who take them. The contenders of a work follow each other directly: their ratio is paired in time."""
+    order = random.Random(seed)
+    results: dict[Series, dict[int, float]] = defaultdict(dict)
+    for block in range(blocks):
+        for work in order.sample(works, len(works)):
+            for contender in order.sample(contenders, len(contenders)):
+                if not contender.takes(work):
+                    continue
+                for operation, rate in _run(contender, work, places[work.place]).items():
+                    results[Series(contender.name, work, operation)][block] = rate
+        on_block(block + 1)
+    return results
+
+
+def _run(contender: Contender, work: Work, place: Place) -> Mapping[str, float]:
+    with tempfile.TemporaryDirectory(dir=place.directory, prefix="bench-") as directory:
+        place.settle()
+        return contender.run(work, Path(directory))

@@ -1,0 +1,126 @@
+"""The page: tables of ratios, what each compares, and on what it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.bars import CONFIDENCE, Comparison
+from bench.memory import Footprint
+from bench.work import OPERATIONS, Kind, Work
+from strakes.units import MIB, format_bytes
+
+_TITLES: dict[Kind, str] = {
+    "files": "Empty files",
+    "directories": "Directories",
+    "small": "Small files",
+    "pool": "Pools of small files",
+    "data": "Data",
+}
+_PREAMBLE = """\
+# How fast strakes itself is
+
+Made by `./dev bench`; do not edit. What the engine costs is its rate over that of a minimal C loop that makes the same system calls, in
+place (the floor) and through the C library, and over the rates of its peers: all in one run, in interleaved blocks in random order.
+
+Every ratio is the median over {blocks} blocks with its distribution-free {confidence:.0%} interval. *Met*: the whole interval is at or
+above the bar; *missed*: all of it is below; *open*: it holds the bar.
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything the page says."""
+
+    comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]  # by peer
+    stamped: Mapping[tuple[Work, str], Comparison]
+    footprints: Sequence[Footprint]
+    machine: Mapping[str, str]
+    absent: Sequence[str]
+    blocks: int
+
+    def all_asked(self) -> list[Comparison]:
+        """The comparisons that have a bar."""
+        return [comparison for peer in self.comparisons.values() for comparison in peer.values() if comparison.bar is not None]
+
+
+def render(page: Page) -> str:
+    """The page in Markdown."""
+    parts = [
+        _PREAMBLE.format(blocks=page.blocks, confidence=CONFIDENCE),
+        _summary(page),
+        *(_section(page, kind) for kind in OPERATIONS),
+        _stamped_section(page),
+        _memory_section(page.footprints),
+        "## What is compared, and what differs in the work\n\n" + Path(__file__).with_name("compared.md").read_text(),
+        "## Machine and versions\n\n" + _table(("", ""), page.machine.items()),
+    ]
+    return "\n".join(parts)
+
+
+def _summary(page: Page) -> str:
+    asked = page.all_asked()
+    counts = {verdict: sum(comparison.verdict == verdict for comparison in asked) for verdict in ("met", "open", "missed")}
+    lines = [f"**{counts['met']} of {len(asked)} bars met, {counts['open']} open, {counts['missed']} missed.**"]
+    lines += [f"- {c.verdict}: {_where(c.work)}, {c.operation}: {_ratio(c)} of {c.peer}" for c in asked if c.verdict in ("open", "missed")]
+    lines += [f"- {name} was not found on this machine: nothing is said about it." for name in page.absent]
+    return "\n".join(lines) + "\n"
+
+
+def _section(page: Page, kind: Kind) -> str:
+    floor = page.comparisons["floor"]
+    done = {key for found in page.comparisons.values() for key in found if key[0].kind == kind}
+    peers = [peer for peer, found in page.comparisons.items() if peer != "floor" and any(work.kind == kind for work, _ in found)]
+    rows = []
+    for work, operation in sorted(done, key=lambda key: _position(*key)):
+        comparison = floor.get((work, operation))
+        others = (page.comparisons[peer].get((work, operation)) for peer in peers)
+        rows.append([_where(work), operation, _rate(comparison) if comparison else "–", _cell(comparison), *map(_cell, others)])
+    header = ["", "operation", "floor", "engine / floor", *(f"engine / {peer}" for peer in peers)]
+    return f"## {_TITLES[kind]}\n\n{_table(header, rows)}"
+
+
+def _stamped_section(page: Page) -> str:
+    rows = [
+        [_where(work), operation, _ratio(comparison)]
+        for (work, operation), comparison in sorted(page.stamped.items(), key=lambda item: _position(*item[0]))
+    ]
+    return "## What stamping and verifying cost\n\n" + _table(("", "operation", "stamped / plain"), rows)
+
+
+def _memory_section(footprints: Sequence[Footprint]) -> str:
+    rows = [[each.what, format_bytes(each.peak_bytes), format_bytes(each.allowed_bytes), each.verdict] for each in footprints]
+    return "## The engine's memory\n\n" + _table(("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows)
+
+
+def _position(work: Work, operation: str) -> tuple[object, ...]:
+    return (work.transfer_bytes, work.direct, work.place, work.ranks, work.operations.index(operation))
+
+
+def _where(work: Work) -> str:
+    return f"{work.label}, {work.place}, {work.ranks} {'rank' if work.ranks == 1 else 'ranks'}"
+
+
+def _rate(comparison: Comparison) -> str:
+    if comparison.work.kind == "data":
+        return f"{comparison.peer_rate * comparison.work.transfer_bytes / MIB:,.0f} MiB/s"
+    return f"{comparison.peer_rate:,.0f} /s"
+
+
+def _ratio(comparison: Comparison) -> str:
+    interval = comparison.ratio.interval
+    return f"{comparison.ratio.median:.2f}" + (f" ({interval.low:.2f}–{interval.high:.2f})" if interval else "")
+
+
+def _cell(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "–"
+    bar = f", {comparison.verdict} (≥ {comparison.bar:g})" if comparison.verdict else ""
+    return _ratio(comparison) + bar
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    names = list(header)
+    lines = [names, ["---"] * len(names), *map(list, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

@@ -1,0 +1,100 @@
+"""Where it is measured: a tmpfs and an XFS of our own, on memory, or directories that are given."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.units import GIB, MIB
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory and what lies under it, in words."""
+
+    name: str
+    directory: Path
+    description: str
+    has_device: bool  # O_DIRECT goes to a device, not to memory
+
+    def settle(self) -> None:
+        """Write back what is dirty, so that nobody pays for what the one before left."""
+        descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            ctypes.CDLL(None).syncfs(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def takes_direct(self) -> bool:
+        """Tried, not looked up: which file systems take O_DIRECT differs between kernels."""
+        path = self.directory / f"direct-{os.getpid()}"
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
+        except OSError:
+            return False
+        finally:
+            with suppress(FileNotFoundError):
+                path.unlink()
+        return True
+
+
+@contextmanager
+def own_places(largest_bytes: int) -> Iterator[list[Place]]:
+    """A tmpfs, and an XFS on a loop device over a file in another tmpfs; needs root.
+
+    XFS on memory: a device's own speed would hide what the engine costs. ``largest_bytes``: the most that is there at a time.
+    """
+    size = 2 * largest_bytes + 512 * MIB
+    if shutil.which("mkfs.xfs") is None:
+        raise SystemExit("bench: mkfs.xfs is missing: install xfsprogs, or give directories with --at NAME=DIR")
+    with ExitStack() as stack:
+        base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strakes-bench-")))
+        stack.enter_context(_mounted(base / "tmpfs", "tmpfs", ["-t", "tmpfs", "-o", f"size={size}"]))
+        # Its log and its free space in the middle of allocation groups want room.
+        image_bytes = max(size, 2 * GIB)
+        stack.enter_context(_mounted(base / "memory", "tmpfs", ["-t", "tmpfs", "-o", f"size={image_bytes + 64 * MIB}"]))
+        image = base / "memory" / "xfs.img"
+        with image.open("wb") as file:
+            file.truncate(image_bytes)
+        _run(["mkfs.xfs", "-q", str(image)])
+        stack.enter_context(_mounted(base / "xfs", str(image), ["-o", "loop"]))
+        yield [
+            Place("tmpfs", base / "tmpfs", "tmpfs", has_device=False),
+            Place("XFS", base / "xfs", "XFS with the defaults of mkfs.xfs, on a loop device over a file in a tmpfs", has_device=True),
+        ]
+
+
+def given_places(arguments: list[str]) -> list[Place]:
+    """``NAME=DIR`` each."""
+    places = []
+    for argument in arguments:
+        name, separator, directory = argument.partition("=")
+        if not separator or not Path(directory).is_dir():
+            raise SystemExit(f"bench: --at takes NAME=DIR with an existing directory, not {argument!r}")
+        file_system = _run(["stat", "-f", "-c", "%T", directory]).strip()
+        places.append(Place(name, Path(directory), f"{file_system}, a directory that was given", has_device=file_system != "tmpfs"))
+    return places
+
+
+@contextmanager
+def _mounted(at: Path, device: str, options: list[str]) -> Iterator[None]:
+    at.mkdir()
+    _run(["mount", *options, device, str(at)])
+    try:
+        yield
+    finally:
+        _run(["umount", str(at)])
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"bench: {' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,33 @@
+# Sourced by ./strakes, ./dev and bootstrap/install: where the environment of a checkout is, and whether it is up to date.
+# Runs before every command: few processes, no output.
+
+# What the installed engine and package are made from, relative to the checkout. Python sources are used in place.
+sources=(CMakeLists.txt pyproject.toml engine schemas src/strakes/__init__.py)
+
+# CHECKOUT -> $environment: inside the checkout, or in the user's cache where that cannot be written.
+choose_environment() {
+    environment=$1/.venv
+    is_fresh "$1" "$environment" && return
+    if [[ -e $environment ]]; then [[ -w $environment ]] && return; else [[ -w $1 ]] && return; fi
+    local sum
+    sum=$(printf %s "$1" | cksum)
+    environment=${XDG_CACHE_HOME:-${HOME:-/var/tmp/strakes-$UID}/.cache}/strakes/${sum// /-}
+}
+
+# CHECKOUT ENVIRONMENT: true when nothing has to be installed. The stamp holds the checkout, the digest of the sources, and "dev" where that is in.
+is_fresh() {
+    local stamp=$2/strakes.stamp checkout digest newer
+    [[ -x $2/bin/python && -r $stamp ]] || return 1
+    { IFS= read -r checkout && IFS= read -r digest; } <"$stamp" && [[ $checkout == "$1" ]] || return 1
+    newer=$(find "${sources[@]/#/$1/}" -cnewer "$stamp" -print -quit 2>/dev/null)
+    [[ $? -ne 127 ]] || return 1
+    [[ -z $newer ]] && return
+    # Something was touched (or unpacked later than the stamp): only its content decides.
+    touch "$stamp.checked" 2>/dev/null
+    [[ $(digest_of_sources "$1") == "$digest" ]] || return 1
+    touch -r "$stamp.checked" "$stamp" 2>/dev/null || true
+}
+
+digest_of_sources() {
+    (cd "$1" && find "${sources[@]}" -type f -print0 2>/dev/null | LC_ALL=C sort -z | xargs -0 cksum | cksum)
+}

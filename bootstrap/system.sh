@@ -1,0 +1,111 @@
+# Sourced by bootstrap/install: what the machine itself must have, whether it has it, and how to get it.
+
+# [dev] -> $missing: what lacks, in words; $packages: Debian's names for it; $found_python: the interpreter to use.
+find_missing() {
+    missing=()
+    packages=()
+    fedora=()
+    suse=()
+    found_python=$(find_python) || lack "Python 3.11 or newer with venv" "$(debian_python)" python3.12 python312
+    has_compiler || lack "a C++20 compiler" g++ gcc-c++ gcc13-c++
+    # Not needed: taken where it can be installed without asking anybody.
+    has_header liburing.h || ! may_install || lack "the header liburing.h" liburing-dev liburing-devel liburing-devel
+    has_header nlohmann/json.hpp || lack "the header nlohmann/json.hpp" nlohmann-json3-dev json-devel nlohmann_json-devel
+    command -v flock >/dev/null || lack "flock" util-linux util-linux util-linux
+    command -v find >/dev/null || lack "find" findutils findutils findutils
+    [[ ${1:-} == dev ]] || return 0
+    has_header doctest/doctest.h || lack "the header doctest/doctest.h" doctest-dev doctest-devel doctest-devel
+    command -v mkfs.xfs >/dev/null || [[ -x /usr/sbin/mkfs.xfs ]] || lack "mkfs.xfs" xfsprogs xfsprogs xfsprogs
+    command -v chromium >/dev/null || command -v chromium-browser >/dev/null || lack "chromium" chromium chromium chromium
+    # Without the labs' file systems their tests are skipped, so nobody is refused for them.
+    may_install || return 0
+    command -v ceph-fuse >/dev/null || lack "CephFS" "ceph-mon ceph-osd ceph-mds ceph-mgr ceph-fuse ceph-common fuse3" ceph ceph
+    command -v glusterd >/dev/null || lack "GlusterFS" "glusterfs-server glusterfs-client glusterfs-cli" glusterfs-server glusterfs
+    command -v mfsmaster >/dev/null ||
+        lack "MooseFS" "moosefs-master moosefs-chunkserver moosefs-client moosefs-cli" moosefs-master moosefs-master
+}
+
+lack() { # WORDS DEBIAN FEDORA SUSE
+    missing+=("$1")
+    read -r -a names <<<"$2"
+    packages+=("${names[@]}")
+    fedora+=("$3")
+    suse+=("$4")
+}
+
+# The first Python that is new enough and can make environments (uv makes them without ensurepip).
+find_python() {
+    local candidate needs='import ensurepip, venv'
+    command -v uv >/dev/null && needs='import venv'
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
+        if "$candidate" -I -c "import sys; assert sys.version_info >= (3, 11); $needs" 2>/dev/null; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+# Debian's own python3, or the newest version beside it where that one is too old.
+debian_python() {
+    local version
+    version=$(apt-cache policy python3 2>/dev/null | sed -n 's/^  Candidate: 3\.\([0-9]*\).*/\1/p')
+    if [[ -n $version ]] && ((version < 11)); then
+        for version in 3.13 3.12 3.11; do
+            if apt-cache show "python$version-venv" >/dev/null 2>&1; then
+                echo "python$version python$version-venv"
+                return
+            fi
+        done
+    fi
+    echo "python3 python3-venv"
+}
+
+compiler() {
+    local candidate
+    for candidate in ${CXX:+"$CXX"} c++ g++ clang++; do
+        command -v "$candidate" && return
+    done
+    return 1
+}
+
+has_compiler() {
+    local compiler
+    compiler=$(compiler) || return 1
+    printf '#include <span>\n#include <bit>\nint main() { return std::bit_width(0u); }\n' | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null
+}
+
+has_header() { # NAME: for the compiler, or below a prefix that CMake is told of
+    local compiler prefix prefixes=${CMAKE_PREFIX_PATH:-}
+    prefixes=${prefixes//[:;]/ }
+    for prefix in /usr /usr/local $prefixes; do
+        [[ -e $prefix/include/$1 ]] && return
+    done
+    compiler=$(compiler) || return 1
+    printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | "$compiler" -std=c++20 -E -x c++ - >/dev/null 2>&1
+}
+
+may_install() {
+    [[ ${STRAKES_NO_INSTALL:-} != 1 && $EUID -eq 0 ]] && command -v apt-get >/dev/null
+}
+
+install_system() {
+    # Without lists, or with old ones, the first attempt fails quickly.
+    apt_install || { apt-get update && find_missing "$extras" && apt_install; }
+}
+
+apt_install() {
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends "${packages[@]}"
+}
+
+refuse_missing() {
+    local who="run as root" text
+    ((EUID == 0)) || who="ask the administrator for"
+    printf -v text '%s, ' "${missing[@]}"
+    fail "this machine lacks ${text%, }" \
+        "next: $who one of" \
+        "  Debian, Ubuntu:    apt-get update && apt-get install -y ${packages[*]}" \
+        "  RHEL, Rocky, Alma: dnf install -y epel-release && dnf install -y ${fedora[*]}" \
+        "  SUSE:              zypper install -y ${suse[*]}" \
+        "and then call the same command again"
+}

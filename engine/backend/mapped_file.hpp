@@ -1,0 +1,45 @@
+// A file moved by memcpy to and from a mapping of the bytes a rank works on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "backend/file.hpp"
+#include "system/descriptor.hpp"
+
+namespace strakes {
+
+class MappedFile {
+  public:
+    static constexpr bool kQueues = false;
+    static constexpr bool kWritingReads = true;
+
+    MappedFile() noexcept = default;
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+    ~MappedFile() { unmap(); }
+
+    static FileStep prepare(std::span<std::byte> /*buffer*/, std::uint32_t /*depth*/) noexcept { return {}; }
+    // Makes the file as long as the writes need it, and maps what there is of the range.
+    FileStep attach(Descriptor descriptor, const FileUse& use) noexcept;
+    FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
+    FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
+    FileStep synchronise() noexcept;
+    FileStep close() noexcept;
+    [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
+
+  private:
+    // How much of [offset, offset + bytes) is mapped.
+    [[nodiscard]] std::size_t mapped(std::size_t bytes, std::uint64_t offset) const noexcept;
+    [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept { return mapping_.data() + (offset - begin_); }
+    [[nodiscard]] FileMove read_fault(std::size_t bytes, std::uint64_t offset) const noexcept;
+    [[nodiscard]] int write_fault(std::size_t bytes, std::uint64_t offset) const noexcept;
+    int unmap() noexcept;
+
+    Descriptor descriptor_;
+    std::span<std::byte> mapping_;
+    std::uint64_t begin_ = 0, end_ = 0;  // of the mapping in the file; begin_ is the start of a page
+};
+
+}  // namespace strakes

@@ -1,0 +1,74 @@
+// The POSIX calls as the loops use them: thin, inline, errors as positive numbers, interrupted calls repeated.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/system_call.hpp"
+
+namespace strakes {
+
+struct Posix {
+    static constexpr mode_t kFileMode = 0600;
+    static constexpr mode_t kDirectoryMode = 0700;
+
+    struct Opened {
+        int descriptor;
+        int error;
+    };
+    struct Moved {
+        std::size_t bytes;
+        int error;
+    };
+
+    static Opened open(int directory, const char* name, int flags) noexcept {
+        const long result = system_call(SYS_openat, directory, name, flags, kFileMode);
+        return result < 0 ? Opened{-1, static_cast<int>(-result)} : Opened{static_cast<int>(result), 0};
+    }
+    // Linux closes the descriptor also where it says EINTR; repeating would close another one.
+    static int close(int descriptor) noexcept {
+        const long result = detail::system_call(SYS_close, descriptor, 0, 0, 0, 0);
+        return result == -EINTR ? 0 : error_of(result);
+    }
+
+    static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
+        return moved(system_call(SYS_pread64, descriptor, to, bytes, offset));
+    }
+    static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
+        return moved(system_call(SYS_pwrite64, descriptor, from, bytes, offset));
+    }
+    static int synchronise(int descriptor) noexcept { return error_of(system_call(SYS_fsync, descriptor)); }
+
+    static int make_node(int directory, const char* name) noexcept {
+        return error_of(system_call(SYS_mknodat, directory, name, S_IFREG | kFileMode, 0));
+    }
+    static int make_directory(int directory, const char* name) noexcept {
+        return error_of(system_call(SYS_mkdirat, directory, name, kDirectoryMode));
+    }
+    static int status(int directory, const char* name) noexcept {
+        struct stat unused;
+        return error_of(system_call(SYS_newfstatat, directory, name, &unused, AT_SYMLINK_NOFOLLOW));
+    }
+    static int rename(int directory, const char* from, const char* to) noexcept {
+        return error_of(system_call(SYS_renameat2, directory, from, directory, to, 0));
+    }
+    static int remove_file(int directory, const char* name) noexcept {
+        return error_of(system_call(SYS_unlinkat, directory, name, 0));
+    }
+    static int remove_directory(int directory, const char* name) noexcept {
+        return error_of(system_call(SYS_unlinkat, directory, name, AT_REMOVEDIR));
+    }
+
+  private:
+    static int error_of(long result) noexcept { return result < 0 ? static_cast<int>(-result) : 0; }
+    static Moved moved(long result) noexcept {
+        return result < 0 ? Moved{0, static_cast<int>(-result)} : Moved{static_cast<std::size_t>(result), 0};
+    }
+};
+
+}  // namespace strakes

@@ -1,0 +1,66 @@
+// The FILE of a rank.
+#include "backend/stdio_file.hpp"
+
+#include <stdio_ext.h>
+
+namespace strakes {
+
+FileStep StdioFile::attach(Descriptor descriptor, const FileUse& use) noexcept {
+    const char* mode = use.reads ? "r" : "w";  // of a descriptor: "w" empties nothing
+    if (use.reads && use.writes) mode = "r+";
+    std::FILE* file = ::fdopen(descriptor.get(), mode);
+    if (file == nullptr) return {"fdopen", errno};
+    static_cast<void>(descriptor.release());
+    // A rank is one thread, as in the codes this stands for: no lock for each call.
+    ::__fsetlocking(file, FSETLOCKING_BYCALLER);
+    file_.reset(file);
+    at_ = kUnknown;
+    return {};
+}
+
+// Codes that read or write on from where they are do not seek; a change of direction needs it (ISO C, 7.21.5.3).
+int StdioFile::seek(std::uint64_t offset, bool reading) noexcept {
+    if (offset == at_ && reading == reading_) return 0;
+    at_ = kUnknown;
+    for (;;) {
+        if (::fseeko(file_.get(), static_cast<off_t>(offset), SEEK_SET) == 0) break;
+        if (errno != EINTR) return errno;
+    }
+    at_ = offset;
+    reading_ = reading;
+    return 0;
+}
+
+FileMove StdioFile::read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
+    if (const int error = seek(offset, true); error != 0) return {0, error};
+    const std::size_t moved = std::fread(to, 1, bytes, file_.get());
+    at_ = offset + moved;
+    if (moved == bytes) return {moved, 0};
+    const int error = std::ferror(file_.get()) != 0 ? errno : 0;
+    std::clearerr(file_.get());
+    at_ = kUnknown;
+    return {moved, error};
+}
+
+FileMove StdioFile::write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
+    if (const int error = seek(offset, false); error != 0) return {0, error};
+    const std::size_t moved = std::fwrite(from, 1, bytes, file_.get());
+    at_ = offset + moved;
+    if (moved == bytes) return {moved, 0};
+    const int error = errno;
+    std::clearerr(file_.get());
+    at_ = kUnknown;
+    return {moved, error};
+}
+
+FileStep StdioFile::synchronise() noexcept {
+    if (std::fflush(file_.get()) != 0) return {"fflush", errno};
+    return {"fsync", Posix::synchronise(::fileno(file_.get()))};
+}
+
+FileStep StdioFile::close() noexcept {
+    const int error = std::fclose(file_.release()) == 0 || errno == EINTR ? 0 : errno;
+    return {"fclose", error};
+}
+
+}  // namespace strakes

@@ -1,0 +1,66 @@
+// Registering, and filling in requests.
+#ifdef STRAKES_URING
+#include "backend/uring_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace strakes {
+
+namespace {
+
+constexpr int kOnlyFile = 0;  // its index among the registered ones
+// The kernel moves no more in one call; the rest is continued.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
+
+}  // namespace
+
+FileStep UringFile::prepare(std::span<std::byte> buffer, std::uint32_t depth) {
+    buffer_ = buffer;
+    transfer_bytes_ = buffer.size() / depth;
+    if (const int error = ring_.start(depth); error != 0) return {"io_uring_setup", error};
+    requests_.assign(depth, {});
+    free_.resize(depth);
+    for (std::uint32_t slot = 0; slot < depth; ++slot) free_[slot] = depth - 1 - slot;
+    std::vector<iovec> parts(depth);
+    for (std::uint32_t slot = 0; slot < depth; ++slot) {
+        const std::span<std::byte> part = this->buffer(slot);
+        parts[slot] = {.iov_base = part.data(), .iov_len = part.size()};
+    }
+    // Parts above 1 GiB, or more than may be locked into memory, are moved all the same, only not as quickly.
+    fixed_buffers_ = ring_.register_buffers(parts) == 0;
+    return {};
+}
+
+FileStep UringFile::attach(Descriptor descriptor, const FileUse& /*use*/) noexcept {
+    descriptor_ = std::move(descriptor);
+    return {"io_uring_register", ring_.register_file(descriptor_.get())};
+}
+
+FileStep UringFile::close() noexcept {
+    // A registered file stays open, whatever close says.
+    if (const int error = ring_.unregister_file(); error != 0) return {"io_uring_register", error};
+    return {"close", Posix::close(descriptor_.release())};
+}
+
+void UringFile::push(std::uint32_t slot) noexcept {
+    const Request& request = requests_[slot];
+    const std::span<std::byte> left = buffer(slot).subspan(request.done);
+    const auto bytes = static_cast<unsigned>(std::min(left.size(), kMostBytes));
+    const std::uint64_t offset = request.offset + request.done;
+    io_uring_sqe* entry = ring_.next();
+    const auto index = static_cast<int>(slot);
+    if (request.reading && fixed_buffers_)
+        ::io_uring_prep_read_fixed(entry, kOnlyFile, left.data(), bytes, offset, index);
+    else if (request.reading)
+        ::io_uring_prep_read(entry, kOnlyFile, left.data(), bytes, offset);
+    else if (fixed_buffers_)
+        ::io_uring_prep_write_fixed(entry, kOnlyFile, left.data(), bytes, offset, index);
+    else
+        ::io_uring_prep_write(entry, kOnlyFile, left.data(), bytes, offset);
+    ::io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+    entry->user_data = slot;
+}
+
+}  // namespace strakes
+#endif

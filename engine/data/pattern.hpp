@@ -1,0 +1,57 @@
+// What strakes writes: every 8-byte word says which file and offset it belongs to, so that every byte read can be
+// checked without keeping a copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace strakes {
+
+// The contents of one file: word i is base + i * step (little endian on little-endian machines), step odd.
+// A linear sequence costs one addition a word, never repeats within a file (an odd step has period 2^64), and with a
+// step random in all its bits looks incompressible to compressors and new to block de-duplication.
+struct Stream {
+    std::uint64_t base;
+    std::uint64_t step;
+};
+
+Stream stream_of(std::uint32_t seed, std::uint64_t file_id) noexcept;
+
+// A stream of which, in every page of 4 KiB, the last part is zeros (for compression), and some pages, spread evenly,
+// are copies of the file's first page (for de-duplication). Zeros are counted in whole lines of 64 bytes.
+struct Content {
+    Stream stream{};
+    std::uint32_t compressible_percent = 0;
+    std::uint32_t duplicate_percent = 0;
+
+    [[nodiscard]] bool plain() const noexcept { return (compressible_percent | duplicate_percent) == 0; }
+};
+
+// The stream's bytes from offset_bytes on.
+void fill(std::span<std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
+
+struct Mismatch {
+    std::uint64_t offset_bytes;  // in the file
+    std::byte expected;
+    std::byte found;
+};
+
+// The first byte that is not the stream's.
+std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
+
+// The plain stream costs nothing more than without a content.
+void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept;
+std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Content& content,
+                                     std::uint64_t offset_bytes) noexcept;
+inline void fill(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept {
+    if (content.plain()) return fill(buffer, content.stream, offset_bytes);
+    fill_mixed(buffer, content, offset_bytes);
+}
+inline std::optional<Mismatch> verify(std::span<const std::byte> buffer, const Content& content,
+                                      std::uint64_t offset_bytes) noexcept {
+    return content.plain() ? verify(buffer, content.stream, offset_bytes) : verify_mixed(buffer, content, offset_bytes);
+}
+
+}  // namespace strakes

@@ -1,0 +1,193 @@
+// The sense of a plan: what schemas/plan.json cannot say.
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "backend/available.hpp"
+#include "measure/page_cache.hpp"
+#include "plan/parse.hpp"
+#include "plan/phase_check.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr std::uint64_t kMostFileBytes = INT64_MAX;
+constexpr std::uint64_t kDirectAlignment = 512;
+constexpr std::uint64_t kMostLeaves = 65536;
+
+__extension__ using Wide = unsigned __int128;
+
+std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
+    const Wide ab = a * b;  // at most 2^97 for the schema's limits
+    const Wide most = kMostFileBytes;
+    return ab > most || ab * c > most ? UINT64_MAX : static_cast<std::uint64_t>(ab * c);
+}
+
+// What the phases so far have made of one set of data files.
+struct DataSet {
+    const TransferPhase* written = nullptr;
+    bool stamped = false;
+};
+
+// What both kinds of phase say of their backend.
+template <class AnyPhase>
+void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
+    const Absence absence = absence_of(phase.backend);
+    check.require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
+    check.require(phase.queue_depth == 1 || phase.backend == Backend::uring, "queue_depth",
+                  "above 1 needs the backend uring", "Use 1, or the backend uring.");
+}
+
+void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
+    check_backend(phase, check);
+    const bool through_memory = phase.backend == Backend::stdio || phase.backend == Backend::mmap;
+    check.require(!phase.direct || !through_memory, "direct",
+                  "is not for the backends stdio and mmap, which go through memory of their own",
+                  "Leave it out, or use the backend posix or uring.");
+    check.require(phase.cache != Cache::drop_system || may_drop_system_caches(), "cache",
+                  "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
+}
+
+void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::string, DataSet>& sets,
+                    const PhaseCheck& check) {
+    using enum TransferOperation;
+    check_interface(phase, check);
+    const bool shared = phase.layout == Layout::shared_file;
+    check.require(phase.block_bytes % phase.transfer_bytes == 0, "block_bytes", "is not a multiple of transfer_bytes",
+                  "Choose a block that is a whole number of transfers.");
+    const char* const amount = phase.stream ? "count" : "segments";
+    const std::uint64_t total = product_or_most(phase.segments, phase.block_bytes, plan.ranks);
+    check.require(total <= kMostFileBytes, amount, "makes the data larger than a file can be",
+                  phase.stream ? "Use a smaller count, smaller blocks or fewer ranks."
+                               : "Use fewer segments, smaller blocks or fewer ranks.");
+    check.require(phase.access != Access::strided || shared, "access", "strided needs the layout shared-file",
+                  "Use segmented, or the layout shared-file.");
+    const bool anywhere = phase.access == Access::whole || phase.access == Access::random_whole;
+    check.require(!anywhere || (shared && phase.operation == read), "access",
+                  phase.access == Access::whole ? "whole needs a read of a shared-file"
+                                                : "random-whole needs a read of a shared-file",
+                  "Use segmented, strided or random.");
+    check.require(!anywhere || phase.rank_shift == 0, "rank_shift",
+                  "has no meaning where every rank reads in the whole file", "Leave it out.");
+    check.require(!phase.direct || phase.transfer_bytes % kDirectAlignment == 0,
+                  phase.stream ? "block_bytes" : "transfer_bytes", "is not a multiple of 512, which direct needs",
+                  "Use a multiple of 512, better of 4096.");
+    check.require((phase.operation == mixed) == phase.read_percent.has_value(), "read_percent",
+                  phase.operation == mixed ? "is missing" : "is only for the operation mixed",
+                  phase.operation == mixed ? "Give the share of reads, 1 to 99." : "Leave it out.");
+    check.require(!phase.preallocate || phase.operation == write, "preallocate", "is only for the operation write",
+                  "Leave it out.");
+    check.require(!phase.verify || phase.operation == read || phase.operation == mixed, "verify",
+                  "is only for the operations read and mixed", "Leave it out, or add a read phase.");
+    check.require(!phase.verify || phase.pattern == Pattern::stamped, "verify", "needs the pattern stamped",
+                  "Use the pattern stamped.");
+
+    DataSet& set = sets[phase.files];
+    if (phase.operation == write) {
+        set = {.written = &phase, .stamped = phase.pattern == Pattern::stamped};
+        return;
+    }
+    check.require(set.written != nullptr, "files", "names a file set that no earlier phase wrote",
+                  "Add a write phase with the same files before it.");
+    check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
+                  "Use the same layout, or other files.");
+    const std::uint64_t reach = set.written->bytes_per_rank() * (phase.access == Access::random_whole ? plan.ranks : 1);
+    check.require(phase.bytes_per_rank() <= reach, amount,
+                  "makes more data than the write phase of the same files wrote",
+                  phase.stream ? "Use at most count x block_bytes of the write phase."
+                               : "Use at most segments x block_bytes of the write phase.");
+    check.require(phase.compressible_percent == set.written->compressible_percent, "compressible_percent",
+                  "differs from the write phase of the same files", "Use the same share, or other files.");
+    check.require(phase.duplicate_percent == set.written->duplicate_percent, "duplicate_percent",
+                  "differs from the write phase of the same files", "Use the same share, or other files.");
+    check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
+                  "Use the pattern stamped in every phase that writes these files.");
+    if (phase.operation != read && phase.pattern == Pattern::once) set.stamped = false;
+}
+
+// What the phases so far have made of one set of items, files and directories counted apart.
+struct ItemSet {
+    const MetadataPhase* first = nullptr;
+    const MetadataPhase* files = nullptr;  // their creation, until all are removed
+    const MetadataPhase* directories = nullptr;
+};
+
+void check_stop(const MetadataPhase& phase, const PhaseCheck& check) {
+    const bool repeatable =
+        phase.operation == MetadataOperation::dir_stat || phase.operation == MetadataOperation::file_stat ||
+        phase.operation == MetadataOperation::file_open_close || phase.operation == MetadataOperation::file_read;
+    check.require(phase.stop.rule != StopRule::seconds || repeatable, "stop.rule",
+                  "seconds needs an operation that can be repeated on the same items", "Use the rule stonewall.");
+}
+
+void check_same_set(const MetadataPhase& phase, const ItemSet& set, const MetadataPhase* created,
+                    const PhaseCheck& check) {
+    constexpr const char* kFault = "differs from the earlier phases on the same files";
+    constexpr const char* kRemedy = "Use the same value, or another name in files.";
+    check.require(phase.directory == set.first->directory, "directory", kFault, kRemedy);
+    check.require(phase.depth == set.first->depth, "depth", kFault, kRemedy);
+    check.require(phase.branch == set.first->branch, "branch", kFault, kRemedy);
+    check.require(phase.items == set.first->items, "items", kFault, kRemedy);
+    // Directories carry no data: for them any value of the set will do.
+    if (!on_directories(phase.operation) && created != nullptr)
+        check.require(phase.file_bytes == created->file_bytes, "file_bytes", kFault, kRemedy);
+}
+
+void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& sets, const PhaseCheck& check) {
+    std::uint64_t leaves = 1;
+    for (std::uint32_t level = 0; level < phase.depth && leaves <= kMostLeaves; ++level) leaves *= phase.branch;
+    check.require(leaves <= kMostLeaves, "branch", "makes more than 65536 directories at the lowest level",
+                  "Use a smaller branch or depth.");
+    check_backend(phase, check);
+    check.require(phase.create_with == CreateWith::open || phase.backend == Backend::posix, "create_with",
+                  "mknod needs the backend posix: io_uring has no such request", "Use open, or the backend posix.");
+    const bool creates = is_creation(phase.operation);
+    check.require(!creates || phase.rank_shift == 0, "rank_shift", "is not for creations", "Leave it out.");
+    check.require(phase.share == Share::own || !(creates || is_removal(phase.operation) || is_rename(phase.operation)),
+                  "share", "all is not for creations, removals and renames", "Leave it out.");
+    check.require(phase.create_with == CreateWith::open || phase.operation == MetadataOperation::file_create,
+                  "create_with", "is only for the operation file-create", "Leave it out.");
+    check.require(phase.create_with == CreateWith::open || phase.file_bytes == 0, "create_with",
+                  "mknod cannot write data", "Use open, or file_bytes 0.");
+    check.require(phase.operation != MetadataOperation::file_read || phase.file_bytes > 0, "file_bytes",
+                  "is 0, so there is nothing to read", "Give the files data, or use the operation file-open-close.");
+    check_stop(phase, check);
+
+    ItemSet& set = sets[phase.files];
+    if (set.first == nullptr) set.first = &phase;
+    const MetadataPhase*& created = on_directories(phase.operation) ? set.directories : set.files;
+    check_same_set(phase, set, created, check);
+    if (creates) {
+        check.require(created == nullptr, "files", "names an item set that exists already or may exist in part",
+                      "Use another name, or remove all of its items before.");
+        created = &phase;
+        return;
+    }
+    check.require(created != nullptr, "files", "names an item set that no earlier phase created",
+                  "Add its creation before this phase.");
+    if (is_removal(phase.operation) && phase.stop.rule == StopRule::amount) created = nullptr;
+}
+
+}  // namespace
+
+void check_plan(const Plan& plan) {
+    std::set<std::string> names;
+    std::map<std::string, DataSet> data;
+    std::map<std::string, ItemSet> items;
+    std::map<std::string, PoolSet> pools;
+    for (std::size_t i = 0; i < plan.phases.size(); ++i) {
+        const PhaseCheck check(i);
+        check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is the name of an earlier phase, too",
+                      "Give every phase a name of its own.");
+        if (const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i]))
+            check_transfer(*transfer, plan, data, check);
+        else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i]))
+            check_small_files(*small, pools, check);
+        else
+            check_metadata(std::get<MetadataPhase>(plan.phases[i]), items, check);
+    }
+}
+
+}  // namespace strakes

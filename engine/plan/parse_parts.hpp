@@ -1,0 +1,25 @@
+// What the parsers of several kinds need, and the parsers that have files of their own.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "plan/object_reader.hpp"
+#include "plan/plan.hpp"
+
+namespace strakes {
+
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
+inline constexpr std::uint64_t kMostCount = std::uint64_t{1} << 30U;
+inline constexpr std::uint64_t kMostPhases = 64;
+inline constexpr std::uint64_t kAnyCount = UINT64_MAX;
+inline constexpr double kDay = 86400;
+
+std::string parse_name(const ObjectReader& reader, std::string_view key);
+Stop parse_stop(const ObjectReader& phase);
+
+SmallFilesPhase parse_small_files(const nlohmann::json& body, const std::string& path);
+
+}  // namespace strakes

@@ -1,0 +1,33 @@
+// Refusing a phase that contradicts itself or those before it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "plan/object_reader.hpp"
+#include "plan/plan.hpp"
+
+namespace strakes {
+
+// Refuses with the key at fault, relative to one phase.
+class PhaseCheck {
+  public:
+    explicit PhaseCheck(std::size_t index) : path_("phases[" + std::to_string(index) + "].") {}
+    void require(bool good, const std::string& key, const std::string& fault, const char* remedy) const {
+        if (!good) throw Refusal("'" + path_ + key + "' " + fault, path_ + key, remedy);
+    }
+
+  private:
+    std::string path_;
+};
+
+// What the phases so far have made of one pool of small files.
+struct PoolSet {
+    const SmallFilesPhase* first = nullptr;
+    bool filled = false;
+};
+
+void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolSet>& sets, const PhaseCheck& check);
+
+}  // namespace strakes

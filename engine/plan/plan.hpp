@@ -1,0 +1,227 @@
+// The plan as parsed and validated; schemas/plan.json says what every member means.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace strakes {
+
+enum class StopRule : std::uint8_t { amount, stonewall, seconds };
+enum class Backend : std::uint8_t { posix, stdio, mmap, uring };
+enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
+enum class Layout : std::uint8_t { file_per_process, shared_file };
+enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole };
+enum class Sync : std::uint8_t { none, close, fsync };
+enum class Pattern : std::uint8_t { stamped, once };
+enum class Cache : std::uint8_t { as_is, drop, drop_system };
+enum class MetadataOperation : std::uint8_t {
+    dir_create,
+    dir_stat,
+    dir_rename,
+    dir_remove,
+    file_create,
+    file_stat,
+    file_open_close,
+    file_read,
+    file_rename,
+    file_remove
+};
+enum class Directory : std::uint8_t { unique, shared };
+enum class Share : std::uint8_t { own, all };
+enum class CreateWith : std::uint8_t { open, mknod };
+enum class SmallFilesMode : std::uint8_t { accumulate, transactions, remove, flow };
+enum class FlowCall : std::uint8_t { create, open, write, append, read, stat, fsync, close, remove };
+
+struct Stop {
+    StopRule rule = StopRule::amount;
+    double seconds = 0;
+};
+
+struct TransferPhase {
+    std::string name;
+    bool stream = false;  // of the kind stream: file-per-process, segmented, every transfer a segment
+    TransferOperation operation{};
+    Backend backend = Backend::posix;
+    std::uint32_t queue_depth = 1;
+    std::string files = "data";
+    Layout layout{};
+    Access access{};
+    std::uint64_t transfer_bytes = 0;
+    std::uint64_t block_bytes = 0;
+    std::uint64_t segments = 0;
+    bool direct = false;
+    Sync sync = Sync::close;
+    bool time_open = true;
+    Pattern pattern = Pattern::stamped;
+    std::uint32_t compressible_percent = 0;
+    std::uint32_t duplicate_percent = 0;
+    bool verify = false;
+    bool preallocate = false;
+    Cache cache = Cache::as_is;
+    std::uint64_t rank_shift = 0;
+    std::optional<std::uint32_t> read_percent;
+    Stop stop;
+
+    // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
+    [[nodiscard]] std::uint64_t bytes_per_rank() const noexcept { return segments * block_bytes; }
+};
+
+struct MetadataPhase {
+    std::string name;
+    MetadataOperation operation{};
+    Backend backend = Backend::posix;
+    std::uint32_t queue_depth = 1;
+    std::string files = "items";
+    Directory directory{};
+    std::uint64_t items = 0;
+    std::uint32_t depth = 0;
+    std::uint32_t branch = 1;
+    std::uint64_t file_bytes = 0;
+    CreateWith create_with = CreateWith::open;
+    std::uint64_t rank_shift = 0;
+    Share share = Share::own;
+    Stop stop;
+};
+
+struct FlowOperation {
+    FlowCall call{};
+    std::uint64_t bytes = 0;       // 0: the whole file
+    std::uint64_t unit_bytes = 0;  // of one call; 0: the phase's unit
+};
+
+struct SmallFilesPhase {
+    std::string name;
+    SmallFilesMode mode{};
+    Backend backend = Backend::posix;
+    std::string files = "pool";
+    std::uint64_t files_per_rank = 0;  // accumulate only
+    std::uint64_t subdirectories = 0;
+    std::uint64_t size_low_bytes = 0;
+    std::uint64_t size_high_bytes = 0;
+    std::uint64_t read_unit_bytes = 4096;
+    std::uint64_t write_unit_bytes = 4096;
+    std::uint64_t transactions = 0;
+    std::uint32_t read_percent = 50;
+    std::uint32_t create_percent = 50;
+    std::uint64_t first_item = 0;
+    bool verify = false;
+    std::vector<FlowOperation> flow;
+    Stop stop;
+
+    // Every rank has a pool of its own.
+    static constexpr std::uint64_t rank_shift = 0;
+};
+
+using Phase = std::variant<TransferPhase, MetadataPhase, SmallFilesPhase>;
+
+struct Plan {
+    std::uint32_t seed = 0;
+    std::uint32_t ranks = 1;
+    std::optional<std::uint32_t> ranks_per_node;  // at most so many of one node
+    std::vector<Phase> phases;
+};
+
+inline constexpr std::array<std::string_view, 4> kKinds{"transfer", "metadata", "stream", "small-files"};
+
+inline constexpr std::array kStopRules = std::to_array<std::pair<std::string_view, StopRule>>(
+    {{"amount", StopRule::amount}, {"stonewall", StopRule::stonewall}, {"seconds", StopRule::seconds}});
+inline constexpr std::array kBackends = std::to_array<std::pair<std::string_view, Backend>>(
+    {{"posix", Backend::posix}, {"stdio", Backend::stdio}, {"mmap", Backend::mmap}, {"uring", Backend::uring}});
+inline constexpr std::array kMetadataBackends =
+    std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix}, {"uring", Backend::uring}});
+inline constexpr std::array kTransferOperations =
+    std::to_array<std::pair<std::string_view, TransferOperation>>({{"write", TransferOperation::write},
+                                                                   {"read", TransferOperation::read},
+                                                                   {"rewrite", TransferOperation::rewrite},
+                                                                   {"mixed", TransferOperation::mixed}});
+inline constexpr std::array kStreamOperations = std::to_array<std::pair<std::string_view, TransferOperation>>(
+    {{"write", TransferOperation::write}, {"read", TransferOperation::read}});
+inline constexpr std::array kLayouts = std::to_array<std::pair<std::string_view, Layout>>(
+    {{"file-per-process", Layout::file_per_process}, {"shared-file", Layout::shared_file}});
+inline constexpr std::array kAccesses =
+    std::to_array<std::pair<std::string_view, Access>>({{"segmented", Access::segmented},
+                                                        {"strided", Access::strided},
+                                                        {"random", Access::random},
+                                                        {"whole", Access::whole},
+                                                        {"random-whole", Access::random_whole}});
+inline constexpr std::array kSyncs = std::to_array<std::pair<std::string_view, Sync>>(
+    {{"none", Sync::none}, {"close", Sync::close}, {"fsync", Sync::fsync}});
+inline constexpr std::array kPatterns =
+    std::to_array<std::pair<std::string_view, Pattern>>({{"stamped", Pattern::stamped}, {"once", Pattern::once}});
+inline constexpr std::array kCaches = std::to_array<std::pair<std::string_view, Cache>>(
+    {{"as-is", Cache::as_is}, {"drop", Cache::drop}, {"drop-system", Cache::drop_system}});
+inline constexpr std::array kMetadataOperations = std::to_array<std::pair<std::string_view, MetadataOperation>>(
+    {{"dir-create", MetadataOperation::dir_create},
+     {"dir-stat", MetadataOperation::dir_stat},
+     {"dir-rename", MetadataOperation::dir_rename},
+     {"dir-remove", MetadataOperation::dir_remove},
+     {"file-create", MetadataOperation::file_create},
+     {"file-stat", MetadataOperation::file_stat},
+     {"file-open-close", MetadataOperation::file_open_close},
+     {"file-read", MetadataOperation::file_read},
+     {"file-rename", MetadataOperation::file_rename},
+     {"file-remove", MetadataOperation::file_remove}});
+inline constexpr std::array kDirectories = std::to_array<std::pair<std::string_view, Directory>>(
+    {{"unique", Directory::unique}, {"shared", Directory::shared}});
+inline constexpr std::array kShares =
+    std::to_array<std::pair<std::string_view, Share>>({{"own", Share::own}, {"all", Share::all}});
+inline constexpr std::array kCreateWiths =
+    std::to_array<std::pair<std::string_view, CreateWith>>({{"open", CreateWith::open}, {"mknod", CreateWith::mknod}});
+inline constexpr std::array kSmallFilesBackends =
+    std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix}});
+inline constexpr std::array kSmallFilesModes =
+    std::to_array<std::pair<std::string_view, SmallFilesMode>>({{"accumulate", SmallFilesMode::accumulate},
+                                                                {"transactions", SmallFilesMode::transactions},
+                                                                {"remove", SmallFilesMode::remove},
+                                                                {"flow", SmallFilesMode::flow}});
+inline constexpr std::array kFlowCalls =
+    std::to_array<std::pair<std::string_view, FlowCall>>({{"create", FlowCall::create},
+                                                          {"open", FlowCall::open},
+                                                          {"write", FlowCall::write},
+                                                          {"append", FlowCall::append},
+                                                          {"read", FlowCall::read},
+                                                          {"stat", FlowCall::stat},
+                                                          {"fsync", FlowCall::fsync},
+                                                          {"close", FlowCall::close},
+                                                          {"delete", FlowCall::remove}});
+
+// The name of a value in one of the tables above.
+template <class Table, class Value>
+constexpr std::string_view name_in(const Table& table, Value value) noexcept {
+    for (const auto& [name, candidate] : table)
+        if (candidate == value) return name;
+    return "";
+}
+
+[[nodiscard]] inline const std::string& phase_name(const Phase& phase) {
+    return std::visit([](const auto& body) -> const std::string& { return body.name; }, phase);
+}
+[[nodiscard]] inline const Stop& phase_stop(const Phase& phase) {
+    return std::visit([](const auto& body) -> const Stop& { return body.stop; }, phase);
+}
+[[nodiscard]] std::string_view phase_kind(const Phase& phase);
+[[nodiscard]] std::string_view phase_operation(const Phase& phase);
+[[nodiscard]] inline std::string_view phase_backend(const Phase& phase) {
+    return name_in(kBackends, std::visit([](const auto& body) { return body.backend; }, phase));
+}
+
+[[nodiscard]] constexpr bool is_creation(MetadataOperation operation) noexcept {
+    return operation == MetadataOperation::dir_create || operation == MetadataOperation::file_create;
+}
+[[nodiscard]] constexpr bool is_removal(MetadataOperation operation) noexcept {
+    return operation == MetadataOperation::dir_remove || operation == MetadataOperation::file_remove;
+}
+[[nodiscard]] constexpr bool is_rename(MetadataOperation operation) noexcept {
+    return operation == MetadataOperation::dir_rename || operation == MetadataOperation::file_rename;
+}
+[[nodiscard]] constexpr bool on_directories(MetadataOperation operation) noexcept {
+    return operation <= MetadataOperation::dir_remove;
+}
+
+}  // namespace strakes

@@ -1,0 +1,92 @@
+// What is said about one plan: errors (a limited number of them), samples, the end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "protocol/output.hpp"
+#include "system/failure.hpp"
+
+namespace strakes {
+
+enum class PlanStatus : std::uint8_t { ok, failed, cancelled, refused };
+
+class Report {
+  public:
+    Report(Output& output, std::string id) : output_(output), id_(std::move(id)) {}
+
+    // Where in the plan an error happened; what does not apply is left out.
+    struct Place {
+        std::optional<std::uint32_t> rank;
+        const Phase* phase = nullptr;
+        std::string key;
+        std::string host = {};  // empty: this one  NOLINT(readability-redundant-member-init)
+    };
+    void error(const Failure& failure, const Place& place);
+
+    struct Running {
+        std::size_t phase;
+        const std::string& name;
+        double elapsed_s;
+        std::uint64_t bytes, operations;
+        std::uint32_t ranks_done;
+    };
+    void progress(const Running& running);
+
+    // A sample, complete but for the plan's id.
+    void sample(const nlohmann::ordered_json& message);
+
+    void done(PlanStatus status, bool cleaned, const std::vector<std::string>& left);
+
+    [[nodiscard]] bool has_errors() const noexcept { return errors_.load() > 0; }
+    [[nodiscard]] const std::string& id() const noexcept { return id_; }
+
+    static constexpr std::uint32_t kMostErrors = 16;
+
+  private:
+    Output& output_;
+    std::string id_;
+    std::atomic<std::uint32_t> errors_{0};
+};
+
+// Processes of one node; their ranks are those of the communicator.
+struct Node {
+    std::string host;
+    std::vector<std::uint32_t> ranks;
+    std::vector<int> pids;  // by rank
+};
+
+// Processes that work together.
+struct Together {
+    std::string library;      // what it says of itself
+    std::uint32_t size = 0;   // of the communicator
+    std::uint32_t tasks = 0;  // that the launcher says it started; 0 when it does not say
+    std::vector<Node> nodes;
+    double clock_uncertainty_s = 0;
+};
+
+struct Hello {
+    std::string_view engine;  // version
+    std::string_view clock;
+    std::optional<Together> together;
+};
+
+// The first message of all.
+void say_hello(Output& output, const Hello& hello);
+
+// Who is alive, by rank of the communicator.
+struct Heartbeat {
+    const std::string& plan_id;
+    std::vector<std::uint32_t> alive;  // ascending
+    std::vector<std::uint32_t> silent;
+    std::vector<std::uint32_t> gone;
+};
+void say_heartbeat(Output& output, const Heartbeat& heartbeat);
+
+}  // namespace strakes

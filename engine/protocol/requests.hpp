@@ -1,0 +1,35 @@
+// Messages that come in: one JSON object a line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "plan/plan.hpp"
+
+namespace strakes {
+
+struct PlanRequest {
+    std::string id;
+    std::string directory;
+    Plan plan;
+    double limit_s = 0;
+    bool keep = false;
+    std::string line;  // as it came, for other processes
+};
+
+struct CancelRequest {
+    std::string id;
+};
+
+// A line that is no message, or a plan that is not taken. `id` as far as it could be read.
+struct RefusedRequest {
+    std::string id;
+    std::string what, key, remedy;
+};
+
+using Request = std::variant<PlanRequest, CancelRequest, RefusedRequest>;
+
+Request parse_request(std::string_view line);
+
+}  // namespace strakes

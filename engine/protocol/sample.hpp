@@ -1,0 +1,32 @@
+// The sample of one phase from what its ranks did.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "plan/plan.hpp"
+#include "team/timeline.hpp"
+#include "workload/tally.hpp"
+
+namespace strakes {
+
+// What all ranks together had done when the first of them finished.
+struct FirstFinish {
+    std::uint64_t at = 0;  // on the timeline
+    Work work;
+};
+
+struct PhaseOutcome {
+    const Phase& phase;
+    std::size_t index;
+    const Timeline& timeline;
+    const Tally& tally;  // of all ranks
+    FirstFinish first;
+    bool cancelled = false;
+};
+
+// All keys of a sample but type, version and id. All numbers are finite.
+nlohmann::ordered_json sample_of(const PhaseOutcome& outcome);
+
+}  // namespace strakes

@@ -1,0 +1,42 @@
+// Lines out of pieces of input.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace strakes {
+
+class LineBuffer {
+  public:
+    // No message is this long; what follows it up to the end of the line is thrown away.
+    static constexpr std::size_t kMostCharacters = std::size_t{4} << 20U;
+
+    void add(std::string_view text) { text_.append(text); }
+    // The last line needs no newline.
+    void end() {
+        if (!text_.empty() && text_.back() != '\n') text_.push_back('\n');
+    }
+    // The next whole line without its newline.
+    std::optional<std::string> next() {
+        const std::size_t end = text_.find('\n');
+        if (end == std::string::npos) {
+            if (text_.size() > kMostCharacters) {
+                text_.clear();
+                skipping_ = true;
+            }
+            return std::nullopt;
+        }
+        std::string line = skipping_ ? std::string() : text_.substr(0, end);
+        skipping_ = false;
+        text_.erase(0, end + 1);
+        return line;
+    }
+
+  private:
+    std::string text_;
+    bool skipping_ = false;
+};
+
+}  // namespace strakes

@@ -1,0 +1,280 @@
+// Phases, one after the other, with barriers between their steps.
+#include "session/plan_run.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "system/bytes.hpp"
+#include "system/host.hpp"
+
+namespace strakes {
+
+PlanRun::PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_ptr<Team> team, int news)
+    : request_(std::move(request)),
+      crew_(crew),
+      team_(std::move(team)),
+      timeline_(team_->timeline()),
+      report_(output, request_.id),
+      state_(request_.plan),
+      progress_(team_->first(), team_->first() == 0 ? team_->size() : team_->count()),
+      latencies_(team_->first(), team_->count()),
+      results_(team_->first(), team_->count()),
+      news_(news) {}
+
+PlanRun::~PlanRun() { team_->join(); }
+
+std::optional<PlanStatus> PlanRun::start() {
+    if (auto lack = crew_.lacks(request_.plan)) return refuse(lack->failure, lack->key, PlanStatus::refused);
+    if (one_process()) {
+        auto fault = memory_fault();
+        if (!fault) fault = workspace_.make(request_.directory, request_.id);
+        if (fault)
+            return refuse(fault->failure, fault->key, fault->refused() ? PlanStatus::refused : PlanStatus::failed);
+    }
+    ranks_left_ = team_->count();
+    const int error = team_->start([this](Rank rank) { run_rank(rank); });
+    if (error == 0) return std::nullopt;
+    report_.error(call_failure("pthread_create", "", error), {});
+    const bool removed = workspace_.remove();
+    report_.done(PlanStatus::failed, removed, removed ? std::vector<std::string>{} : std::vector{request_.id});
+    return PlanStatus::failed;
+}
+
+std::optional<PlanStatus> PlanRun::refuse(const Failure& failure, const std::string& key, PlanStatus status) {
+    report_.error(failure, {.rank = {}, .phase = nullptr, .key = key});
+    report_.done(status, true, {});
+    return status;
+}
+
+// Better said now than found out by the kernel's killer.
+std::optional<Workspace::Fault> PlanRun::memory_fault() const {
+    std::uint64_t largest = 0;
+    for (const Phase& phase : request_.plan.phases)
+        if (const auto* transfer = std::get_if<TransferPhase>(&phase))
+            largest = std::max(largest, transfer->transfer_bytes * transfer->queue_depth);
+    const Rank ranks = one_process() ? team_->count() : team_->processes()->ranks_on_node();
+    const std::uint64_t available = read_counters().memory.available_bytes;
+    if (available == 0 || largest <= available / 10 * 8 / ranks) return std::nullopt;
+    return Workspace::Fault{
+        {.what = "the buffers of all ranks do not fit into memory",
+         .path = {},
+         .operation = {},
+         .why = std::to_string(ranks) + " ranks x " + std::to_string(largest) +
+                " bytes; available: " + std::to_string(available) + " bytes, of which 80 % may be used",
+         .error_name = {},
+         .remedy = "Use a smaller transfer_bytes or queue_depth, or fewer ranks."},
+        "team.ranks"};
+}
+
+// Of a rank that is a process: everything that start() does for threads, agreed with the others.
+bool PlanRun::set_up(Rank rank) {
+    std::optional<Workspace::Fault> fault;
+    if (team_->leads_node(rank)) fault = memory_fault();
+    if (!agreed(fault)) return false;
+    if (rank == 0) fault = workspace_.make(request_.directory, request_.id);
+    if (!agreed(fault)) return false;
+    if (rank != 0) fault = workspace_.join(request_.directory, request_.id);
+    if (agreed(fault)) return true;
+    workspace_.close();
+    team_->barrier();
+    if (rank == 0) swept_ = workspace_.remove();
+    return false;
+}
+
+// True when nobody has a fault; otherwise rank 0 says which there are.
+bool PlanRun::agreed(const std::optional<Workspace::Fault>& fault) {
+    if (!team_->any(fault.has_value())) return true;
+    Packer packer;
+    if (fault) {
+        packer.put_text(pack(fault->failure));
+        packer.put_text(fault->key);
+        packer.put_text(host_name());
+    }
+    early_ = PlanStatus::refused;
+    swept_ = true;
+    const std::vector<std::string> faults = team_->processes()->all(packer.take());
+    for (Rank rank = 0; rank < faults.size(); ++rank) {
+        if (faults[rank].empty()) continue;
+        Unpacker unpacker(faults[rank]);
+        const Failure failure = unpack_failure(unpacker.get_text());
+        const std::string key(unpacker.get_text());
+        if (key.empty()) early_ = PlanStatus::failed;
+        if (team_->first() == 0)
+            report_.error(failure,
+                          {.rank = rank, .phase = nullptr, .key = key, .host = std::string(unpacker.get_text())});
+    }
+    return false;
+}
+
+void PlanRun::run_rank(Rank rank) noexcept {
+    if (one_process() || set_up(rank)) {
+        for (std::size_t i = 0; i < request_.plan.phases.size() && !team_->any(halt_.load() != Halt::none); ++i)
+            run_phase(rank, i);
+        team_->barrier();
+        phases_over_ = true;
+        clean(rank);
+    }
+    progress_.of(rank).at(kWaiting);
+    if (ranks_left_.fetch_sub(1) != 1) return;
+    finished_ = true;
+    constexpr std::uint64_t kOne = 1;
+    static_cast<void>(::write(news_, &kOne, sizeof kOne));
+}
+
+void PlanRun::run_phase(Rank rank, std::size_t index) {
+    Progress& progress = progress_.of(rank);
+    Latencies& latencies = latencies_.of(rank);
+    RankResult& result = results_.of(rank);
+    latencies.clear();
+    result = {};
+    result.start = result.end = clock_.now();
+    progress.publish(0, 0);
+    progress.finished.store(false, std::memory_order_relaxed);
+    if (is_first_here(rank)) {
+        first_ = {};
+        first_taken_ = false;
+        phase_ = index;
+    }
+    const PhaseSetting setting{request_.plan, index, state_, workspace_.root(), workspace_.name(), clock_, halt_};
+    const std::unique_ptr<Workload> workload = make_workload(setting, {.rank = rank,
+                                                                       .progress = progress,
+                                                                       .latencies = latencies,
+                                                                       .leads_node = team_->leads_node(rank),
+                                                                       .one_process = one_process()});
+    if (rank == 0) result.failure = workload->lead();
+    if (is_first_here(rank) && !result.failure) workload->declare();
+    if (!team_->any(result.failure.has_value())) {
+        result.failure = workload->prepare(result);
+        if (team_->leads_node(rank)) counters_before_ = read_counters();
+        progress.at(kWaiting);
+        if (!team_->any(result.failure || setting.halted())) {
+            team_->start_line();
+            work(rank, *workload, result);
+        }
+    }
+    if (result.failure) raise(Halt::error);
+    progress.at(kWaiting);
+    team_->barrier();
+    if (is_first_here(rank)) report_phase(index);
+}
+
+void PlanRun::work(Rank rank, Workload& workload, RankResult& result) {
+    Progress& progress = progress_.of(rank);
+    if (rank == 0) phase_start_ = clock_.now();
+    workload.run(result);
+    progress.finished.store(true, std::memory_order_relaxed);
+    note_first(result);
+    if (result.failure) raise(Halt::error);
+    progress.at(kWaiting);
+    team_->barrier();
+    if (rank == 0) phase_start_ = 0;
+    if (team_->leads_node(rank)) counters_ = difference(counters_before_, read_counters());
+    workload.finish(result);
+    if (!one_process()) tell_others(workload);
+}
+
+void PlanRun::tell_others(Workload& workload) {
+    const std::vector<std::string> told = team_->processes()->all(workload.tell());
+    for (Rank rank = 0; rank < told.size(); ++rank)
+        if (rank != team_->first()) workload.learn(told[rank]);
+}
+
+void PlanRun::note_first(const RankResult& result) {
+    if (!one_process()) {
+        const std::size_t phases = phase_.load() + 1;
+        finished_phases_ = phases;
+        if (glimpsed_phases_.load() < phases) crew_.nudge();
+        return;
+    }
+    if (first_taken_.exchange(true)) return;
+    first_.at = timeline_.at(result.end);
+    for (Rank rank = 0; rank < progress_.size(); ++rank) {
+        first_.work.bytes += progress_.of(rank).bytes.load(std::memory_order_relaxed);
+        first_.work.operations += progress_.of(rank).operations.load(std::memory_order_relaxed);
+    }
+}
+
+void PlanRun::raise(Halt halt) noexcept {
+    Halt none = Halt::none;
+    if (halt_.compare_exchange_strong(none, halt)) crew_.nudge();
+}
+
+void PlanRun::report_phase(std::size_t index) {
+    const Phase& phase = request_.plan.phases[index];
+    const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
+    for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank)
+        tally->add(rank, results_.of(rank), latencies_.of(rank), timeline_);
+    if (team_->leads_node(team_->first())) tally->nodes.push_back({host_name(), std::exchange(counters_, {})});
+    FirstFinish first = first_finish(*tally);
+    if (!collect(*team_, *tally)) return;
+    first.work = tally->until_first;
+    for (const RankFailure& failure : tally->failures)
+        report_.error(failure.failure, {.rank = failure.rank, .phase = &phase, .key = {}, .host = failure.host});
+    report_.sample(sample_of({.phase = phase,
+                              .index = index,
+                              .timeline = timeline_,
+                              .tally = *tally,
+                              .first = first,
+                              .cancelled = halt_.load() == Halt::cancel}));
+}
+
+// When the first of all ranks finished; what those of this process had done until then goes to the tally.
+FirstFinish PlanRun::first_finish(Tally& tally) {
+    if (one_process()) {
+        tally.until_first = first_.work;
+        return first_;
+    }
+    const RankRow& row = tally.rows.front();
+    const std::uint64_t moment = team_->processes()->least(row.end);
+    const std::lock_guard lock(glimpse_mutex_);
+    tally.until_first = work_until(moment, row, glimpse_of_ == phase_.load() + 1 ? glimpse_ : Glimpse{});
+    return {.at = moment, .work = {}};
+}
+
+void PlanRun::clean(Rank rank) {
+    if (request_.keep) return;
+    progress_.of(rank).at("cleaning up");
+    if (!one_process()) return sweep();
+    if (rank == 0) removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), removed_);
+    team_->barrier();
+    removal_->work();
+}
+
+// Of ranks that are processes: each takes its share of the entries, and rank 0 looks at what is left at the end.
+void PlanRun::sweep() {
+    TreeRemoval(workspace_.root(), workspace_.name(), removed_, {team_->first(), team_->size()}).work();
+    const bool last = team_->first() == 0;
+    if (!last) workspace_.close();
+    team_->barrier();
+    if (!last) return;
+    removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), removed_);
+    removal_->work();
+    swept_ = workspace_.remove();
+}
+
+PlanStatus PlanRun::finish() {
+    team_->join();
+    if (early_) {
+        report_.done(*early_, swept_, swept_ ? std::vector<std::string>{} : std::vector{request_.id});
+        return *early_;
+    }
+    const bool cleaned = !request_.keep && (one_process() ? workspace_.remove() : swept_);
+    PlanStatus status = halt_.load() == Halt::cancel ? PlanStatus::cancelled : PlanStatus::ok;
+    if (report_.has_errors()) status = PlanStatus::failed;
+    std::vector<std::string> left;
+    if (!cleaned && !request_.keep) {
+        left = removal_->left();
+        if (left.empty()) left.push_back(request_.id);
+        if (status == PlanStatus::ok) status = PlanStatus::failed;
+    }
+    report_.done(status, cleaned, left);
+    return status;
+}
+
+}  // namespace strakes

@@ -1,0 +1,149 @@
+// What the watching thread does with a running plan: cancels it, names who is slow, says how far it is, and passes on
+// what processes tell each other.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "session/plan_run.hpp"
+#include "workload/entries.hpp"
+
+namespace strakes {
+
+void PlanRun::cancel() noexcept { raise(Halt::cancel); }
+
+void PlanRun::cancel_over_limit() {
+    if (phases_over_) return;
+    std::array<char, 80> what{};
+    std::snprintf(what.data(), what.size(), "the plan took longer than its limit of %g s", request_.limit_s);
+    report_rank(slowest_rank(), what.data(),
+                "Give a larger limit_s, make the plan smaller, or find out why this rank is slow.");
+    cancel();
+}
+
+// One that does not answer at all; otherwise, of those that are not waiting for others, the one with the least
+// operations.
+PlanRun::Rank PlanRun::slowest_rank() const noexcept {
+    Rank slowest = 0;
+    auto least = std::tuple{true, true, UINT64_MAX};
+    for (Rank rank = 0; rank < progress_.size(); ++rank) {
+        const Progress& progress = progress_.of(rank);
+        const auto mine =
+            std::tuple{!progress.silent.load(), progress.stage.load() == kWaiting, progress.operations.load()};
+        if (mine >= least) continue;
+        least = mine;
+        slowest = rank;
+    }
+    return slowest;
+}
+
+void PlanRun::report_rank(Rank rank, std::string what, std::string remedy) {
+    const Phase& phase = request_.plan.phases[phase_.load()];
+    const Progress& progress = progress_.of(rank);
+    const std::string entry = std::visit(
+        [&](const auto& body) { return entry_of(body, owner_for(rank, body.rank_shift, request_.plan.ranks)); }, phase);
+    std::string why = "rank " + std::to_string(rank);
+    if (progress.silent.load())
+        why += " does not answer; last heard of, it was at '";
+    else
+        why += " is at '";
+    why += progress.stage.load();
+    why += "' after " + std::to_string(progress.operations.load()) + " operations of phase '" + phase_name(phase) + "'";
+    const Failure failure{.what = std::move(what),
+                          .path = request_.id + "/" + entry,
+                          .operation = std::string(phase_operation(phase)),
+                          .why = std::move(why),
+                          .error_name = {},
+                          .remedy = std::move(remedy)};
+    report_.error(failure, {.rank = rank, .phase = &phase, .key = {}, .host = crew_.host_of(rank)});
+}
+
+void PlanRun::say_progress() {
+    const std::uint64_t start = phase_start_.load();
+    if (start == 0) return;
+    const std::size_t index = phase_.load();
+    Report::Running running{.phase = index,
+                            .name = phase_name(request_.plan.phases[index]),
+                            .elapsed_s = clock_.to_seconds(elapsed(start, clock_.now())),
+                            .bytes = 0,
+                            .operations = 0,
+                            .ranks_done = 0};
+    for (Rank rank = 0; rank < progress_.size(); ++rank) {
+        const Progress& progress = progress_.of(rank);
+        running.bytes += progress.bytes.load(std::memory_order_relaxed);
+        running.operations += progress.operations.load(std::memory_order_relaxed);
+        running.ranks_done += progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
+    }
+    report_.progress(running);
+}
+
+std::uint64_t PlanRun::heartbeat() const noexcept {
+    std::uint64_t sum = phase_.load() + removed_.load(std::memory_order_relaxed);
+    for (Rank rank = 0; rank < progress_.size(); ++rank) {
+        const Progress& progress = progress_.of(rank);
+        sum += progress.operations.load(std::memory_order_relaxed) +
+               (progress.stage.load(std::memory_order_relaxed) == kWaiting ? 1 : 0);
+    }
+    return sum;
+}
+
+void PlanRun::give_up() {
+    report_rank(slowest_rank(), "a rank does not come back",
+                "Look at the health of the file system and its servers; then remove what is left with strakes clean.");
+    report_.done(PlanStatus::failed, false, {request_.id});
+}
+
+void PlanRun::give_up(const Crew::Gone& gone) {
+    const Phase& phase = request_.plan.phases[phase_.load()];
+    report_.error(gone.failure, {.rank = gone.rank, .phase = &phase, .key = {}, .host = gone.host});
+    report_.done(PlanStatus::failed, false, {request_.id});
+}
+
+Beat PlanRun::beat() const {
+    const Progress& progress = progress_.of(team_->first());
+    Beat beat;
+    beat.operations = progress.operations.load(std::memory_order_relaxed) + removed_.load(std::memory_order_relaxed);
+    beat.bytes = progress.bytes.load(std::memory_order_relaxed);
+    beat.finished_phases = static_cast<std::uint32_t>(finished_phases_.load());
+    beat.finished = progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
+    beat.halt = static_cast<std::uint8_t>(halt_.load());
+    const std::string_view stage = progress.stage.load(std::memory_order_relaxed);
+    stage.copy(beat.stage.data(), beat.stage.size() - 1);
+    return beat;
+}
+
+Order PlanRun::order() const {
+    Order order;
+    order.glimpse_phases = static_cast<std::uint32_t>(std::max(glimpsed_phases_.load(), finished_phases_.load()));
+    order.halt = static_cast<std::uint8_t>(halt_.load());
+    return order;
+}
+
+void PlanRun::hear(const Order& order) {
+    if (order.halt != 0) raise(static_cast<Halt>(order.halt));
+    glimpse(order.glimpse_phases);
+}
+
+void PlanRun::hear(Rank rank, const Beat& beat, const char* stage) {
+    Progress& progress = progress_.of(rank);
+    progress.publish(beat.operations, beat.bytes);
+    progress.finished.store(beat.finished != 0, std::memory_order_relaxed);
+    progress.at(stage);
+    if (beat.halt != 0) raise(static_cast<Halt>(beat.halt));
+    glimpse(beat.finished_phases);
+}
+
+// A rank has finished these phases: what has this one done so far?
+void PlanRun::glimpse(std::size_t phases) {
+    if (phases <= glimpsed_phases_.load()) return;
+    glimpsed_phases_ = phases;
+    const std::lock_guard lock(glimpse_mutex_);
+    if (phase_.load() + 1 != phases) return;
+    const Progress& progress = progress_.of(team_->first());
+    glimpse_ = {.at = timeline_.now(), .work = {progress.bytes.load(), progress.operations.load()}};
+    glimpse_of_ = phases;
+}
+
+}  // namespace strakes

@@ -1,0 +1,200 @@
+// The loop that reads, watches and starts plans; the ranks work in threads of their own.
+#include "session/session.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace strakes {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kProgressEvery{500};
+constexpr milliseconds kHeartbeatEvery{1000};
+// Without any progress after a cancellation. Over the limit somebody waits for the answer; otherwise a large transfer
+// may well take this long on a slow file system.
+constexpr seconds kPatienceOverLimit{5};
+constexpr seconds kPatience{20};
+constexpr int kFailed = 1;
+constexpr int kRefused = 2;
+constexpr int kSignalled = 130;
+
+}  // namespace
+
+int Session::run() {
+    while (plan_ || !waiting_.empty() || (input_open_ && !leaving_)) {
+        if (!plan_ && !waiting_.empty())
+            begin_next();
+        else
+            wait();
+    }
+    if (signalled_) return kSignalled;
+    if (output_.broken() || last_ == PlanStatus::failed) return kFailed;
+    return last_ == PlanStatus::refused ? kRefused : 0;
+}
+
+void Session::wait() {
+    constexpr short kReadable = POLLIN;
+    std::array<pollfd, 4> ready{pollfd{.fd = signals_, .events = kReadable, .revents = 0},
+                                pollfd{.fd = input_open_ ? input_ : -1, .events = kReadable, .revents = 0},
+                                pollfd{.fd = news_, .events = kReadable, .revents = 0},
+                                pollfd{.fd = crew_.descriptor(), .events = kReadable, .revents = 0}};
+    if (::poll(ready.data(), ready.size(), milliseconds_to_next_look()) < 0) return;  // interrupted: look again
+    if (ready[0].revents != 0) {
+        signalfd_siginfo info{};
+        static_cast<void>(::read(signals_, &info, sizeof info));
+        signalled_ = true;
+        leave();
+    }
+    if (ready[1].revents != 0) read_input();
+    if (ready[2].revents != 0) {
+        std::uint64_t count = 0;
+        static_cast<void>(::read(news_, &count, sizeof count));
+    }
+    attend_crew();
+    if (plan_ && plan_->finished())
+        finish_plan();
+    else if (plan_)
+        watch();
+}
+
+void Session::attend_crew() {
+    crew_.attend(plan_.get());
+    if (crew_.signalled() && !leaving_) {
+        signalled_ = true;
+        leave();
+    }
+    if (const auto gone = crew_.gone()) {
+        if (plan_ && !plan_->finished()) plan_->give_up(*gone);
+        abandon();
+    }
+}
+
+// Its threads, and those of other processes, cannot be waited for.
+void Session::abandon() {
+    crew_.abandon();
+    ::_exit(kFailed);
+}
+
+void Session::read_input() {
+    std::array<char, 65536> piece;
+    const ssize_t size = ::read(input_, piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) return;
+    if (size <= 0) {
+        input_open_ = false;
+        lines_.end();
+    } else {
+        lines_.add({piece.data(), static_cast<std::size_t>(size)});
+    }
+    while (const auto line = lines_.next())
+        if (line->find_first_not_of(" \t\r") != std::string::npos) take(parse_request(*line));
+}
+
+void Session::take(Request request) {
+    if (const auto* cancelled = std::get_if<CancelRequest>(&request))
+        cancel(cancelled->id);
+    else if (!leaving_)
+        waiting_.push_back(std::move(request));
+}
+
+// One that has ended already is no error: the messages crossed.
+void Session::cancel(const std::string& id) {
+    if (plan_ && plan_->request().id == id) {
+        cancelled_ = true;
+        last_heartbeat_ = Time::now();
+        plan_->cancel();
+    }
+    const auto names = [&id](const Request& request) {
+        const auto* plan = std::get_if<PlanRequest>(&request);
+        return plan != nullptr && plan->id == id;
+    };
+    if (std::erase_if(waiting_, names) > 0) Report(output_, id).done(PlanStatus::cancelled, true, {});
+}
+
+void Session::leave() {
+    leaving_ = true;
+    for (const Request& request : std::exchange(waiting_, {}))
+        if (const auto* plan = std::get_if<PlanRequest>(&request))
+            Report(output_, plan->id).done(PlanStatus::cancelled, true, {});
+    if (plan_) cancel(plan_->request().id);
+}
+
+void Session::begin_next() {
+    Request request = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (const auto* refused = std::get_if<RefusedRequest>(&request)) return refuse(*refused);
+    auto& plan = std::get<PlanRequest>(request);
+    auto team = crew_.team_for(plan);
+    plan_ = std::make_unique<PlanRun>(std::move(plan), output_, crew_, std::move(team), news_);
+    const auto now = Time::now();
+    limit_ = now + std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(plan_->request().limit_s));
+    next_progress_ = now + kProgressEvery;
+    next_crew_heartbeat_ = now + kHeartbeatEvery;
+    over_limit_ = cancelled_ = false;
+    if (const auto status = plan_->start()) {
+        last_ = status;
+        plan_.reset();
+    }
+}
+
+void Session::refuse(const RefusedRequest& request) {
+    Report report(output_, request.id);
+    report.error({.what = request.what,
+                  .path = {},
+                  .operation = {},
+                  .why = "the request breaks the contract",
+                  .error_name = {},
+                  .remedy = request.remedy},
+                 {.rank = {}, .phase = nullptr, .key = request.key});
+    report.done(PlanStatus::refused, true, {});
+    last_ = PlanStatus::refused;
+}
+
+void Session::finish_plan() {
+    last_ = plan_->finish();
+    plan_.reset();
+}
+
+void Session::watch() {
+    const auto now = Time::now();
+    if (now >= next_progress_) {
+        plan_->say_progress();
+        next_progress_ = now + kProgressEvery;
+    }
+    if (now >= next_crew_heartbeat_) {
+        crew_.say_heartbeat(output_, plan_->request().id);
+        next_crew_heartbeat_ = now + kHeartbeatEvery;
+    }
+    if (output_.broken() && !leaving_) leave();
+    if (now >= limit_ && !over_limit_) {
+        over_limit_ = true;
+        last_heartbeat_ = now;
+        plan_->cancel_over_limit();
+    }
+    if (!over_limit_ && !cancelled_) return;
+    if (const std::uint64_t heartbeat = plan_->heartbeat(); heartbeat != heartbeat_) {
+        heartbeat_ = heartbeat;
+        last_heartbeat_ = now;
+    }
+    if (now - last_heartbeat_ < (over_limit_ ? kPatienceOverLimit : kPatience)) return;
+    plan_->give_up();
+    abandon();
+}
+
+int Session::milliseconds_to_next_look() const {
+    if (!plan_) return -1;
+    auto next = std::min(next_progress_, next_crew_heartbeat_);
+    if (!over_limit_) next = std::min(next, limit_);
+    const auto left = std::chrono::ceil<milliseconds>(next - Time::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, kProgressEvery.count()));
+}
+
+}  // namespace strakes

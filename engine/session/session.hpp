@@ -1,0 +1,64 @@
+// The engine's life: requests from standard input, one plan at a time, signals, limits, the exit status.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "crew/crew.hpp"
+#include "protocol/output.hpp"
+#include "protocol/requests.hpp"
+#include "session/line_buffer.hpp"
+#include "session/plan_run.hpp"
+
+namespace strakes {
+
+class Session {
+  public:
+    // `signals` is a signalfd of those that end the session; `news` an event descriptor for everything that other
+    // threads of this process have to say.
+    Session(int input, int signals, int news, Output& output, Crew& crew)
+        : input_(input), signals_(signals), news_(news), output_(output), crew_(crew) {}
+
+    // Until the input ends or a signal comes, and everything is cleaned. Returns the exit status.
+    int run();
+
+  private:
+    using Time = std::chrono::steady_clock;
+
+    void read_input();
+    void take(Request request);
+    void begin_next();
+    void refuse(const RefusedRequest& request);
+    void cancel(const std::string& id);
+    void leave();
+    void attend_crew();
+    void watch();
+    [[noreturn]] void abandon();
+    void finish_plan();
+    [[nodiscard]] int milliseconds_to_next_look() const;
+    void wait();
+
+    int input_, signals_, news_;
+    Output& output_;
+    Crew& crew_;
+    LineBuffer lines_;
+    bool input_open_ = true;
+    bool leaving_ = false;
+    bool signalled_ = false;
+    std::optional<PlanStatus> last_;
+
+    std::deque<Request> waiting_;
+    std::unique_ptr<PlanRun> plan_;
+    Time::time_point limit_;
+    Time::time_point next_progress_;
+    Time::time_point next_crew_heartbeat_;
+    bool over_limit_ = false;
+    bool cancelled_ = false;
+    std::uint64_t heartbeat_ = 0;
+    Time::time_point last_heartbeat_;
+};
+
+}  // namespace strakes

@@ -1,0 +1,90 @@
+// The system's error numbers in words: name, reason, what to do next.
+#include "system/failure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace strakes {
+
+namespace {
+
+struct Known {
+    int error;
+    std::string_view name;
+    std::string_view remedy;
+};
+
+constexpr std::string_view kAskAdministrator = "Look at the health of the file system and its servers, then run again.";
+constexpr std::string_view kPermission = "Use a directory this user may write to.";
+
+constexpr std::array kKnown = std::to_array<Known>({
+    {EPERM, "EPERM", kPermission},
+    {ENOENT, "ENOENT", "Something else removed files of this run; keep other programs out of its directory."},
+    {EIO, "EIO", kAskAdministrator},
+    {ENXIO, "ENXIO", kAskAdministrator},
+    {EAGAIN, "EAGAIN", "Use fewer ranks or raise the limit of processes (ulimit -u)."},
+    {ENOMEM, "ENOMEM", "Use a smaller transfer size or fewer ranks."},
+    {EACCES, "EACCES", kPermission},
+    {EBUSY, "EBUSY", ""},
+    {EEXIST, "EEXIST", "Something else made files in this run's directory; keep other programs out of it."},
+    {EXDEV, "EXDEV", "Do not mount anything inside the run's directory."},
+    {ENODEV, "ENODEV", ""},
+    {ENOTDIR, "ENOTDIR", "Something else changed this run's directory; keep other programs out of it."},
+    {EISDIR, "EISDIR", "Something else changed this run's directory; keep other programs out of it."},
+    {EINVAL, "EINVAL", ""},
+    {ENFILE, "ENFILE", "Raise the system's limit of open files (fs.file-max)."},
+    {EMFILE, "EMFILE", "Raise the limit of open files (ulimit -n) or use fewer directories (branch, depth)."},
+    {EFBIG, "EFBIG", "Use smaller files, or raise the limit of file sizes (ulimit -f)."},
+    {ENOSPC, "ENOSPC", "Free space or inodes, or make the plan smaller."},
+    {EROFS, "EROFS", "Mount the file system writable."},
+    {EMLINK, "EMLINK", "Use fewer directories in one directory."},
+    {EPIPE, "EPIPE", ""},
+    {ENAMETOOLONG, "ENAMETOOLONG", ""},
+    {ENOLCK, "ENOLCK", kAskAdministrator},
+    {ENOSYS, "ENOSYS", ""},
+    {ENOTEMPTY, "ENOTEMPTY", "Something else made files in this run's directory; keep other programs out of it."},
+    {ELOOP, "ELOOP", "Something put a symbolic link into this run's directory; strakes follows none."},
+    {EOVERFLOW, "EOVERFLOW", ""},
+    {EOPNOTSUPP, "EOPNOTSUPP", "This file system does not support the call; leave the setting out."},
+    {ENETDOWN, "ENETDOWN", kAskAdministrator},
+    {ENETUNREACH, "ENETUNREACH", kAskAdministrator},
+    {ECONNABORTED, "ECONNABORTED", kAskAdministrator},
+    {ECONNRESET, "ECONNRESET", kAskAdministrator},
+    {ENOTCONN, "ENOTCONN", kAskAdministrator},
+    {ESHUTDOWN, "ESHUTDOWN", kAskAdministrator},
+    {ETIMEDOUT, "ETIMEDOUT", kAskAdministrator},
+    {ECONNREFUSED, "ECONNREFUSED", kAskAdministrator},
+    {EHOSTDOWN, "EHOSTDOWN", kAskAdministrator},
+    {EHOSTUNREACH, "EHOSTUNREACH", kAskAdministrator},
+    {ESTALE, "ESTALE", "The server forgot the file; look at it, mount again if needed, then run again."},
+    {EUCLEAN, "EUCLEAN", "The file system is damaged; check it before anything else."},
+    {EREMOTEIO, "EREMOTEIO", kAskAdministrator},
+    {EDQUOT, "EDQUOT", "The quota is used up: free space, raise it, or make the plan smaller."},
+});
+
+const Known* find(int error) noexcept {
+    const auto* found = std::ranges::find(kKnown, error, &Known::error);
+    return found == kKnown.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::string errno_name(int error) {
+    const Known* known = find(error);
+    return known != nullptr ? std::string(known->name) : "E" + std::to_string(error);
+}
+
+Failure call_failure(std::string_view operation, std::string path, int error) {
+    const Known* known = find(error);
+    return {.what = std::string(operation) + " failed",
+            .path = std::move(path),
+            .operation = std::string(operation),
+            .why = std::system_category().message(error),
+            .error_name = errno_name(error),
+            .remedy = known != nullptr ? std::string(known->remedy) : std::string()};
+}
+
+}  // namespace strakes

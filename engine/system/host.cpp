@@ -1,0 +1,15 @@
+// The name of this host, from the kernel.
+#include "system/host.hpp"
+
+#include <unistd.h>
+
+#include <array>
+
+namespace strakes {
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace strakes

@@ -1,0 +1,169 @@
+// The stamped pattern: the same bytes however they are cut, and every wrong byte found where it is.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "data/pattern.hpp"
+
+using strakes::Content;
+using strakes::fill;
+using strakes::Mismatch;
+using strakes::Stream;
+using strakes::stream_of;
+using strakes::verify;
+using Bytes = std::vector<std::byte>;
+
+namespace {
+
+constexpr Mismatch kNone{.offset_bytes = UINT64_MAX, .expected = {}, .found = {}};
+
+Bytes whole(Stream stream, std::size_t size) {
+    Bytes bytes(size);
+    fill(bytes, stream, 0);
+    return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("word i of a file is base + i * step") {
+    const Stream stream = stream_of(7, 3);
+    CHECK(stream.step % 2 == 1);
+    const Bytes bytes = whole(stream, 8000);
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + i * 8, 8);
+        REQUIRE(word == stream.base + i * stream.step);
+    }
+}
+
+TEST_CASE("a piece at any offset and of any length is that piece of the whole") {
+    const Stream stream = stream_of(1, 42);
+    const Bytes all = whole(stream, 512);
+    for (std::size_t offset = 0; offset < 96; ++offset) {
+        for (std::size_t length = 0; length < 200; ++length) {
+            Bytes piece(length + 2, std::byte{0xAA});
+            const std::span<std::byte> inside = std::span(piece).subspan(1, length);
+            fill(inside, stream, offset);
+            const auto from = all.begin() + static_cast<std::ptrdiff_t>(offset);
+            REQUIRE(std::equal(inside.begin(), inside.end(), from));
+            REQUIRE(piece.front() == std::byte{0xAA});  // nothing written beside
+            REQUIRE(piece.back() == std::byte{0xAA});
+            REQUIRE_FALSE(verify(inside, stream, offset).has_value());
+        }
+    }
+}
+
+TEST_CASE("offsets far beyond 4 GiB work") {
+    const Stream stream = stream_of(1, 1);
+    const std::uint64_t offset = (std::uint64_t{1} << 50U) + 3;
+    Bytes piece(1000);
+    fill(piece, stream, offset);
+    CHECK_FALSE(verify(piece, stream, offset).has_value());
+    CHECK(verify(piece, stream, offset + 8).has_value());
+    CHECK(verify(piece, stream, offset - (std::uint64_t{1} << 32U)).has_value());
+}
+
+TEST_CASE("one flipped bit is found at its place, with what was expected") {
+    const Stream stream = stream_of(3, 9);
+    std::mt19937_64 random(5);  // NOLINT(bugprone-random-generator-seed): the same rounds in every run
+    for (int round = 0; round < 2000; ++round) {
+        const std::uint64_t offset = random() % 300;
+        Bytes piece(1 + random() % 400);
+        fill(piece, stream, offset);
+        const std::size_t at = random() % piece.size();
+        const std::byte good = piece[at];
+        piece[at] ^= std::byte{1} << (random() % 8);
+        const Mismatch wrong = verify(piece, stream, offset).value_or(kNone);
+        REQUIRE(wrong.offset_bytes == offset + at);
+        REQUIRE(wrong.expected == good);
+        REQUIRE(wrong.found == piece[at]);
+    }
+}
+
+TEST_CASE("of several wrong bytes the first is reported") {
+    const Stream stream = stream_of(3, 9);
+    Bytes piece = whole(stream, 4096);
+    piece[4000] ^= std::byte{1};
+    piece[777] ^= std::byte{1};
+    piece[778] ^= std::byte{1};
+    CHECK(verify(piece, stream, 0).value_or(kNone).offset_bytes == 777);
+}
+
+TEST_CASE("another file, another seed, another offset or zeros are mismatches") {
+    const Bytes piece = whole(stream_of(1, 1), 4096);
+    CHECK(verify(piece, stream_of(1, 2), 0).has_value());
+    CHECK(verify(piece, stream_of(2, 1), 0).has_value());
+    CHECK(verify(piece, stream_of(1, 1), 4096).has_value());
+    CHECK(verify(Bytes(4096), stream_of(1, 1), 0).has_value());
+}
+
+TEST_CASE("no block of any file is like another") {
+    // De-duplication compares blocks, compression matches of four bytes: hardly any may come twice.
+    std::vector<std::uint32_t> quarters;
+    for (std::uint64_t file = 0; file < 16; ++file) {
+        const Bytes bytes = whole(stream_of(0, file), std::size_t{64} << 10U);
+        for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+            std::uint32_t word = 0;
+            std::memcpy(&word, bytes.data() + i, 4);
+            quarters.push_back(word);
+        }
+    }
+    const std::size_t count = quarters.size();
+    std::sort(quarters.begin(), quarters.end());
+    quarters.erase(std::unique(quarters.begin(), quarters.end()), quarters.end());
+    CHECK(static_cast<double>(quarters.size()) >= 0.999 * static_cast<double>(count));
+}
+
+TEST_CASE("the shares of zeros and of copies are as asked for") {
+    constexpr std::size_t kPage = 4096;
+    constexpr std::size_t kPages = 200;
+    for (const std::uint32_t zeros : {0U, 1U, 30U, 50U, 99U, 100U}) {
+        for (const std::uint32_t copies : {0U, 1U, 25U, 99U, 100U}) {
+            const Content content{stream_of(5, 2), zeros, copies};
+            Bytes all(kPages * kPage, std::byte{0xAA});
+            fill(all, content, 0);
+            std::size_t like_first = 0;
+            for (std::size_t page = 0; page < kPages; ++page) {
+                const auto begin = all.begin() + static_cast<std::ptrdiff_t>(page * kPage);
+                like_first += std::equal(begin, begin + kPage, all.begin()) ? 1U : 0U;
+                const std::size_t zero_bytes = kPage / 64 * zeros / 100 * 64;
+                CHECK(std::all_of(begin + static_cast<std::ptrdiff_t>(kPage - zero_bytes), begin + kPage,
+                                  [](std::byte byte) { return byte == std::byte{0}; }));
+            }
+            // The first page itself is like the first; all are where nothing but zeros is left.
+            if (zeros < 100) CHECK(like_first == kPages * copies / 100 + (copies < 100 ? 1 : 0));
+            CHECK_FALSE(verify(all, content, 0).has_value());
+        }
+    }
+}
+
+TEST_CASE("content without zeros and copies is the plain stream") {
+    Bytes all(10000);
+    fill(all, Content{stream_of(1, 42), 0, 0}, 0);
+    CHECK(all == whole(stream_of(1, 42), all.size()));
+}
+
+TEST_CASE("a piece of mixed content at any offset is that piece of the whole, and a wrong byte is found") {
+    const Content content{stream_of(1, 42), 37, 45};
+    Bytes all(std::size_t{40} * 4096);
+    fill(all, content, 0);
+    std::mt19937_64 random(11);  // NOLINT(bugprone-random-generator-seed): the same rounds in every run
+    for (int round = 0; round < 3000; ++round) {
+        const std::uint64_t offset = random() % (all.size() - 20000);
+        Bytes piece(1 + random() % 20000);
+        fill(piece, content, offset);
+        REQUIRE(std::equal(piece.begin(), piece.end(), all.begin() + static_cast<std::ptrdiff_t>(offset)));
+        REQUIRE_FALSE(verify(piece, content, offset).has_value());
+        const std::size_t at = random() % piece.size();
+        const std::byte good = piece[at];
+        piece[at] ^= std::byte{1} << (random() % 8);
+        const Mismatch wrong = verify(piece, content, offset).value_or(kNone);
+        REQUIRE(wrong.offset_bytes == offset + at);
+        REQUIRE(wrong.expected == good);
+        REQUIRE(wrong.found == piece[at]);
+    }
+}

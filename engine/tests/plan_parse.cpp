@@ -1,0 +1,174 @@
+// Plans the parser takes and refuses; the files are shared with the front end's tests.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "plan/object_reader.hpp"
+#include "plan/parse.hpp"
+#include "support.hpp"
+
+using namespace strakes;
+using namespace strakes::tests;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::map<std::string, Json> plans(const char* folder) {
+    std::map<std::string, Json> found;
+    for (const auto& entry : fs::directory_iterator(fs::path(STRAKES_PLANS) / folder))
+        found.emplace(entry.path().stem().string(), Json::parse(std::ifstream(entry.path())));
+    return found;
+}
+
+// The key at fault; "accepted" for a plan that is taken.
+std::string key_at_fault(const Json& plan) {
+    try {
+        parse_plan(plan);
+        return "accepted";
+    } catch (const Refusal& refusal) {
+        CHECK_FALSE(refusal.remedy().empty());
+        return refusal.key();
+    }
+}
+
+// What each contradictory plan has wrong, by file name.
+const std::map<std::string, std::string> kContradictions{
+    {"queue-depth-with-posix", "phases[0].queue_depth"},
+    {"queue-depth-with-posix-metadata", "phases[0].queue_depth"},
+    {"direct-through-stdio", "phases[0].direct"},
+    {"direct-through-mmap", "phases[0].direct"},
+    {"mknod-with-uring", "phases[0].create_with"},
+    {"compressible-percent-differs-in-one-set", "phases[1].compressible_percent"},
+    {"duplicate-percent-differs-in-one-set", "phases[1].duplicate_percent"},
+    {"block-not-a-multiple-of-transfer", "phases[0].block_bytes"},
+    {"more-data-than-a-file-can-hold", "phases[0].segments"},
+    {"strided-files-per-process", "phases[0].access"},
+    {"whole-write", "phases[0].access"},
+    {"whole-read-of-files-per-process", "phases[1].access"},
+    {"whole-read-with-rank-shift", "phases[1].rank_shift"},
+    {"direct-with-odd-transfers", "phases[0].transfer_bytes"},
+    {"mixed-without-read-percent", "phases[1].read_percent"},
+    {"read-percent-in-a-read", "phases[1].read_percent"},
+    {"preallocate-in-a-read", "phases[1].preallocate"},
+    {"verify-in-a-write", "phases[0].verify"},
+    {"verify-with-pattern-once", "phases[1].verify"},
+    {"verify-of-data-written-once", "phases[1].verify"},
+    {"verify-after-rewrite-with-pattern-once", "phases[2].verify"},
+    {"read-before-write", "phases[0].files"},
+    {"read-of-another-file-set", "phases[1].files"},
+    {"rewrite-without-write", "phases[0].files"},
+    {"read-in-another-layout", "phases[1].layout"},
+    {"read-of-more-than-was-written", "phases[1].segments"},
+    {"names-not-unique", "phases[1].name"},
+    {"stat-before-creation", "phases[0].files"},
+    {"file-stat-after-dir-creation", "phases[1].files"},
+    {"stat-after-removal", "phases[2].files"},
+    {"created-twice", "phases[1].files"},
+    {"created-again-after-a-stonewalled-removal", "phases[2].files"},
+    {"items-differ-in-one-set", "phases[1].items"},
+    {"directory-differs-in-one-set", "phases[1].directory"},
+    {"depth-differs-in-one-set", "phases[1].depth"},
+    {"branch-differs-in-one-set", "phases[1].branch"},
+    {"file-bytes-differ-in-one-set", "phases[1].file_bytes"},
+    {"too-many-leaves", "phases[0].branch"},
+    {"rank-shift-in-a-creation", "phases[0].rank_shift"},
+    {"mknod-with-data", "phases[0].create_with"},
+    {"mknod-in-a-stat", "phases[1].create_with"},
+    {"file-read-of-empty-files", "phases[1].file_bytes"},
+    {"creation-for-seconds", "phases[0].stop.rule"},
+    {"removal-for-seconds", "phases[1].stop.rule"},
+    {"rename-for-seconds", "phases[1].stop.rule"},
+    {"stream-read-before-write", "phases[0].files"},
+    {"stream-read-of-more-than-was-written", "phases[1].count"},
+    {"stream-direct-with-odd-blocks", "phases[0].block_bytes"},
+    {"random-whole-files-per-process", "phases[1].access"},
+    {"random-whole-of-more-than-the-file", "phases[1].segments"},
+    {"creation-shared-by-all", "phases[0].share"},
+    {"removal-shared-by-all", "phases[1].share"},
+    {"small-files-sizes-swapped", "phases[0].size_high_bytes"},
+    {"accumulate-without-files", "phases[0].files_per_rank"},
+    {"files-per-rank-in-transactions", "phases[1].files_per_rank"},
+    {"transactions-without-number", "phases[1].transactions"},
+    {"transactions-in-remove", "phases[1].transactions"},
+    {"accumulate-for-seconds", "phases[0].stop.rule"},
+    {"transactions-before-accumulate", "phases[0].files"},
+    {"transactions-after-remove", "phases[2].files"},
+    {"pool-of-other-sizes", "phases[1].size_high_bytes"},
+    {"pool-of-other-subdirectories", "phases[1].subdirectories"},
+    {"pool-of-other-first-item", "phases[1].first_item"},
+    {"verify-in-accumulate", "phases[0].verify"},
+    {"flow-missing", "phases[1].flow"},
+    {"flow-in-transactions", "phases[1].flow"},
+    {"flow-read-of-no-file", "phases[1].flow[0].op"},
+    {"flow-two-files-open", "phases[1].flow[1].op"},
+    {"flow-leaves-a-file-open", "phases[1].flow"},
+    {"flow-empties-the-pool", "phases[1].flow"},
+    {"flow-grows-for-ever", "phases[1].flow"},
+    {"flow-bytes-of-a-stat", "phases[1].flow[0].bytes"}};
+
+}  // namespace
+
+TEST_CASE("every good plan is taken") {
+    const auto good = plans("good");
+    CHECK(good.size() >= 12);
+    for (const auto& [name, plan] : good) {
+        INFO(name);
+        CHECK(key_at_fault(plan) == "accepted");
+    }
+}
+
+TEST_CASE("every plan that breaks the schema is refused") {
+    const auto bad = plans("bad");
+    CHECK(bad.size() >= 25);
+    for (const auto& [name, plan] : bad) {
+        INFO(name);
+        CHECK(key_at_fault(plan) != "accepted");
+    }
+}
+
+TEST_CASE("every plan that contradicts itself is refused, and the key is named") {
+    const auto contradictory = plans("contradictory");
+    CHECK(contradictory.size() == kContradictions.size());
+    for (const auto& [name, plan] : contradictory) {
+        INFO(name);
+        REQUIRE(kContradictions.contains(name));
+        CHECK(key_at_fault(plan) == kContradictions.at(name));
+    }
+}
+
+TEST_CASE("an unknown key is named with its path and beside those that are known") {
+    Json plan = plan_of({transfer("write", "write", {{"stop", {{"rule", "stonewall"}, {"minutes", 1}}}})});
+    try {
+        parse_plan(plan);
+        FAIL("taken");
+    } catch (const Refusal& refusal) {
+        CHECK(refusal.key() == "phases[0].stop.minutes");
+        CHECK(refusal.remedy() == "Known here: rule, seconds.");
+    }
+}
+
+TEST_CASE("a missing key is named") {
+    Json phase = metadata("create", "file-create");
+    phase.erase("items");
+    CHECK(key_at_fault(plan_of({phase})) == "phases[0].items");
+}
+
+TEST_CASE("keys that are left out have the defaults of the schema") {
+    const Plan plan = parse_plan(plan_of({transfer("write", "write"), metadata("create", "file-create")}));
+    const auto& write = std::get<TransferPhase>(plan.phases[0]);
+    CHECK(write.files == "data");
+    CHECK(write.sync == Sync::close);
+    CHECK(write.pattern == Pattern::stamped);
+    CHECK(write.time_open);
+    CHECK_FALSE(write.direct);
+    CHECK(write.stop.rule == StopRule::amount);
+    const auto& create = std::get<MetadataPhase>(plan.phases[1]);
+    CHECK(create.files == "items");
+    CHECK(create.branch == 1);
+    CHECK(create.create_with == CreateWith::open);
+    CHECK(create.share == Share::own);
+}

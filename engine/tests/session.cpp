@@ -1,0 +1,337 @@
+// The engine as others see it: lines in, lines out.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support.hpp"
+
+using namespace strakes;
+using namespace strakes::tests;
+namespace fs = std::filesystem;
+
+namespace {
+
+Json cancel_message(const char* id) { return {{"type", "cancel"}, {"version", 1}, {"id", id}}; }
+
+// A plan that would take minutes.
+Json endless(const TestDirectory& directory, const Json& more = Json::object()) {
+    const Json seconds = {{"stop", {{"rule", "seconds"}, {"seconds", 600}}}};
+    return plan_message(directory.path(),
+                        plan_of({metadata("create", "file-create"), metadata("stat", "file-stat", seconds),
+                                 metadata("remove", "file-remove")}),
+                        more);
+}
+
+}  // namespace
+
+TEST_CASE("a plan gives one sample per phase, says done, and leaves nothing") {
+    const TestDirectory directory;
+    const Answers answers = run_session(plan_message(
+        directory.path(), plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
+                                   metadata("create", "file-create"), metadata("stat", "file-stat"),
+                                   metadata("remove", "file-remove")})));
+    CHECK(answers.exit_status == 0);
+    CHECK(answers.of_type("sample").size() == 5);
+    CHECK(answers.of_type("error").empty());
+    CHECK(answers.last("done") == Json{{"type", "done"},
+                                       {"version", 1},
+                                       {"id", "p"},
+                                       {"status", "ok"},
+                                       {"cleaned", true},
+                                       {"left", Json::array()}});
+    CHECK(directory.entries().empty());
+    CHECK(fs::exists(directory.path() / ".strakes-marker"));
+}
+
+TEST_CASE("a sample adds up") {
+    const TestDirectory directory;
+    const Answers answers = run_session(
+        plan_message(directory.path(),
+                     plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
+                              transfer("mix", "mixed", {{"read_percent", 50}}), metadata("create", "file-create")})));
+    const Json write = answers.sample("write");
+    CHECK(write["version"] == 1);
+    CHECK(write["id"] == "p");
+    CHECK(write["phase"] == 0);
+    CHECK(write["kind"] == "transfer");
+    CHECK(write["stopped_by"] == "amount");
+    CHECK(write["bytes"] == 2 * 4 * 65536);
+    CHECK(write["operations"] == 128);
+    CHECK(write["errors"] == 0);
+    CHECK(write["bytes_per_s"].get<double>() ==
+          doctest::Approx(write["bytes"].get<double>() / write["elapsed_s"].get<double>()));
+    CHECK(write["operations_per_s"].get<double>() == doctest::Approx(128 / write["elapsed_s"].get<double>()));
+    CHECK(write["until_first"]["operations"] >= 64);
+    CHECK(write["until_first"]["elapsed_s"] <= write["elapsed_s"]);
+    REQUIRE(write["ranks"].size() == 2);
+    CHECK(write["ranks"][1].size() == write["columns"].size());
+    CHECK(write["ranks"][1][0] == 1);
+    CHECK(write["ranks"][1][3] == 4 * 65536);
+    std::uint64_t calls = 0;
+    for (const Json& bucket : write["histograms"]["write"]["buckets"]) calls += bucket[1].get<std::uint64_t>();
+    CHECK(calls == 128);
+    CHECK(write["effective"] == Json{{"backend", "posix"},
+                                     {"queue_depth", 1},
+                                     {"direct", false},
+                                     {"transfer_bytes", 4096},
+                                     {"verified_bytes", 0}});
+    CHECK(write["cache"]["file_bytes"] == 2 * 4 * 65536);
+    CHECK(write["counters"].contains("cpu_user_s"));
+    CHECK(answers.sample("read")["effective"]["verified_bytes"] == 2 * 4 * 65536);
+    CHECK(answers.sample("read")["histograms"].contains("read"));
+    CHECK(answers.sample("mix")["histograms"].size() == 2);
+    const Json create = answers.sample("create");
+    CHECK(create["bytes"] == 0);
+    CHECK_FALSE(create.contains("cache"));
+    CHECK(create["histograms"].contains("file-create"));
+}
+
+TEST_CASE("the same plan and seed make the same choices") {
+    const TestDirectory directory;
+    std::vector<Json> reads;
+    for (int i = 0; i < 2; ++i) {
+        const Answers answers = run_session(plan_message(
+            directory.path(),
+            plan_of({transfer("write", "write"), transfer("mix", "mixed", {{"read_percent", 50}, {"verify", true}})})));
+        reads.push_back(answers.sample("mix")["effective"]["verified_bytes"]);
+    }
+    CHECK(reads[0] == reads[1]);
+}
+
+TEST_CASE("plans run one after the other, and the exit status is the last one's") {
+    const TestDirectory directory;
+    const Json good = plan_of({metadata("create", "file-create")});
+    const std::string one = plan_message(directory.path(), good, {{"id", "one"}}).dump();
+    const std::string bad =
+        plan_message(directory.path(), plan_of({metadata("stat", "file-stat")}), {{"id", "bad"}}).dump();
+    CHECK(run_session(std::vector{one, bad}).exit_status == 2);
+    const Answers answers = run_session(std::vector{bad, one});
+    CHECK(answers.exit_status == 0);
+    const auto done = answers.of_type("done");
+    REQUIRE(done.size() == 2);
+    CHECK(done[0]["status"] == "refused");
+    CHECK(done[1]["id"] == "one");
+}
+
+TEST_CASE("a refused plan names the key and touches nothing") {
+    const TestDirectory directory;
+    Json message = plan_message(directory.path(), plan_of({metadata("create", "file-create", {{"count", 3}})}));
+    const Answers answers = run_session(message);
+    CHECK(answers.exit_status == 2);
+    const Json error = answers.last("error");
+    CHECK(error["id"] == "p");
+    CHECK(error["where"]["key"] == "phases[0].count");
+    CHECK_FALSE(error["remedy"].get<std::string>().empty());
+    CHECK(answers.last("done")["status"] == "refused");
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("messages that break the contract are refused one by one") {
+    const TestDirectory directory;
+    const Json good = plan_message(directory.path(), plan_of({metadata("create", "file-create")}));
+    const auto with = [&](const char* key, const Json& value) {
+        Json message = good;
+        message[key] = value;
+        return message.dump();
+    };
+    const auto without = [&](const char* key) {
+        Json message = good;
+        message.erase(key);
+        return message.dump();
+    };
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"not json", ""},
+        {"[1, 2]", ""},
+        {with("type", "run"), "type"},
+        {with("version", 2), "version"},
+        {without("version"), "version"},
+        {with("id", "../x"), "id"},
+        {with("id", ".hidden"), "id"},
+        {with("id", ""), "id"},
+        {with("id", std::string(65, 'a')), "id"},
+        {with("id", 5), "id"},
+        {with("directory", "relative"), "directory"},
+        {with("limit_s", 0), "limit_s"},
+        {with("limit_s", "60"), "limit_s"},
+        {without("limit_s"), "limit_s"},
+        {with("keep", "yes"), "keep"},
+        {with("colour", "red"), "colour"},
+        {without("plan"), "plan"},
+    };
+    for (const auto& [line, key] : cases) {
+        INFO(line);
+        const Answers answers = run_session(std::vector{line});
+        CHECK(answers.exit_status == 2);
+        CHECK(answers.last("done")["status"] == "refused");
+        const Json where = answers.last("error")["where"];
+        CHECK(where.value("key", "") == key);
+    }
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a directory without the marker is refused") {
+    const TestDirectory directory;
+    fs::remove(directory.path() / ".strakes-marker");
+    const Answers answers = run_session(plan_message(directory.path(), plan_of({metadata("create", "file-create")})));
+    CHECK(answers.exit_status == 2);
+    CHECK(answers.last("error")["where"]["key"] == "directory");
+    CHECK(answers.last("error")["errno"] == "ENOENT");
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("what is kept stays") {
+    const TestDirectory directory;
+    const Answers answers =
+        run_session(plan_message(directory.path(), plan_of({transfer("write", "write")}, 1), {{"keep", true}}));
+    CHECK(answers.last("done")["status"] == "ok");
+    CHECK(answers.last("done")["cleaned"] == false);
+    CHECK(fs::exists(directory.path() / "p/data.0.data"));
+}
+
+TEST_CASE("a cancelled plan ends in order, with a sample of what was done, and is cleaned") {
+    const TestDirectory directory;
+    const Answers answers = run_session(endless(directory), 300, cancel_message("p"));
+    CHECK(answers.exit_status == 0);
+    CHECK(answers.last("done")["status"] == "cancelled");
+    CHECK(answers.last("done")["cleaned"] == true);
+    const Json stat = answers.sample("stat");
+    CHECK(stat["stopped_by"] == "cancel");
+    CHECK(stat["operations"] > 0);
+    CHECK(answers.of_type("sample").size() == 2);
+    CHECK(answers.of_type("error").empty());
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a cancellation of another plan changes nothing") {
+    const TestDirectory directory;
+    const Answers answers =
+        run_session(std::vector{plan_message(directory.path(), plan_of({metadata("create", "file-create")})).dump(),
+                                cancel_message("q").dump()});
+    CHECK(answers.last("done")["status"] == "ok");
+}
+
+TEST_CASE("a plan that waits for its turn can be cancelled") {
+    const TestDirectory directory;
+    const Json plan = plan_of({metadata("create", "file-create")});
+    const Answers answers = run_session(std::vector{plan_message(directory.path(), plan, {{"id", "a"}}).dump(),
+                                                    plan_message(directory.path(), plan, {{"id", "b"}}).dump(),
+                                                    cancel_message("b").dump()});
+    const auto done = answers.of_type("done");
+    REQUIRE(done.size() == 2);
+    for (const Json& message : done) CHECK(message["status"] == (message["id"] == "b" ? "cancelled" : "ok"));
+    CHECK(answers.of_type("sample").size() == 1);
+}
+
+TEST_CASE("a plan over its limit is ended, and the slowest rank is named") {
+    const TestDirectory directory;
+    const Answers answers = run_session(endless(directory, {{"limit_s", 0.3}}));
+    CHECK(answers.exit_status == 1);
+    CHECK(answers.last("done")["status"] == "failed");
+    CHECK(answers.last("done")["cleaned"] == true);
+    const Json error = answers.last("error");
+    CHECK(error["what"].get<std::string>().find("limit") != std::string::npos);
+    CHECK(error["where"].contains("rank"));
+    CHECK(error["where"]["phase"] == "stat");
+    CHECK(answers.sample("stat")["stopped_by"] == "cancel");
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a long phase says how far it is") {
+    const TestDirectory directory;
+    const Json seconds = {{"stop", {{"rule", "seconds"}, {"seconds", 1.3}}}};
+    const Answers answers = run_session(plan_message(
+        directory.path(), plan_of({metadata("create", "file-create"), metadata("stat", "file-stat", seconds)})));
+    const auto progress = answers.of_type("progress");
+    CHECK(progress.size() >= 1);
+    CHECK(progress.size() <= 3);
+    CHECK(progress.back()["name"] == "stat");
+    CHECK(progress.back()["operations"] > 0);
+    CHECK(progress.back()["ranks_done"] == 0);
+    CHECK(answers.sample("stat")["stopped_by"] == "seconds");
+}
+
+TEST_CASE("a full file system ends the phase, says who met what and where, and is clean after") {
+    const TestDirectory directory;
+    const Mount mount(directory.path(), "size=1m");
+    if (!mount.is_there()) return;
+    const Answers answers = run_session(plan_message(
+        directory.path(),
+        plan_of({transfer("write", "write", {{"segments", 64}}), transfer("read", "read", {{"segments", 64}})}, 3)));
+    CHECK(answers.exit_status == 1);
+    const Json error = answers.of_type("error").front();
+    CHECK(error["errno"] == "ENOSPC");
+    CHECK(error["where"]["operation"] == "write");
+    CHECK(error["where"]["phase"] == "write");
+    CHECK(error["where"]["path"].get<std::string>().starts_with("p/data."));
+    CHECK(error["where"].contains("offset_bytes"));
+    CHECK(error["where"].contains("rank"));
+    CHECK_FALSE(error["why"].get<std::string>().empty());
+    CHECK_FALSE(error["remedy"].get<std::string>().empty());
+    CHECK(answers.of_type("sample").size() == 1);
+    CHECK(answers.sample("write")["stopped_by"] == "error");
+    CHECK(answers.sample("write")["errors"] >= 1);
+    CHECK(answers.last("done")["status"] == "failed");
+    CHECK(answers.last("done")["cleaned"] == true);
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a file system without inodes ends a creation, and is clean after") {
+    const TestDirectory directory;
+    const Mount mount(directory.path(), "nr_inodes=100");
+    if (!mount.is_there()) return;
+    const Answers answers = run_session(
+        plan_message(directory.path(), plan_of({metadata("create", "file-create", {{"directory", "shared"}}),
+                                                metadata("stat", "file-stat", {{"directory", "shared"}})})));
+    CHECK(answers.exit_status == 1);
+    CHECK(answers.of_type("error").front()["errno"] == "ENOSPC");
+    CHECK(answers.sample("create")["stopped_by"] == "error");
+    CHECK(answers.last("done")["cleaned"] == true);
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("an error before the timed section ends the phase with an empty sample") {
+    const TestDirectory directory;
+    const Mount mount(directory.path(), "nr_inodes=8");
+    if (!mount.is_there()) return;
+    const Answers answers = run_session(
+        plan_message(directory.path(), plan_of({metadata("create", "file-create", {{"depth", 2}, {"branch", 4}})})));
+    CHECK(answers.last("error")["where"]["operation"] == "mkdir");
+    CHECK(answers.sample("create")["operations"] == 0);
+    CHECK(answers.sample("create")["stopped_by"] == "error");
+    CHECK(answers.last("done")["cleaned"] == true);
+}
+
+TEST_CASE("no more than 16 errors are sent, and the sample counts all") {
+    const TestDirectory directory;
+    const Mount mount(directory.path(), "size=1m");
+    if (!mount.is_there()) return;
+    const Json preallocated = {{"preallocate", true}, {"block_bytes", 1U << 20U}};
+    const Answers answers =
+        run_session(plan_message(directory.path(), plan_of({transfer("write", "write", preallocated)}, 24)));
+    CHECK(answers.of_type("error").size() == 16);
+    CHECK(answers.sample("write")["errors"] >= 23);
+}
+
+TEST_CASE("buffers that do not fit into memory are refused") {
+    const TestDirectory directory;
+    const std::uint64_t large = std::uint64_t{1} << 44U;
+    const Answers answers = run_session(plan_message(
+        directory.path(),
+        plan_of({transfer("write", "write", {{"transfer_bytes", large}, {"block_bytes", large}, {"segments", 1}})})));
+    CHECK(answers.last("done")["status"] == "refused");
+    CHECK(answers.last("error")["where"]["key"] == "team.ranks");
+}
+
+TEST_CASE("a file system that takes no O_DIRECT is an error with its remedy, or it takes it") {
+    const TestDirectory directory;
+    const Answers answers =
+        run_session(plan_message(directory.path(), plan_of({transfer("write", "write", {{"direct", true}})})));
+    if (answers.exit_status == 0) {
+        CHECK(answers.sample("write")["effective"]["direct"] == true);
+    } else {
+        CHECK(answers.last("error")["remedy"] == "Set direct to false.");
+    }
+}

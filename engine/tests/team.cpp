@@ -1,0 +1,84 @@
+// The team: all ranks or none, barriers that all leave, tables of their own.
+#include "team/team.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <numeric>
+#include <vector>
+
+using strakes::Gathered;
+using strakes::Team;
+
+TEST_CASE("no rank leaves a barrier before all have come") {
+    constexpr Team::Rank kRanks = 5;
+    constexpr int kRounds = 200;
+    Team team(kRanks);
+    std::atomic<int> come{0};
+    std::atomic<int> too_early{0};
+    REQUIRE(team.start([&](Team::Rank) {
+        for (int round = 1; round <= kRounds; ++round) {
+            come.fetch_add(1);
+            team.barrier();
+            if (come.load() < round * static_cast<int>(kRanks)) too_early.fetch_add(1);
+            team.barrier();
+        }
+    }) == 0);
+    team.join();
+    CHECK(too_early == 0);
+    CHECK(come == kRounds * static_cast<int>(kRanks));
+}
+
+TEST_CASE("when one rank fails all learn it at the next barrier, and only there") {
+    constexpr Team::Rank kRanks = 4;
+    constexpr int kRounds = 100;
+    Team team(kRanks);
+    Gathered<std::vector<bool>> answers(kRanks);
+    REQUIRE(team.start([&](Team::Rank rank) {
+        for (int round = 0; round < kRounds; ++round) {
+            const bool failed = round % 3 == 1 && rank == static_cast<Team::Rank>(round) % kRanks;
+            answers.of(rank).push_back(team.any(failed));
+        }
+    }) == 0);
+    team.join();
+    for (Team::Rank rank = 0; rank < kRanks; ++rank) {
+        for (int round = 0; round < kRounds; ++round) {
+            INFO("rank ", rank, " round ", round);
+            CHECK(answers.of(rank)[static_cast<std::size_t>(round)] == (round % 3 == 1));
+        }
+    }
+}
+
+TEST_CASE("what the ranks put is there for rank 0 after the barrier") {
+    constexpr Team::Rank kRanks = 6;
+    Team team(kRanks);
+    Gathered<int> values(kRanks);
+    int sum = 0;
+    REQUIRE(team.start([&](Team::Rank rank) {
+        values.of(rank) = static_cast<int>(rank) + 1;
+        team.barrier();
+        if (rank == 0)
+            for (Team::Rank other = 0; other < kRanks; ++other) sum += values.of(other);
+    }) == 0);
+    team.join();
+    CHECK(sum == 21);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a descriptor that a rank opens is not in the table of others") {
+    Team team(2);
+    std::atomic<int> opened{-1};
+    std::atomic<bool> seen{false};
+    REQUIRE(team.start([&](Team::Rank rank) {
+        if (rank == 0) opened = ::fcntl(STDERR_FILENO, F_DUPFD, 700);
+        team.barrier();
+        if (rank == 1) seen = ::fcntl(opened, F_GETFD) >= 0;
+        team.barrier();
+    }) == 0);
+    team.join();
+    CHECK(opened >= 700);
+    CHECK_FALSE(seen);
+}
+#endif

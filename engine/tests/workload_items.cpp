@@ -1,0 +1,103 @@
+// Items: which exist, in which directories, under which names.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "workload/items.hpp"
+
+using strakes::ItemName;
+using strakes::ItemRun;
+using strakes::Items;
+using strakes::runs_of;
+
+namespace {
+
+// The index of every item in the runs, in order.
+std::vector<std::uint64_t> indices(const std::vector<ItemRun>& runs) {
+    std::vector<std::uint64_t> all;
+    for (const ItemRun& run : runs)
+        for (std::uint64_t i = 0; i < run.count; ++i) all.push_back(run.first + i);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("items are spread evenly over the leaves, each once") {
+    for (const std::uint64_t total : {1U, 3U, 7U, 100U, 101U}) {
+        for (const std::uint32_t leaves : {1U, 2U, 7U, 64U}) {
+            const auto runs = runs_of({.first = 0, .last = total, .rename_ends = {}}, total, leaves);
+            const auto all = indices(runs);
+            REQUIRE(all.size() == total);
+            for (std::uint64_t i = 0; i < total; ++i) CHECK(all[i] == i);
+            for (const ItemRun& run : runs) {
+                CHECK(run.leaf < leaves);
+                CHECK(run.count <= total / leaves + 1);
+                CHECK(run.count >= total / leaves);
+            }
+        }
+    }
+}
+
+TEST_CASE("an item stays in its leaf when the first or the last are missing") {
+    constexpr std::uint64_t kTotal = 50;
+    constexpr std::uint32_t kLeaves = 7;
+    std::vector<std::uint32_t> leaf_of(kTotal);
+    for (const ItemRun& run : runs_of({.first = 0, .last = kTotal, .rename_ends = {}}, kTotal, kLeaves))
+        for (std::uint64_t i = 0; i < run.count; ++i) leaf_of[run.first + i] = run.leaf;
+    for (std::uint64_t first = 0; first <= kTotal; ++first) {
+        for (const ItemRun& run :
+             runs_of({.first = first, .last = kTotal - first / 2, .rename_ends = {}}, kTotal, kLeaves))
+            for (std::uint64_t i = 0; i < run.count; ++i) CHECK(leaf_of[run.first + i] == run.leaf);
+    }
+}
+
+TEST_CASE("no items, no runs") {
+    CHECK(runs_of({.first = 0, .last = 0, .rename_ends = {}}, 10, 2).empty());
+    CHECK(runs_of({.first = 10, .last = 10, .rename_ends = {}}, 10, 2).empty());
+}
+
+TEST_CASE("renames that ended early are known item by item") {
+    const Items items{.first = 2, .last = 10, .rename_ends = {8, 5}};
+    std::vector<bool> renamed(10);
+    for (const ItemRun& run : runs_of(items, 10, 3))
+        for (std::uint64_t i = 0; i < run.count; ++i) renamed[run.first + i] = run.renamed;
+    // Below 5 renamed twice, below 8 once.
+    CHECK(renamed == std::vector<bool>{false, false, false, false, false, true, true, true, false, false});
+}
+
+TEST_CASE("a name counts up in place and is unique for owner and index") {
+    std::set<std::string> seen;
+    for (std::uint32_t owner = 0; owner < 12; ++owner) {
+        ItemName name(false, owner, 100);
+        name.set(0, false);
+        for (int i = 0; i < 100; ++i, name.next()) CHECK(seen.insert(name.c_str()).second);
+    }
+    CHECK(seen.contains("f0.000"));
+    CHECK(seen.contains("f11.099"));
+}
+
+TEST_CASE("a name can be set again after it was counted past the last item") {
+    ItemName name(true, 7, 10);
+    name.set(9, false);
+    name.next();
+    name.set(3, false);
+    CHECK(std::string(name.c_str()) == "d7.03");
+}
+
+TEST_CASE("a renamed item has another letter, and renaming again brings the first one back") {
+    ItemName name(true, 1, 5);
+    name.set(4, false);
+    CHECK(std::string(name.toggled().c_str()) == "e1.4");
+    name.set(4, true);
+    CHECK(std::string(name.c_str()) == "e1.4");
+    CHECK(std::string(name.toggled().c_str()) == "d1.4");
+}
+
+TEST_CASE("the longest name fits") {
+    ItemName name(false, 65535, std::uint64_t{1} << 30U);
+    name.set((std::uint64_t{1} << 30U) - 1, false);
+    CHECK(std::string(name.c_str()) == "f65535.1073741823");
+}

@@ -1,0 +1,199 @@
+// Metadata operations: what they make, touch and leave.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support.hpp"
+
+using namespace strakes;
+using namespace strakes::tests;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Found {
+    int files = 0;
+    int directories = 0;
+    std::uintmax_t bytes = 0;
+};
+
+// Below the stage's directory, trees and their levels left out: items only.
+Found items_in(const Stage& stage) {
+    Found found;
+    for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
+        const std::string name = entry.path().filename();
+        if (entry.is_regular_file() && name != ".strakes-marker") {
+            ++found.files;
+            found.bytes += entry.file_size();
+        }
+        if (entry.is_directory() && (name.starts_with('d') || name.starts_with('e'))) ++found.directories;
+    }
+    return found;
+}
+
+std::uint64_t run_well(Stage& stage, std::size_t phase) {
+    std::uint64_t operations = 0;
+    for (const RankResult& result : stage.run(phase)) {
+        CHECK_FALSE(result.failure);
+        if (result.failure) MESSAGE(result.failure->what, " ", result.failure->path, " ", result.failure->why);
+        operations += result.operations;
+    }
+    return operations;
+}
+
+Json with(Json one, const Json& more) {
+    one.update(more);
+    return one;
+}
+
+// Nothing new begins after the first operation.
+const Json kAtOnce = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
+
+}  // namespace
+
+TEST_CASE("all operations on files work in every kind of tree, and nothing but the tree is left") {
+    for (const std::string directory : {"unique", "shared"}) {
+        for (const int depth : {0, 1, 3}) {
+            INFO(directory, " ", depth);
+            const Json tree = {
+                {"directory", directory}, {"depth", depth}, {"branch", 3}, {"file_bytes", 3901}, {"items", 40}};
+            const Json next = with(tree, {{"rank_shift", 1}});
+            Stage stage(plan_of({metadata("create", "file-create", tree), metadata("stat", "file-stat", next),
+                                 metadata("open", "file-open-close", next), metadata("read", "file-read", next),
+                                 metadata("rename", "file-rename", next), metadata("stat2", "file-stat", tree),
+                                 metadata("rename2", "file-rename", tree), metadata("remove", "file-remove", next)},
+                                3));
+            CHECK(run_well(stage, 0) == 120);
+            CHECK(items_in(stage).files == 120);
+            CHECK(items_in(stage).bytes == 120 * 3901);
+            for (std::size_t phase = 1; phase < 7; ++phase) CHECK(run_well(stage, phase) == 120);
+            CHECK(items_in(stage).files == 120);
+            CHECK(run_well(stage, 7) == 120);
+            CHECK(items_in(stage).files == 0);
+        }
+    }
+}
+
+TEST_CASE("all operations on directories work, and a set can be made again after its removal") {
+    Stage stage(
+        plan_of({metadata("create", "dir-create"), metadata("stat", "dir-stat"), metadata("rename", "dir-rename"),
+                 metadata("stat2", "dir-stat"), metadata("remove", "dir-remove"), metadata("again", "dir-create"),
+                 metadata("stat3", "dir-stat")}));
+    for (std::size_t phase = 0; phase < 4; ++phase) CHECK(run_well(stage, phase) == 200);
+    CHECK(items_in(stage).directories == 200);
+    CHECK(run_well(stage, 4) == 200);
+    CHECK(items_in(stage).directories == 0);
+    CHECK(run_well(stage, 5) == 200);
+    CHECK(run_well(stage, 6) == 200);
+}
+
+TEST_CASE("files and directories of one set live side by side") {
+    Stage stage(
+        plan_of({metadata("dirs", "dir-create"), metadata("files", "file-create"), metadata("rmdir", "dir-remove")}));
+    run_well(stage, 0);
+    run_well(stage, 1);
+    CHECK(items_in(stage).directories == 200);
+    CHECK(items_in(stage).files == 200);
+    run_well(stage, 2);
+    CHECK(items_in(stage).directories == 0);
+    CHECK(items_in(stage).files == 200);
+}
+
+TEST_CASE("mknod makes regular files") {
+    Stage stage(
+        plan_of({metadata("create", "file-create", {{"create_with", "mknod"}}), metadata("stat", "file-open-close")}));
+    CHECK(run_well(stage, 0) == 200);
+    CHECK(items_in(stage).files == 200);
+    CHECK(run_well(stage, 1) == 200);
+}
+
+TEST_CASE("data larger than the buffer are written and read whole") {
+    const Json large = {{"items", 2}, {"file_bytes", 2'500'001}};
+    Stage stage(plan_of({metadata("create", "file-create", large), metadata("read", "file-read", large)}, 1));
+    const auto created = stage.run(0);
+    CHECK(created[0].bytes == 5'000'002);
+    CHECK(items_in(stage).bytes == 5'000'002);
+    CHECK(stage.run(1)[0].bytes == 5'000'002);
+}
+
+TEST_CASE("a file that is shorter than written is an error of file-read") {
+    const Json small = {{"items", 1}, {"file_bytes", 100}};
+    Stage stage(plan_of({metadata("create", "file-create", small), metadata("read", "file-read", small)}, 1));
+    run_well(stage, 0);
+    fs::resize_file(stage.path() / "items.0.tree/f0.0", 99);
+    const auto results = stage.run(1);
+    REQUIRE(results[0].failure);
+    CHECK(results[0].failure->operation == "read");
+    CHECK(results[0].failure->path == "stage/items.0.tree/f0.0");
+}
+
+TEST_CASE("after a stonewalled creation only what was created is touched") {
+    Stage stage(plan_of({metadata("create", "file-create", kAtOnce), metadata("stat", "file-stat"),
+                         metadata("rename", "file-rename"), metadata("remove", "file-remove")}));
+    CHECK(run_well(stage, 0) == 2);
+    CHECK(run_well(stage, 1) == 2);
+    CHECK(run_well(stage, 2) == 2);
+    CHECK(run_well(stage, 3) == 2);
+    CHECK(items_in(stage).files == 0);
+}
+
+TEST_CASE("renames and removals that end early leave the rest usable") {
+    Stage stage(plan_of({metadata("create", "file-create"), metadata("rename", "file-rename", kAtOnce),
+                         metadata("stat", "file-stat"), metadata("remove", "file-remove", kAtOnce),
+                         metadata("stat2", "file-stat"), metadata("rename2", "file-rename"),
+                         metadata("remove2", "file-remove")}));
+    CHECK(run_well(stage, 0) == 200);
+    CHECK(run_well(stage, 1) == 2);
+    CHECK(run_well(stage, 2) == 200);
+    CHECK(run_well(stage, 3) == 2);
+    CHECK(run_well(stage, 4) == 198);
+    CHECK(run_well(stage, 5) == 198);
+    CHECK(run_well(stage, 6) == 198);
+    CHECK(items_in(stage).files == 0);
+}
+
+TEST_CASE("a phase for seconds goes over the items again") {
+    const Json brief = {{"items", 10}, {"stop", {{"rule", "seconds"}, {"seconds", 0.03}}}};
+    Stage stage(plan_of({metadata("create", "file-create", {{"items", 10}}), metadata("stat", "file-stat", brief)}, 1));
+    run_well(stage, 0);
+    const auto results = stage.run(1);
+    CHECK_FALSE(results[0].failure);
+    CHECK(results[0].out_of_time);
+    CHECK(results[0].operations > 100);
+}
+
+TEST_CASE("an item that is gone is an error with its path, call and error number") {
+    const Json tree = {{"depth", 2}, {"branch", 2}, {"items", 8}};
+    Stage stage(plan_of({metadata("create", "file-create", tree), metadata("stat", "file-stat", tree)}, 1));
+    run_well(stage, 0);
+    fs::remove(stage.path() / "items.0.tree/b1/b0/f0.5");
+    const auto results = stage.run(1);
+    REQUIRE(results[0].failure);
+    CHECK(results[0].failure->path == "stage/items.0.tree/b1/b0/f0.5");
+    CHECK(results[0].failure->operation == "stat");
+    CHECK(results[0].failure->error_name == "ENOENT");
+    CHECK(results[0].operations == 5);
+}
+
+TEST_CASE("a tree that is a symbolic link is not entered") {
+    const TestDirectory outside;
+    Stage stage(plan_of({metadata("create", "file-create")}, 1));
+    fs::create_directory_symlink(outside.path(), stage.path() / "items.0.tree");
+    const auto results = stage.run(0);
+    REQUIRE(results[0].failure);
+    CHECK(outside.entries().empty());
+}
+
+TEST_CASE("a tree is not made when the ranks are to halt") {
+    Stage stage(plan_of({metadata("create", "file-create", {{"depth", 3}, {"branch", 8}})}, 1));
+    stage.halt = Halt::cancel;
+    const auto results = stage.run(0);
+    CHECK_FALSE(results[0].failure);
+    CHECK(results[0].operations == 0);
+    CHECK(items_in(stage).files == 0);
+}

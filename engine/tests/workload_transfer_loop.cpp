@@ -1,0 +1,98 @@
+// Short transfers, ends of files and errors in the middle, with a backend that does what the test says.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workload/transfer_loop.hpp"
+
+using namespace strakes;
+
+namespace {
+
+// Moves at most `most` bytes per call of a file of `size` bytes; fails at `fails_at`.
+struct Script {
+    std::size_t most = SIZE_MAX;
+    std::uint64_t size = UINT64_MAX;
+    std::uint64_t fails_at = UINT64_MAX;
+    int calls = 0;
+};
+thread_local Script script;
+
+struct Scripted {
+    struct Moved {
+        std::size_t bytes;
+        int error;
+    };
+    static Moved move(std::size_t bytes, std::uint64_t offset) {
+        ++script.calls;
+        if (offset >= script.fails_at) return {0, EIO};
+        const std::uint64_t left = offset < script.size ? script.size - offset : 0;
+        return {std::min({bytes, script.most, static_cast<std::size_t>(left)}), 0};
+    }
+    static Moved read_at(int, std::byte*, std::size_t bytes, std::uint64_t offset) { return move(bytes, offset); }
+    static Moved write_at(int, const std::byte*, std::size_t bytes, std::uint64_t offset) {
+        return move(bytes, offset);
+    }
+};
+
+struct Outcome {
+    int error;
+    std::uint64_t offset;
+};
+
+Outcome move(bool reading, const Script& as) {
+    script = as;
+    std::array<std::byte, 100> buffer{};
+    std::uint64_t offset = 1000;
+    const int error = move_all<Scripted>(reading, 0, buffer, offset);
+    return {error, offset};
+}
+
+}  // namespace
+
+TEST_CASE("a whole transfer is one call") {
+    CHECK(move(true, {}).error == 0);
+    CHECK(script.calls == 1);
+}
+
+TEST_CASE("short transfers are continued until all is moved") {
+    for (const bool reading : {true, false}) {
+        CHECK(move(reading, {.most = 30}).error == 0);
+        CHECK(script.calls == 4);
+    }
+}
+
+TEST_CASE("a read that meets the end of the file says where it ends") {
+    const Outcome outcome = move(true, {.size = 1070});
+    CHECK(outcome.error == LoopEnd::kEndOfFile);
+    CHECK(outcome.offset == 1070);
+}
+
+TEST_CASE("an error after a short transfer says where it happened") {
+    const Outcome outcome = move(false, {.most = 40, .fails_at = 1080});
+    CHECK(outcome.error == EIO);
+    CHECK(outcome.offset == 1080);
+}
+
+TEST_CASE("failures of transfers have all their words") {
+    LoopEnd end;
+    end.reading = true;
+    end.error = EIO;
+    end.offset = 4096;
+    const Failure broken = describe(end, "p/data.0.data");
+    CHECK(broken.what == "read failed");
+    CHECK(broken.error_name == "EIO");
+    CHECK(broken.offset_bytes == 4096);
+    CHECK_FALSE(broken.remedy.empty());
+    end.mismatch = Mismatch{.offset_bytes = 4100, .expected = std::byte{0x0a}, .found = std::byte{0xff}};
+    const Failure wrong = describe(end, "p/data.0.data");
+    CHECK(wrong.why == "expected byte 0x0a, found 0xff");
+    CHECK(wrong.offset_bytes == 4100);
+    CHECK_FALSE(wrong.remedy.empty());
+}

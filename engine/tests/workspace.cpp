@@ -1,0 +1,135 @@
+// The plan's directory, and the removal of what is in it.
+#include "workspace/workspace.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "support.hpp"
+#include "workspace/tree_removal.hpp"
+
+using namespace strakes;
+using namespace strakes::tests;
+namespace fs = std::filesystem;
+
+namespace {
+
+Descriptor open_directory(const fs::path& path) { return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY)); }
+
+}  // namespace
+
+TEST_CASE("a directory without the marker is refused and stays as it was") {
+    const TestDirectory directory;
+    fs::remove(directory.path() / kMarker);
+    Workspace workspace;
+    const auto fault = workspace.make(directory.path(), "p");
+    REQUIRE(fault);
+    CHECK(fault->refused());
+    CHECK(fault->key == "directory");
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a marker that is a symbolic link or a directory is refused") {
+    const TestDirectory directory;
+    const fs::path marker = directory.path() / kMarker;
+    fs::rename(marker, directory.path() / "elsewhere");
+    fs::create_symlink("elsewhere", marker);
+    CHECK(Workspace().make(directory.path(), "p")->refused());
+    fs::remove(marker);
+    fs::create_directory(marker);
+    CHECK(Workspace().make(directory.path(), "p")->refused());
+}
+
+TEST_CASE("a directory that is a symbolic link, missing, or a file is refused") {
+    const TestDirectory directory;
+    const TestDirectory other;
+    const fs::path link = other.path() / "link";
+    fs::create_directory_symlink(directory.path(), link);
+    for (const fs::path& path : {link, other.path() / "missing", other.path() / kMarker}) {
+        const auto fault = Workspace().make(path, "p");
+        REQUIRE(fault);
+        CHECK(fault->refused());
+    }
+}
+
+TEST_CASE("an id that exists is refused, and what is there stays") {
+    const TestDirectory directory;
+    fs::create_directory(directory.path() / "p");
+    std::ofstream(directory.path() / "p" / "precious") << "x";
+    const auto fault = Workspace().make(directory.path(), "p");
+    REQUIRE(fault);
+    CHECK(fault->key == "id");
+    CHECK(fs::exists(directory.path() / "p" / "precious"));
+}
+
+TEST_CASE("a workspace is made and removed") {
+    const TestDirectory directory;
+    Workspace workspace;
+    CHECK_FALSE(workspace.make(directory.path(), "p"));
+    CHECK(directory.entries() == std::vector<std::string>{"p"});
+    CHECK(workspace.remove());
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a workspace that holds something is not removed") {
+    const TestDirectory directory;
+    Workspace workspace;
+    CHECK_FALSE(workspace.make(directory.path(), "p"));
+    std::ofstream(directory.path() / "p" / "file") << "x";
+    CHECK_FALSE(workspace.remove());
+}
+
+TEST_CASE("removal takes whole trees and leaves the targets of symbolic links") {
+    const TestDirectory outside;
+    std::ofstream(outside.path() / "precious") << "x";
+    fs::create_directory(outside.path() / "treasure");
+    const TestDirectory directory;
+    fs::remove(directory.path() / kMarker);
+    fs::create_directories(directory.path() / "a/b/c/d");
+    for (int i = 0; i < 3000; ++i) std::ofstream(directory.path() / "a/b" / std::to_string(i)) << "x";
+    fs::create_symlink(outside.path() / "precious", directory.path() / "a/to-file");
+    fs::create_directory_symlink(outside.path(), directory.path() / "a/b/to-directory");
+    fs::create_directory_symlink(outside.path() / "treasure", directory.path() / "to-treasure");
+    const Descriptor opened = open_directory(directory.path());
+    std::atomic<std::uint64_t> removed{0};
+    TreeRemoval removal(opened.get(), "tree", removed);
+    removal.work();
+    CHECK(removal.left().empty());
+    CHECK(removed == 3007);
+    CHECK(directory.entries().empty());
+    CHECK(outside.entries().size() == 2);
+}
+
+TEST_CASE("several ranks remove one tree together") {
+    const TestDirectory directory;
+    for (int tree = 0; tree < 8; ++tree)
+        for (int leaf = 0; leaf < 20; ++leaf)
+            fs::create_directories(directory.path() / std::to_string(tree) / std::to_string(leaf));
+    const Descriptor opened = open_directory(directory.path());
+    std::atomic<std::uint64_t> removed{0};
+    TreeRemoval removal(opened.get(), "tree", removed);
+    {
+        const std::jthread one([&] { removal.work(); });
+        const std::jthread two([&] { removal.work(); });
+    }
+    CHECK(removal.left().empty());
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("what is mounted inside is left and named") {
+    const TestDirectory directory;
+    fs::remove(directory.path() / kMarker);
+    fs::create_directories(directory.path() / "a/mounted");
+    const Mount mount(directory.path() / "a/mounted", "size=1m");
+    if (!mount.is_there()) return;
+    const Descriptor opened = open_directory(directory.path());
+    std::atomic<std::uint64_t> removed{0};
+    TreeRemoval removal(opened.get(), "tree", removed);
+    removal.work();
+    CHECK(removal.left() == std::vector<std::string>{"tree/a/mounted"});
+    CHECK(fs::exists(directory.path() / "a/mounted" / kMarker));
+}

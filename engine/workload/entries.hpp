@@ -1,0 +1,33 @@
+// What a set's files and trees are called in the plan's directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/plan.hpp"
+
+namespace strakes {
+
+// The data file an owner works on.
+[[nodiscard]] inline std::string entry_of(const TransferPhase& phase, std::uint32_t owner) {
+    return phase.layout == Layout::shared_file ? phase.files + ".data"
+                                               : phase.files + "." + std::to_string(owner) + ".data";
+}
+
+// The tree that holds an owner's items.
+[[nodiscard]] inline std::string entry_of(const MetadataPhase& phase, std::uint32_t owner) {
+    return phase.directory == Directory::shared ? phase.files + ".tree"
+                                                : phase.files + "." + std::to_string(owner) + ".tree";
+}
+
+// The directory of a rank's pool.
+[[nodiscard]] inline std::string entry_of(const SmallFilesPhase& phase, std::uint32_t owner) {
+    return phase.files + "." + std::to_string(owner) + ".pool";
+}
+
+// Whose data or items a rank works on.
+[[nodiscard]] inline std::uint32_t owner_for(std::uint32_t rank, std::uint64_t shift, std::uint32_t ranks) noexcept {
+    return static_cast<std::uint32_t>((rank + shift % ranks) % ranks);
+}
+
+}  // namespace strakes

@@ -1,0 +1,99 @@
+// One metadata operation on one item, each a function object for the timed loop: 0 or an error number comes back, and
+// `call` says which call it was.
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "workload/items.hpp"
+#include "workload/transfer_loop.hpp"
+
+namespace strakes {
+
+// What is written to or read from a file, in pieces of one buffer.
+struct ItemData {
+    std::span<std::byte> buffer;
+    std::uint64_t bytes = 0;
+};
+
+template <class Io>
+int move_item(bool reading, int descriptor, const ItemData& data) noexcept {
+    for (std::uint64_t done = 0; done < data.bytes;) {
+        const std::uint64_t left = data.bytes - done;
+        const auto piece = left < data.buffer.size() ? data.buffer.first(left) : data.buffer;
+        std::uint64_t offset = done;
+        if (const int error = move_all<Io>(reading, descriptor, piece, offset); error != 0) return error;
+        done += piece.size();
+    }
+    return 0;
+}
+
+template <class Io>
+struct DirectoryCreate {
+    const char* call = "mkdir";
+    int operator()(int directory, const ItemName& name) noexcept { return Io::make_directory(directory, name.c_str()); }
+};
+
+template <class Io>
+struct Status {
+    const char* call = "stat";
+    int operator()(int directory, const ItemName& name) noexcept { return Io::status(directory, name.c_str()); }
+};
+
+template <class Io>
+struct Rename {
+    const char* call = "rename";
+    int operator()(int directory, const ItemName& name) noexcept {
+        const ItemName other = name.toggled();
+        return Io::rename(directory, name.c_str(), other.c_str());
+    }
+};
+
+template <class Io>
+struct DirectoryRemove {
+    const char* call = "rmdir";
+    int operator()(int directory, const ItemName& name) noexcept {
+        return Io::remove_directory(directory, name.c_str());
+    }
+};
+
+template <class Io>
+struct FileRemove {
+    const char* call = "unlink";
+    int operator()(int directory, const ItemName& name) noexcept { return Io::remove_file(directory, name.c_str()); }
+};
+
+template <class Io>
+struct MakeNode {
+    const char* call = "mknod";
+    int operator()(int directory, const ItemName& name) noexcept { return Io::make_node(directory, name.c_str()); }
+};
+
+// Open, what there is to move, close.
+template <class Io, int flags>
+struct OpenMoveClose {
+    static constexpr bool kReading = (flags & O_ACCMODE) == O_RDONLY;
+    ItemData data;
+    const char* call = "open";
+    int operator()(int directory, const ItemName& name) noexcept {
+        const auto [descriptor, open_error] = Io::open(directory, name.c_str(), flags);
+        if (open_error != 0) return open_error;
+        const int move_error = move_item<Io>(kReading, descriptor, data);
+        const int close_error = Io::close(descriptor);
+        if (move_error != 0)
+            call = kReading ? "read" : "write";
+        else if (close_error != 0)
+            call = "close";
+        return move_error != 0 ? move_error : close_error;
+    }
+};
+
+template <class Io>
+using FileCreate = OpenMoveClose<Io, O_CREAT | O_EXCL | O_WRONLY>;
+template <class Io>
+using FileOpen = OpenMoveClose<Io, O_RDONLY | O_NOFOLLOW>;
+
+}  // namespace strakes

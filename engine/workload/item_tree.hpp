@@ -1,0 +1,44 @@
+// The tree of directories that holds a set's items: made and opened outside timed sections.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "system/descriptor.hpp"
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+class ItemTree {
+  public:
+    // The tree of one owner, or the shared one.
+    ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner);
+
+    [[nodiscard]] std::uint32_t leaves() const noexcept { return leaves_; }
+
+    // All directories, unless the ranks are to halt; those that are there already are taken.
+    [[nodiscard]] Workload::Outcome make() const;
+
+    // Descriptors of the leaves with numbers [first, last).
+    [[nodiscard]] Workload::Outcome open(std::uint32_t first, std::uint32_t last, std::vector<Descriptor>& into) const;
+
+    // For messages.
+    [[nodiscard]] std::string path_of_leaf(std::uint32_t leaf) const;
+
+  private:
+    // Leaves below a directory at `level`.
+    [[nodiscard]] std::uint32_t leaves_below(std::uint32_t level) const noexcept;
+    [[nodiscard]] Workload::Outcome make_below(int directory, std::uint32_t level) const;
+    [[nodiscard]] Workload::Outcome open_below(Descriptor directory, std::uint32_t level, std::uint32_t leaf,
+                                               std::uint32_t first, std::uint32_t last,
+                                               std::vector<Descriptor>& into) const;
+    [[nodiscard]] Workload::Outcome make_one(int parent, const std::string& name, std::uint32_t level) const;
+    [[nodiscard]] Workload::Outcome open_one(int parent, const std::string& name, Descriptor& into) const;
+
+    const PhaseSetting& setting_;
+    std::string name_;
+    std::uint32_t depth_, branch_, leaves_;
+};
+
+}  // namespace strakes

@@ -1,0 +1,12 @@
+// Moving data: one rank's part of a transfer phase.
+#pragma once
+
+#include <memory>
+
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat& seat);
+
+}  // namespace strakes

@@ -1,0 +1,94 @@
+// One data file of a set: its name, and what is done to it outside timed loops.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <string>
+
+#include "measure/page_cache.hpp"
+#include "system/descriptor.hpp"
+#include "workload/entries.hpp"
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+template <class Io>
+class TransferFile {
+  public:
+    TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t owner)
+        : setting_(setting), name_(entry_of(phase, owner)) {}
+
+    [[nodiscard]] std::string path() const { return setting_.path_of(name_); }
+
+    Workload::Outcome open(int flags, Descriptor& into) const {
+        const auto [descriptor, error] = Io::open(setting_.root, name_.c_str(), flags | O_NOFOLLOW);
+        if (error == 0) {
+            into = Descriptor(descriptor);
+            return std::nullopt;
+        }
+        Failure failure = call_failure("open", path(), error);
+        if (error == EINVAL && (flags & O_DIRECT) != 0) {
+            failure.what = "this file system takes no O_DIRECT";
+            failure.remedy = "Set direct to false.";
+        }
+        return failure;
+    }
+
+    // What the kernel says it does, against what the phase asked for.
+    Workload::Outcome check_flags(int descriptor, bool& direct) const {
+        const int flags = ::fcntl(descriptor, F_GETFL);
+        if (flags < 0) return call_failure("fcntl", path(), errno);
+        direct = (flags & O_DIRECT) != 0;
+        const bool wanted = std::get<TransferPhase>(setting_.phase()).direct;
+        if (direct == wanted) return std::nullopt;
+        return Failure{.what = wanted ? "the file was opened without O_DIRECT though it was asked for"
+                                      : "the file was opened with O_DIRECT though it was not asked for",
+                       .path = path(),
+                       .operation = "fcntl",
+                       .why = "the flags read back from the descriptor differ",
+                       .error_name = {},
+                       .remedy = wanted ? "Set direct to false." : "Set direct to true."};
+    }
+
+    Workload::Outcome remove() const {
+        const int error = Io::remove_file(setting_.root, name_.c_str());
+        return error == 0 || error == ENOENT ? std::nullopt : Workload::Outcome(call_failure("unlink", path(), error));
+    }
+
+    // Real blocks only: the C library's emulation would write the file.
+    Workload::Outcome allocate(std::uint64_t bytes) const {
+        Descriptor file;
+        if (Workload::Outcome failure = open(O_WRONLY | O_CREAT | O_EXCL, file)) return failure;
+        int error = 0;
+        do error = ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+        while (error == EINTR);
+        return error == 0 ? std::nullopt : Workload::Outcome(call_failure("fallocate", path(), error));
+    }
+
+    // How much of the file is cached, after dropping its pages where asked.
+    Workload::Outcome look(bool drop, CacheState& cache, std::uint64_t CacheState::* resident) const {
+        Descriptor file;
+        if (Workload::Outcome failure = open(O_RDONLY, file)) return failure;
+        if (drop) {
+            // Dirty pages cannot be dropped.
+            if (::fdatasync(file.get()) != 0) return call_failure("fdatasync", path(), errno);
+            if (const int error = ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED); error != 0)
+                return call_failure("posix_fadvise", path(), error);
+        }
+        struct stat status{};
+        if (::fstat(file.get(), &status) != 0) return call_failure("fstat", path(), errno);
+        const Residency found = residency(file.get(), static_cast<std::uint64_t>(status.st_size));
+        cache.method = found.method;
+        cache.file_bytes = found.file_bytes;
+        cache.*resident = found.resident_bytes;
+        return std::nullopt;
+    }
+
+  private:
+    const PhaseSetting& setting_;
+    std::string name_;
+};
+
+}  // namespace strakes

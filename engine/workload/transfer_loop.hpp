@@ -1,0 +1,129 @@
+// The timed loop of data transfers: allocates nothing, locks nothing, prints nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "data/pattern.hpp"
+#include "workload/permutation.hpp"
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+struct LoopSetting {
+    const PhaseSetting& setting;
+    const Seat& seat;
+    std::span<std::byte> buffer;  // one transfer
+    Content content;
+    std::uint64_t count;         // transfers of one pass
+    std::uint32_t read_percent;  // 100: only reads, 0: only writes
+    std::uint64_t choice_key;    // decides which transfers are reads in between
+    bool stamp, verify, repeat;
+    std::uint64_t deadline;
+};
+
+// How the loop ended.
+struct LoopEnd {
+    static constexpr int kEndOfFile = -1;
+
+    std::uint64_t in_order = 0;  // transfers of the first pass that were done
+    bool failed = false;
+    bool reading = false;      // the call that failed
+    int error = 0;             // or kEndOfFile
+    std::uint64_t offset = 0;  // where it failed
+    std::optional<Mismatch> mismatch;
+};
+
+// The failure in words.
+Failure describe(const LoopEnd& end, std::string path);
+
+// Short transfers are continued; a read that meets the end of the file, or a write that moves nothing, is an error.
+// Returns 0, an error number or kEndOfFile; `offset` is then where it happened. In place, so that after the system call
+// there is nothing to return from (backend/system_call.hpp).
+template <class File>
+[[gnu::always_inline]] inline int move_all(bool reading, File& file, std::span<std::byte> buffer,
+                                           std::uint64_t& offset) noexcept {
+    for (;;) {
+        const auto [bytes, error] = reading ? file.read_at(buffer.data(), buffer.size(), offset)
+                                            : file.write_at(buffer.data(), buffer.size(), offset);
+        if (bytes == buffer.size()) return 0;
+        if (error != 0) return error;
+        if (bytes == 0) return LoopEnd::kEndOfFile;
+        buffer = buffer.subspan(bytes);
+        offset += bytes;
+    }
+}
+
+// The same with the calls of `Io` on a descriptor.
+template <class Io>
+[[gnu::always_inline]] inline int move_all(bool reading, int descriptor, std::span<std::byte> buffer,
+                                           std::uint64_t& offset) noexcept {
+    struct Bound {
+        int descriptor;
+        [[gnu::always_inline]] auto read_at(std::byte* to, std::size_t bytes, std::uint64_t at) const noexcept {
+            return Io::read_at(descriptor, to, bytes, at);
+        }
+        [[gnu::always_inline]] auto write_at(const std::byte* from, std::size_t bytes,
+                                             std::uint64_t at) const noexcept {
+            return Io::write_at(descriptor, from, bytes, at);
+        }
+    } bound{descriptor};
+    return move_all(reading, bound, buffer, offset);
+}
+
+// One clock reading per call; stamping and verifying cost the phase time but are not part of a call's latency.
+template <class File, class Order>
+LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResult& result) noexcept {
+    const Clock clock = loop.setting.clock;
+    Progress& progress = loop.seat.progress;
+    Histogram& calls = loop.seat.latencies.calls;
+    Histogram& reads = loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls;
+    LoopEnd end;
+    std::uint64_t before = clock.now();
+    for (bool first_pass = true; loop.count > 0; first_pass = false) {
+        order.restart();
+        for (std::uint64_t i = 0; i < loop.count; ++i) {
+            if (loop.setting.halted()) return end;
+            end.offset = order.next();
+            const std::uint64_t offset = end.offset;
+            end.reading = loop.read_percent == 100 ||
+                          (loop.read_percent != 0 && mix(loop.choice_key + i) % 100 < loop.read_percent);
+            if (!end.reading && loop.stamp) {
+                fill(loop.buffer, loop.content, offset);
+                before = clock.now();
+            }
+            end.error = move_all(end.reading, file, loop.buffer, end.offset);
+            const std::uint64_t now = clock.now();
+            if (end.error != 0) {
+                end.failed = true;
+                return end;
+            }
+            const std::uint64_t took = elapsed(before, now);
+            (end.reading ? reads : calls).record(clock.to_ns(took));
+            if (took > result.slowest) result.slowest = took;
+            ++result.operations;
+            result.bytes += loop.buffer.size();
+            if (first_pass) end.in_order = i + 1;
+            progress.publish(result.operations, result.bytes);
+            before = now;
+            if (end.reading && loop.verify) {
+                end.mismatch = verify(loop.buffer, loop.content, offset);
+                if (end.mismatch) {
+                    end.failed = true;
+                    return end;
+                }
+                result.verified_bytes += loop.buffer.size();
+                before = clock.now();
+            }
+            if (now >= loop.deadline && (loop.repeat || i + 1 < loop.count)) {
+                result.out_of_time = true;
+                return end;
+            }
+        }
+        if (!loop.repeat) return end;
+    }
+    return end;
+}
+
+}  // namespace strakes

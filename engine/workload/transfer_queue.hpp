@@ -1,0 +1,136 @@
+// The timed loop of data transfers that keeps many requests under way: allocates nothing, locks nothing, prints
+// nothing.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "workload/transfer_loop.hpp"
+
+namespace strakes {
+
+// A latency is from handing over the request to finding it complete. Whatever ends the loop, what is under way is
+// waited for, so that the transfers done are the first so many of the order.
+template <class File, class Order>
+class QueuedLoop {
+  public:
+    QueuedLoop(const LoopSetting& loop, File& file, Order order, RankResult& result) noexcept
+        : loop_(loop),
+          clock_(loop.setting.clock),
+          file_(file),
+          order_(order),
+          result_(result),
+          calls_(loop.seat.latencies.calls),
+          reads_(loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls_) {}
+
+    LoopEnd run() noexcept {
+        result_.queue_depth = 0;
+        order_.restart();
+        for (;;) {
+            begin_transfers();
+            if (file_.under_way() == 0) return end_;
+            result_.queue_depth = std::max(result_.queue_depth, file_.under_way());
+            if (const int error = file_.ring().submit_and_wait(); error != 0) {
+                fail(false, error, 0);
+                return end_;
+            }
+            take_complete();
+        }
+    }
+
+  private:
+    // As many as there are slots. All are handed over together, so they share the clock's reading.
+    void begin_transfers() noexcept {
+        auto& free = file_.free_slots();
+        const std::size_t first = free.size();
+        std::size_t left = first;
+        while (left > 0 && may_begin()) {
+            const std::uint32_t slot = free[--left];
+            auto& request = file_.request(slot);
+            request.offset = order_.next();
+            request.done = 0;
+            request.reading = loop_.read_percent == 100 ||
+                              (loop_.read_percent != 0 && mix(loop_.choice_key + begun_) % 100 < loop_.read_percent);
+            if (!request.reading && loop_.stamp) fill(file_.buffer(slot), loop_.content, request.offset);
+            file_.push(slot);
+            ++begun_;
+            if (first_pass_) end_.in_order = begun_;
+        }
+        const std::uint64_t now = clock_.now();
+        for (std::size_t i = left; i < first; ++i) file_.request(free[i]).begun = now;
+        free.resize(left);
+    }
+
+    [[nodiscard]] bool may_begin() noexcept {
+        if (stopping_ || loop_.setting.halted()) return false;
+        if (begun_ < loop_.count) return true;
+        if (!loop_.repeat || loop_.count == 0) return false;
+        order_.restart();
+        begun_ = 0;
+        first_pass_ = false;
+        return true;
+    }
+
+    void take_complete() noexcept {
+        // Those that complete while others of this round are verified are found in the next one.
+        const std::uint64_t now = clock_.now();
+        file_.ring().reap([&](std::uint32_t slot, int moved) noexcept { complete(slot, moved, now); });
+        loop_.seat.progress.publish(result_.operations, result_.bytes);
+        if (now >= loop_.deadline && !stopping_ && (loop_.repeat || begun_ < loop_.count)) {
+            result_.out_of_time = true;
+            stopping_ = true;
+        }
+    }
+
+    void complete(std::uint32_t slot, int moved, std::uint64_t now) noexcept {
+        auto& request = file_.request(slot);
+        const std::span<std::byte> buffer = file_.buffer(slot);
+        if (moved > 0) request.done += static_cast<std::size_t>(moved);
+        const bool again = moved == -EINTR || moved == -EAGAIN;
+        if (again || (moved > 0 && request.done < buffer.size())) {
+            file_.push(slot);
+            return;
+        }
+        file_.free_slots().push_back(slot);  // room for all was reserved
+        if (moved <= 0)
+            return fail(request.reading, moved < 0 ? -moved : LoopEnd::kEndOfFile, request.offset + request.done);
+        const std::uint64_t took = elapsed(request.begun, now);
+        (request.reading ? reads_ : calls_).record(clock_.to_ns(took));
+        if (took > result_.slowest) result_.slowest = took;
+        ++result_.operations;
+        result_.bytes += buffer.size();
+        if (!request.reading || !loop_.verify) return;
+        if (const auto mismatch = verify(buffer, loop_.content, request.offset))
+            fail(true, 0, request.offset, mismatch);
+        else
+            result_.verified_bytes += buffer.size();
+    }
+
+    // Of all that were under way, the failure nearest to the beginning of the file is told, whichever came first.
+    void fail(bool reading, int error, std::uint64_t offset, const std::optional<Mismatch>& mismatch = {}) noexcept {
+        stopping_ = true;
+        if (std::exchange(end_.failed, true) && offset >= end_.offset) return;
+        end_.reading = reading;
+        end_.error = error;
+        end_.offset = offset;
+        end_.mismatch = mismatch;
+    }
+
+    const LoopSetting& loop_;
+    const Clock clock_;
+    File& file_;
+    Order order_;
+    RankResult& result_;
+    Histogram& calls_;
+    Histogram& reads_;
+    LoopEnd end_;
+    std::uint64_t begun_ = 0;  // in this pass
+    bool first_pass_ = true;
+    bool stopping_ = false;
+};
+
+}  // namespace strakes

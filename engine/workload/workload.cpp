@@ -1,0 +1,35 @@
+// The registry of kinds.
+#include "workload/workload.hpp"
+
+#include "workload/metadata.hpp"
+#include "workload/small_files.hpp"
+#include "workload/transfer.hpp"
+
+namespace strakes {
+
+namespace {
+
+struct Maker {
+    const PhaseSetting& setting;
+    const Seat& seat;
+    std::unique_ptr<Workload> operator()(const TransferPhase& /*phase*/) const { return make_transfer(setting, seat); }
+    std::unique_ptr<Workload> operator()(const MetadataPhase& /*phase*/) const { return make_metadata(setting, seat); }
+    std::unique_ptr<Workload> operator()(const SmallFilesPhase& /*phase*/) const {
+        return make_small_files(setting, seat);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat& seat) {
+    return std::visit(Maker{setting, seat}, setting.phase());
+}
+
+std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop& stop) noexcept {
+    if (stop.rule == StopRule::amount) return UINT64_MAX;
+    constexpr std::uint64_t kMany = std::uint64_t{1} << 40U;
+    const double ticks_per_second = static_cast<double>(kMany) / clock.to_seconds(kMany);
+    return start + static_cast<std::uint64_t>(stop.seconds * ticks_per_second);
+}
+
+}  // namespace strakes

@@ -1,0 +1,149 @@
+// What every kind of phase offers: the steps of one rank around its timed section. Calls between these steps are the
+// only virtual ones; loops inside run() are templates over a backend.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measure/clock.hpp"
+#include "measure/histogram.hpp"
+#include "plan/plan.hpp"
+#include "system/failure.hpp"
+#include "workload/plan_state.hpp"
+#include "workload/progress.hpp"
+
+namespace strakes {
+
+// What all ranks look at before they begin another operation.
+enum class Halt : std::uint8_t { none, cancel, error };
+
+// Everything around a phase; the same for all ranks.
+struct PhaseSetting {
+    const Plan& plan;
+    std::size_t index;
+    PlanState& state;
+    int root;                 // directory descriptor of the plan's own directory
+    const std::string& name;  // of that directory, for messages
+    const Clock& clock;
+    const std::atomic<Halt>& halt;
+
+    [[nodiscard]] const Phase& phase() const { return plan.phases[index]; }
+    [[nodiscard]] bool halted() const noexcept { return halt.load(std::memory_order_relaxed) != Halt::none; }
+    [[nodiscard]] std::string path_of(std::string_view entry) const { return name + "/" + std::string(entry); }
+};
+
+// Of a phase's calls.
+struct Latencies {
+    Histogram calls;
+    std::unique_ptr<Histogram> reads;  // of a mixed phase, whose other calls are its writes
+    std::vector<Histogram> of_flow;    // of a small-files phase: one for each FlowCall, in place of all others
+
+    void clear() noexcept {
+        calls.clear();
+        reads.reset();
+        of_flow.clear();
+    }
+    void merge(const Latencies& other) {
+        calls.merge(other.calls);
+        if (of_flow.size() < other.of_flow.size()) of_flow.resize(other.of_flow.size());
+        for (std::size_t i = 0; i < other.of_flow.size(); ++i) of_flow[i].merge(other.of_flow[i]);
+        if (!other.reads) return;
+        if (!reads) reads = std::make_unique<Histogram>();
+        reads->merge(*other.reads);
+    }
+};
+
+// What one rank has to do with.
+struct Seat {
+    std::uint32_t rank;
+    Progress& progress;
+    Latencies& latencies;
+    bool leads_node = rank == 0;  // the first of its node
+    bool one_process = true;      // all ranks are threads of this process, on one node
+};
+
+// Page cache of the set's files, on every node that looks at them.
+struct CacheState {
+    std::string method = "none";
+    std::uint64_t file_bytes = 0;
+    std::uint64_t resident_before_bytes = 0;
+    std::uint64_t resident_after_bytes = 0;
+
+    void add(const CacheState& other) {
+        if (method == "none") method = other.method;
+        file_bytes += other.file_bytes;
+        resident_before_bytes += other.resident_before_bytes;
+        resident_after_bytes += other.resident_after_bytes;
+    }
+};
+
+// What became of a pool of small files.
+struct PoolCount {
+    std::uint64_t before_files = 0;
+    std::uint64_t after_files = 0;
+    std::uint64_t bytes = 0;  // of the files this plan made
+    std::uint64_t loops = 0;  // transactions, or runs through the flow
+
+    void add(const PoolCount& other) noexcept {
+        before_files += other.before_files;
+        after_files += other.after_files;
+        bytes += other.bytes;
+        loops += other.loops;
+    }
+};
+
+// What one rank did in one phase; times are ticks.
+struct RankResult {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t operations = 0;
+    std::uint64_t slowest = 0;
+    std::uint64_t open = 0;
+    std::uint64_t close = 0;
+    std::uint64_t verified_bytes = 0;
+    std::uint32_t queue_depth = 1;  // most requests that were under way at a time
+    bool out_of_time = false;       // stopped by the seconds of its rule
+    bool direct = false;            // as read back from the descriptor
+    CacheState cache;
+    PoolCount pool;
+    std::optional<Failure> failure;
+};
+
+class Workload {
+  public:
+    Workload() = default;
+    Workload(const Workload&) = delete;
+    Workload& operator=(const Workload&) = delete;
+    virtual ~Workload() = default;
+
+    using Outcome = std::optional<Failure>;
+
+    // Rank 0 alone, before the others prepare.
+    virtual Outcome lead() = 0;
+    // The first rank of every process, after rank 0 has led: what the plan's state says from now on.
+    virtual void declare() {}
+    // Every rank, before the barrier that starts the timed section.
+    virtual Outcome prepare(RankResult& result) = 0;
+    // The timed section. Sets start and end, and failure where there is one; touches nothing but its own result.
+    virtual void run(RankResult& result) = 0;
+    // Every rank, after the timed section, also after a failure: leaves the state for later phases, closes, looks.
+    virtual void finish(RankResult& result) = 0;
+
+    // Ranks that are processes tell each other after that what this rank has left in the plan's state, as bytes.
+    [[nodiscard]] virtual std::string tell() const { return {}; }
+    virtual void learn(std::string_view /*told*/) {}
+};
+
+// The workload of a phase for one rank. The registry: a new kind is one line there.
+std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat& seat);
+
+// The clock's reading after which nothing new begins, for a phase that starts now; never for the rule amount.
+std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop& stop) noexcept;
+
+}  // namespace strakes

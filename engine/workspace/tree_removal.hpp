@@ -1,0 +1,57 @@
+// Removing what a plan left: through directory descriptors, following no symbolic link, leaving no file system.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace strakes {
+
+// Shared by the ranks: each calls work(), which returns when nothing is left to take.
+class TreeRemoval {
+  public:
+    // One of several processes that do this together takes one of as many shares of the entries.
+    struct Share {
+        std::uint32_t number = 0;
+        std::uint32_t of = 1;
+    };
+
+    // Of everything in the directory; `name` is its own, for messages. Counts what is gone in `removed`, which others
+    // may watch.
+    TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed)
+        : TreeRemoval(directory, std::move(name), removed, Share{}) {}
+    TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share);
+
+    void work();
+
+    // What could not be removed, at most kMostLeft of it.
+    [[nodiscard]] std::vector<std::string> left();
+
+    static constexpr std::size_t kMostLeft = 64;
+
+  private:
+    using Paths = std::vector<std::string>;
+
+    // Whether it is gone; what is not goes to `left`.
+    bool remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
+                Paths& left);
+    bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Paths& left);
+    void empty(int directory, const std::string& path, int depth, Paths& left);
+
+    int directory_;
+    std::string name_;
+    dev_t device_ = 0;
+    std::vector<std::string> entries_;
+    std::atomic<std::size_t> next_{0};
+    std::atomic<std::uint64_t>& removed_;
+    std::mutex mutex_;
+    std::vector<std::string> left_;
+};
+
+}  // namespace strakes

@@ -1,0 +1,50 @@
+// The plan's own directory inside a directory that strakes made and marked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "system/descriptor.hpp"
+#include "system/failure.hpp"
+
+namespace strakes {
+
+inline constexpr const char* kMarker = ".strakes-marker";
+
+class Workspace {
+  public:
+    // Why there is none. Refused: the request is at fault; otherwise the target is.
+    struct Fault {
+        Failure failure;
+        std::string key;  // of the request, where that is at fault
+        [[nodiscard]] bool refused() const noexcept { return !key.empty(); }
+    };
+
+    // Makes directory/id. Nothing comes back on success.
+    [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id);
+
+    // Opens the directory/id that another process made.
+    [[nodiscard]] std::optional<Fault> join(const std::string& directory, const std::string& id);
+    // Gives up the descriptors, so that another process can remove the directory.
+    void close() {
+        root_ = Descriptor();
+        parent_ = Descriptor();
+    }
+
+    [[nodiscard]] int root() const noexcept { return root_.get(); }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+    // Removes directory/id, which must be empty by now. False when it is not.
+    [[nodiscard]] bool remove();
+
+  private:
+    [[nodiscard]] std::optional<Fault> open_parent(const std::string& directory);
+    [[nodiscard]] std::optional<Fault> open_root(const std::string& id);
+
+    Descriptor parent_, root_;
+    std::string name_;
+};
+
+}  // namespace strakes

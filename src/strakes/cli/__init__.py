@@ -1,0 +1,1 @@
+"""The command line: one module per command, all loaded only when called."""

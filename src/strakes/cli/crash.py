@@ -1,0 +1,37 @@
+"""The log of a bug in strakes itself: a traceback belongs into a file, not onto the screen."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from strakes import __version__
+
+
+def write_crash_log(error: BaseException, arguments: Sequence[str]) -> Path:
+    """The path of a new file that says what happened, under $XDG_STATE_HOME/strakes or else in the temporary directory."""
+    text = "\n".join(
+        [
+            f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}",
+            f"arguments: {list(arguments)}",
+            f"executable: {sys.executable}",
+            "",
+            "".join(traceback.format_exception(error)),
+        ]
+    )
+    prefix = time.strftime("crash-%Y%m%d-%H%M%S-")
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "strakes"
+        state.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=".log", dir=state)
+    except (OSError, RuntimeError):  # not writable, or no home at all
+        handle, name = tempfile.mkstemp(prefix=f"strakes-{prefix}", suffix=".log")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    return Path(name)

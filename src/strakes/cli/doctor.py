@@ -1,0 +1,90 @@
+"""``strakes doctor``: what this machine has, what it lacks, and how to get it."""
+
+from __future__ import annotations
+
+import json as json_text
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+
+import click
+
+from strakes.cli.machine import Check, kernel, limits, tools
+from strakes.cli.options import Output, json_option
+from strakes.errors import EnvironmentLacksError, StrakesError
+
+
+@click.command()
+@json_option
+def command(json: Output | None) -> int:
+    """Check what this machine has and lacks.
+
+    Ends with status 3 when something is missing that strakes cannot work without.
+    """
+    checks = examine()
+    if json is not None:
+        json.write(json_text.dumps({"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}, indent=2))
+    if json is None or json.path is not None:
+        _print(checks)
+    return EnvironmentLacksError.exit_status if _lacking(checks) else 0
+
+
+def examine() -> list[Check]:
+    """Every check, in the order of the screen."""
+    return [*_engine(), *_packages(), *kernel(), *limits(), *tools()]
+
+
+def _lacking(checks: Iterable[Check]) -> list[Check]:
+    return [check for check in checks if check.required and check.state == "missing"]
+
+
+def _engine() -> list[Check]:
+    from strakes.launch.local import LocalEngine
+
+    try:
+        with LocalEngine() as engine:
+            hello = engine.start()
+    except StrakesError as error:
+        return [Check("engine", "missing", f"{error.what} {error.why}".strip(), error.remedy or "Install strakes again.", required=True)]
+    there = Check("engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True)
+    return [there, *(Check(f"backend {name}", "missing", said["why"], said["remedy"]) for name, said in hello.absent.items())]
+
+
+def _packages() -> list[Check]:
+    """The distributions that strakes itself declares, without its optional ones."""
+    from importlib import metadata
+
+    try:
+        declared = metadata.requires("strakes") or []
+    except metadata.PackageNotFoundError:
+        return [Check("python package strakes", "limited", "runs from its sources, not installed", "Use ./strakes or pip install .")]
+    checks = []
+    for line in declared:
+        if "extra ==" in line:
+            continue
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+        try:
+            checks.append(Check(f"python package {name}", "ok", metadata.version(name), required=True))
+        except metadata.PackageNotFoundError:
+            checks.append(Check(f"python package {name}", "missing", "not installed", f"pip install '{line}'", required=True))
+    return checks
+
+
+def _print(checks: Iterable[Check]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    styles = {"ok": "green", "limited": "yellow", "missing": "red"}
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for check in checks:
+        state = check.state if check.required or check.state != "missing" else "absent"
+        detail = Text(check.detail)
+        if check.remedy and check.state != "ok":
+            detail.append(f"\n{check.remedy}", style="dim")
+        table.add_row(Text(state, style=styles[check.state] if check.required or check.state != "missing" else "dim"), check.name, detail)
+    console = Console()
+    console.print(table)
+    lacking = _lacking(checks)
+    names = ", ".join(check.name for check in lacking)
+    console.print(f"\nstrakes cannot work here: {names} missing." if lacking else "\nstrakes can work here.", highlight=False, markup=False)

@@ -1,0 +1,236 @@
+"""``strakes lab``: disposable real file systems on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strakes.cli.options import BYTES, SECONDS
+from strakes.errors import BadInputError
+from strakes.lab.registry import KINDS, load
+
+if TYPE_CHECKING:
+    from strakes.lab.manager import LabStatus
+    from strakes.lab.options import Option
+
+_AT = click.option(
+    "--at",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the lab in DIR/NAME  [default: $XDG_STATE_HOME/strakes/lab, /var/lib/strakes-lab for root]",
+)
+_LOOK_IN = click.option(
+    "--at", type=click.Path(path_type=Path), metavar="DIR", help="Look for labs in DIR; needed only where their link is lost."
+)
+
+_METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
+
+
+class IopsType(click.ParamType[tuple[int, int]]):
+    """ID=IOPS: which server, and how many reads, and writes, a second its device does."""
+
+    name = "ID=IOPS"
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        number, _, operations = str(value).partition("=")
+        if not (number.isdecimal() and operations.isdecimal()):
+            self.fail(f"not ID=IOPS: {value!r}. Write it like 0=100", param, ctx)
+        if int(operations) < self._least:
+            self.fail(f"at least {self._least} operations a second", param, ctx)
+        return int(number), int(operations)
+
+
+class UpGroup(click.Group):
+    """A command for each kind of lab, its options those of the kind."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(KINDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _up_command(cmd_name) if cmd_name in KINDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Kinds"):
+            formatter.write_dl([(name, kind.summary) for name, kind in KINDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in KINDS:
+            raise click.UsageError(f"no such lab: {args[0]}; there are {', '.join(KINDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Start a real file system on this machine, to try everything on, and remove it without a trace.
+
+    It is made of the distribution's packages, needs no configuration, is reached by nobody outside the machine, and keeps its data in one
+    directory that goes with it.
+    """
+    _help_alone(ctx)
+
+
+@command.group(cls=UpGroup, invoke_without_command=True, subcommand_metavar="KIND [OPTIONS]")
+@click.pass_context
+def up(ctx: click.Context) -> None:
+    """Start a lab; its mount point is printed.
+
+    strakes lab up KIND --help lists what can be chosen.
+    """
+    _help_alone(ctx)
+
+
+@command.command("status")
+@click.argument("name", required=False)
+@_LOOK_IN
+@click.option("--json", "as_json", is_flag=True, help="A JSON list: also processes, options, and what programs need to talk to them.")
+def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
+    """Show what labs there are and how they are."""
+    from strakes.lab.manager import all_labs, status
+
+    labs = all_labs(at) if name is None else tuple(filter(None, [status(name, at)]))
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        click.echo(json.dumps([asdict(lab) for lab in labs], indent=1))
+    elif labs:
+        for lab in labs:
+            _print_status(lab)
+    else:
+        click.echo(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
+
+
+@command.command("mount")
+@click.argument("name")
+@_LOOK_IN
+def mount_command(name: str, at: Path | None) -> None:
+    """Print where the lab NAME is mounted."""
+    from strakes.lab.manager import status
+
+    lab = status(name, at)
+    if lab is None or lab.condition not in ("up", "degraded"):
+        raise BadInputError(
+            f"{name} is not up", why=lab.detail if lab else "", remedy=f"Start it: strakes lab up {lab.kind if lab else name}"
+        )
+    click.echo(lab.mount_point)
+
+
+@command.command("down")
+@click.argument("name", required=False)
+@_LOOK_IN
+@click.option("--all", "every", is_flag=True, help="Remove every lab.")
+@click.option("--force", is_flag=True, help="Also where its file system is still in use.")
+def down_command(name: str | None, at: Path | None, every: bool, force: bool) -> None:
+    """Remove the lab NAME, with everything in it.
+
+    Its processes, mounts, devices, networks, control groups and files go. NAME may be left out where there is only one.
+    """
+    from strakes.lab.manager import down
+
+    for one in _chosen(name, at, every=every):
+        click.echo(f"{one} is removed." if down(one, at=at, force=force) else f"{one} was not up.")
+
+
+def _help_alone(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def _chosen(name: str | None, at: Path | None, *, every: bool) -> Sequence[str]:
+    from strakes.lab.manager import names
+
+    if name is not None:
+        if every:
+            raise click.UsageError("give a NAME or --all, not both")
+        return (name,)
+    found = names(at)
+    if not found:
+        click.echo("No lab is up.")
+    elif len(found) > 1 and not every:
+        raise BadInputError("there are several labs", why=", ".join(found), remedy="Give the name of one, or --all.")
+    return found
+
+
+def _up_command(kind: str) -> click.Command:
+    from strakes.lab.options import options_of
+
+    summary = KINDS[kind].summary
+    parameters: list[click.Parameter] = [
+        click.Option(["--" + field.replace("_", "-")], default=_written(option, default), **_settings(option))
+        for field, (option, default) in options_of(load(kind).options_type).items()
+    ]
+    made = click.Command(kind, params=parameters, help=summary, callback=_up_callback(kind))
+    for option in (
+        click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root)."),
+        click.option("--name", metavar="NAME", default=kind, show_default=True, help="To have several of a kind."),
+        _AT,
+    ):
+        option(made)
+    return made
+
+
+def _settings(option: Option) -> dict[str, Any]:
+    if option.form == "flag":
+        return {"is_flag": True, "help": option.help}
+    common: dict[str, Any] = {
+        "help": option.help,
+        "show_default": option.form != "iops",
+        "metavar": option.metavar or _METAVARS.get(option.form),
+    }
+    if option.form == "count":
+        return {**common, "type": click.IntRange(int(option.least or 0), int(option.most) if option.most is not None else None)}
+    if option.form == "choice":
+        return {**common, "type": click.Choice(option.choices)}
+    if option.form == "iops":
+        return {**common, "type": IopsType(int(option.least or 1)), "multiple": True}
+    return {**common, "type": BYTES if option.form == "size" else SECONDS}
+
+
+def _written(option: Option, default: object) -> object:
+    """The default as one would write it, where its unit would not be seen."""
+    from strakes.units import format_bytes
+
+    if option.form == "size" and isinstance(default, int):
+        return format_bytes(default).replace(" ", "")
+    return f"{default:g}s" if option.form == "seconds" else default
+
+
+def _up_callback(kind: str) -> Any:
+    def bring_up(*, name: str, at: Path | None, install: bool, **chosen: Any) -> None:
+        from strakes.lab.manager import up as bring
+
+        options = load(kind).options_type(**chosen)
+        lab, already = bring(kind, name, options, at=at, install=install, say=lambda text: click.echo(f"strakes: {text}", err=True))
+        if already:
+            degraded = f", but {lab.detail}" if lab.detail else ""
+            click.echo(f"strakes: {name} is up already{degraded}", err=True)
+        else:
+            click.echo(f"strakes: {name} is up after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}", err=True)
+        click.echo(lab.mount_point)
+
+    return bring_up
+
+
+def _print_status(lab: LabStatus) -> None:
+    from strakes.units import format_bytes
+
+    click.echo(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
+    rows = [("kind", lab.kind), ("mounted on", lab.mount_point)] if lab.condition in ("up", "degraded") else [("kind", lab.kind)]
+    if lab.condition == "stale":
+        rows += [("left in", lab.directory), ("remove it", f"strakes lab down {lab.name}")]
+    rows += [
+        (process.role, f"process {process.pid}, {format_bytes(process.memory_bytes)}" if process.alive else "has ended")
+        for process in lab.processes
+    ]
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        click.echo(f"  {label:<{width}}  {text}")

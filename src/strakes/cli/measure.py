@@ -1,0 +1,97 @@
+"""What survey and study share: perform the request, write findings and report, print the summary."""
+
+from __future__ import annotations
+
+import json as json_module
+import secrets
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from strakes.cli.options import MAX_SEED, Output, Resume
+from strakes.cli.progress import LiveProgress
+
+if TYPE_CHECKING:
+    from strakes.portrait.model import Portrait
+    from strakes.store import Run
+    from strakes.studies.base import Study
+
+
+def measure(
+    *,
+    kind: str,
+    name: str,
+    studies: tuple[Study, ...],
+    directory: Path,
+    full: bool,
+    budget: float,
+    confidence: float,
+    precision: float,
+    html: Output | None,
+    json: Output | None,
+    resume: Resume | None,
+    launcher: str,
+    keep: bool,
+    seed: int | None,
+    quiet: bool,
+) -> int:
+    """Run the studies on ``directory`` and show what came of it; returns the exit status."""
+    from strakes.store import Store
+    from strakes.survey.request import Request
+    from strakes.survey.runner import perform
+
+    del launcher  # one value so far
+    store = Store()
+    request = Request(
+        kind=kind,
+        name=name,
+        directory=directory,
+        studies=studies,
+        budget_s=budget,
+        confidence=confidence,
+        relative_half_width=precision,
+        seed=secrets.randbelow(MAX_SEED) if seed is None else seed,
+        command=shlex.join(["strakes", *sys.argv[1:]]),
+        full=full,
+        keep=keep,
+        resume=None if resume is None else (resume.run or ""),
+    )
+    with LiveProgress(quiet=quiet) as progress:
+        progress.start(total_s=budget)
+        writer = perform(request, store, progress)
+        progress.update("writing the report", 1.0, "")
+        run = store.open(writer.id)
+        portrait = publish(run, html)
+    show(portrait, run, html, json)
+    return 0
+
+
+def publish(run: Run, html: Output | None) -> Portrait:
+    """Build the portrait, keep it beside the run, and write the report there or where asked."""
+    from strakes.portrait.build import build_portrait
+    from strakes.report.findings import to_document
+    from strakes.report.html import render_html
+
+    portrait = build_portrait(run)
+    run.write_findings(to_document(portrait))
+    (Output(run.path / "report.html") if html is None else html).write(render_html(portrait))
+    return portrait
+
+
+def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None) -> None:
+    """The summary on standard output, unless ``--json -`` or ``--html -`` puts a document there."""
+    from strakes.report.findings import to_document
+    from strakes.report.summary import render_summary
+
+    if json is not None:
+        json.write(json_module.dumps(to_document(portrait), indent=1, allow_nan=False))
+    if all(output is None or output.path is not None for output in (json, html)):
+        click.echo(render_summary(portrait, report_path(run, html)))
+
+
+def report_path(run: Run, html: Output | None) -> Path:
+    """Where the HTML report of the run is."""
+    return run.path / "report.html" if html is None or html.path is None else html.path

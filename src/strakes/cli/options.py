@@ -1,0 +1,219 @@
+"""Parameter types and options that several commands share; the options' names are the same everywhere."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from strakes.errors import BadInputError, MeasurementError
+from strakes.units import parse_bytes, parse_seconds
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+MAX_SEED = 2**32 - 1  # as schemas/plan.json
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a document goes: a file, or standard output (``path`` is None)."""
+
+    path: Path | None
+
+    def write(self, text: str) -> None:
+        """Write the whole document, a file all at once or not at all. Raises MeasurementError when it cannot be written."""
+        if self.path is None:
+            click.echo(text, nl=not text.endswith("\n"))
+            return
+        try:
+            _replace(self.path, text)
+        except OSError as error:
+            raise MeasurementError(
+                "the result cannot be written",
+                where=str(self.path),
+                why=error.strerror or str(error),
+                remedy="Everything measured is in the store: strakes report latest",
+            ) from error
+
+
+@dataclass(frozen=True)
+class Resume:
+    """``--resume [RUN]``: ``run`` is None for the newest unfinished run of the same measurement."""
+
+    run: str | None
+
+
+class BytesType(click.ParamType[int]):
+    """A size such as 64KiB; gives bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            size = parse_bytes(str(value))
+        except BadInputError as error:
+            self.fail(f"{error.what}. {error.remedy}", param, ctx)
+        if size < 1:
+            self.fail("must be at least one byte", param, ctx)
+        return size
+
+
+class SecondsType(click.ParamType[float]):
+    """A duration such as 90s or 2m; gives seconds, more than none."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            seconds = parse_seconds(str(value))
+        except BadInputError as error:
+            self.fail(f"{error.what}. {error.remedy}", param, ctx)
+        if seconds <= 0:
+            self.fail("must be more than zero", param, ctx)
+        return seconds
+
+
+class OutputType(click.ParamType[Output]):
+    """A file to be written, or - for standard output; one that cannot be written is refused now, not after the measurement."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+        if isinstance(value, Output):
+            return value
+        if value == "-":
+            return Output(None)
+        path = Path(value)
+        if path.is_dir():
+            self.fail(f"{path} is a directory; give a file", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"the directory {path.parent} does not exist", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} is not writable", param, ctx)
+        return Output(path)
+
+
+class ResumeType(click.ParamType[Resume]):
+    """A run's id or a unique beginning of it; empty for the newest."""
+
+    name = "run"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Resume:
+        return value if isinstance(value, Resume) else Resume(str(value) or None)
+
+
+BYTES = BytesType()
+SECONDS = SecondsType()
+CONFIDENCE = click.FloatRange(0.5, 0.999)
+PRECISION = click.FloatRange(0.005, 0.5)
+OUTPUT = OutputType()
+RESUME = ResumeType()
+
+
+def budget_option(default: str) -> Callable[[Command], Command]:
+    """``--budget``: ``budget`` in seconds."""
+    return click.option(
+        "--budget", type=SECONDS, default=default, show_default=True, metavar="TIME", help="Time to spend on measuring, such as 60s or 5m."
+    )
+
+
+def confidence_option(command: Command) -> Command:
+    """``--confidence``: ``confidence`` as a share."""
+    return click.option(
+        "--confidence", type=CONFIDENCE, default=0.9, show_default=True, metavar="SHARE", help="Confidence of every interval, 0.5 to 0.999."
+    )(command)
+
+
+def precision_option(command: Command) -> Command:
+    """``--precision``: ``precision`` as a share, the relative half-width to reach."""
+    text = "Relative half-width at which a cell is done."
+    return click.option("--precision", type=PRECISION, default=0.1, show_default=True, metavar="SHARE", help=text)(command)
+
+
+def html_option(command: Command) -> Command:
+    """``--html``: ``html`` is an Output or None."""
+    return click.option("--html", type=OUTPUT, metavar="FILE", help="Write the report here  [default: report.html beside the run]")(command)
+
+
+def json_option(command: Command) -> Command:
+    """``--json``: ``json`` is an Output or None."""
+    return click.option("--json", type=OUTPUT, metavar="FILE", help="Write the findings as JSON; - for standard output.")(command)
+
+
+def keep_option(command: Command) -> Command:
+    """``--keep``: ``keep`` is a bool."""
+    return click.option("--keep", is_flag=True, help="Leave the measured files in DIR; strakes clean DIR removes them.")(command)
+
+
+def launcher_option(command: Command) -> Command:
+    """``--launcher``: ``launcher`` is "local"."""
+    return click.option("--launcher", type=click.Choice(["local"]), default="local", show_default=True, help="How the ranks are started.")(
+        command
+    )
+
+
+def quiet_option(command: Command) -> Command:
+    """``--quiet``: ``quiet`` is a bool."""
+    return click.option("-q", "--quiet", is_flag=True, help="Show no progress.")(command)
+
+
+def resume_option(command: Command) -> Command:
+    """``--resume [RUN]``: ``resume`` is a Resume or None."""
+    return click.option(
+        "--resume",
+        type=RESUME,
+        is_flag=False,
+        flag_value="",
+        metavar="[RUN]",
+        help="Go on with an interrupted run: that one, or the newest with the same DIR and options.",
+    )(command)
+
+
+def seed_option(command: Command) -> Command:
+    """``--seed``: ``seed`` is an int or None (one is drawn, and recorded)."""
+    return click.option(
+        "--seed", type=click.IntRange(0, MAX_SEED), metavar="N", help="Decides orders and data; the same seed gives the same ones."
+    )(command)
+
+
+def measuring_options(default_budget: str) -> Callable[[Command], Command]:
+    """Every option of a command that measures, in the order of its help."""
+
+    def decorate(command: Command) -> Command:
+        for option in (quiet_option, seed_option, keep_option, launcher_option, resume_option, json_option, html_option, confidence_option):
+            command = option(command)
+        return budget_option(default_budget)(command)
+
+    return decorate
+
+
+def _replace(path: Path, text: str) -> None:
+    if path.exists() and not path.is_file():  # /dev/stderr, a named pipe
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()  # a link stays one
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

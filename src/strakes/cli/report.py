@@ -1,0 +1,24 @@
+"""``strakes report RUN``: analyse and render a stored run again."""
+
+from __future__ import annotations
+
+import click
+
+from strakes.cli.options import Output, html_option, json_option
+
+
+@click.command("report")
+@click.argument("run", metavar="[RUN]", default="latest")
+@json_option
+@html_option
+def command(run: str, html: Output | None, json: Output | None) -> int:
+    """Render the report of RUN again, from what is stored; nothing is measured.
+
+    RUN is an id as strakes runs lists it, the beginning of one, or "latest" (the default).
+    """
+    from strakes.cli.measure import publish, show
+    from strakes.store import Store
+
+    stored = Store().open(run)
+    show(publish(stored, html), stored, html, json)
+    return 0

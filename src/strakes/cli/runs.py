@@ -1,0 +1,59 @@
+"""``strakes runs``: what is in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from strakes.store import RunSummary
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="A JSON list, oldest first, each with its id.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+def command(as_json: bool, limit: int | None) -> None:
+    """List the runs in the store, oldest first."""
+    from strakes.store import Store
+
+    store = Store()
+    runs = store.runs()
+    shown = runs[-limit:] if limit else runs
+    if as_json:
+        click.echo(_to_json(shown))
+    elif not runs:
+        click.echo(f"No runs yet in {store.root}. Make one: strakes survey DIR")
+    else:
+        _print_table(shown)
+        if len(shown) < len(runs):
+            click.echo(f"{len(runs) - len(shown)} older ones are not shown.")
+
+
+def _to_json(runs: Sequence[RunSummary]) -> str:
+    import json
+    from dataclasses import asdict
+
+    return json.dumps([{**asdict(run), "path": str(run.path)} for run in runs], indent=1)
+
+
+def _print_table(runs: Sequence[RunSummary]) -> None:
+    import sys
+    from datetime import datetime
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("id", "when", "what", "target", "file system", "status", box=box.SIMPLE_HEAD, show_edge=False)
+    # An id is there to be copied: it is never cut or folded.
+    table.columns[0].no_wrap = True
+    table.columns[3].overflow = "fold"
+    for run in runs:
+        when = f"{datetime.fromisoformat(run.created).astimezone():%Y-%m-%d %H:%M}" if run.created else ""
+        what = run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()
+        table.add_row(run.id, when, what, run.target, run.file_system, run.status)
+    # Into a pipe everything goes uncut, one line for each run.
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
+    console.print(table)

@@ -1,0 +1,52 @@
+"""Ctrl-C, SIGTERM and a lost terminal end a command in order: as KeyboardInterrupt, so that workspaces are cleaned on the way out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from strakes.errors import InterruptedByUser
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SHOW_CURSOR = "\x1b[?25h"  # a live display hides it
+
+
+@contextmanager
+def orderly_signals() -> Iterator[None]:
+    """The first signal raises KeyboardInterrupt, the second raises it again wherever the clean-up is, the third ends the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    count = 0
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        if count == 1:
+            _say("strakes: stopping in order; once more to hurry\n")
+        elif count == 2:
+            _say("strakes: hurrying; `strakes clean DIR` removes what stays behind\n")
+        else:
+            _say(_SHOW_CURSOR if os.isatty(2) else "")
+            os._exit(InterruptedByUser.exit_status)
+        raise KeyboardInterrupt
+
+    # A signal that was ignored on purpose (nohup) stays ignored.
+    before = {number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    """Straight to the descriptor: a handler must not meet the lock of a stream that it interrupted."""
+    try:
+        os.write(2, text.encode())
+    except OSError:
+        return  # the terminal is gone; there is nobody to tell

@@ -1,0 +1,27 @@
+"""``strakes survey DIR``: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from strakes.cli.options import measuring_options, precision_option
+
+
+@click.command("survey")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@measuring_options("2m")
+@precision_option
+def command(directory: Path, **options: Any) -> int:
+    """Characterise the file system under DIR and say how to use it well.
+
+    Works only in a directory of its own inside DIR, uses at most 80 % of the free space, and removes everything again.
+    Ends with a summary, and a report (HTML) that can be forwarded. Exit status: 0 measured, 1 the file system failed,
+    2 DIR cannot be used, 3 this machine lacks something, 130 interrupted.
+    """
+    from strakes.cli.measure import measure
+    from strakes.studies.registry import STUDIES
+
+    return measure(kind="survey", name="survey", studies=STUDIES, directory=directory, full=False, **options)

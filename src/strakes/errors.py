@@ -1,0 +1,53 @@
+"""The one tree of errors: what failed, where, why, and what to do next; each class knows its exit status."""
+
+from __future__ import annotations
+
+
+class StrakesError(Exception):
+    """An error a user can act on.
+
+    ``what`` failed, ``where`` (host, rank, path, server), ``why`` in the system's own words, ``remedy`` to try next.
+
+    >>> print(BadInputError("DIR is not a directory", where="/etc/passwd", remedy="Give a directory."))
+    DIR is not a directory; where: /etc/passwd; next: Give a directory.
+    """
+
+    exit_status = 1
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.why = why
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        for label, text in (("where", self.where), ("why", self.why), ("next", self.remedy)):
+            if text:
+                parts.append(f"{label}: {text}")
+        return "; ".join(parts)
+
+
+class MeasurementError(StrakesError):
+    """The measured thing failed during measurement."""
+
+    exit_status = 1
+
+
+class BadInputError(StrakesError):
+    """Bad usage or input, refused before the target was touched."""
+
+    exit_status = 2
+
+
+class EnvironmentLacksError(StrakesError):
+    """The machine lacks something strakes needs."""
+
+    exit_status = 3
+
+
+class InterruptedByUser(StrakesError):
+    """Ctrl-C or SIGTERM: ended in order."""
+
+    exit_status = 130

@@ -1,0 +1,1 @@
+"""CephFS as a lab."""

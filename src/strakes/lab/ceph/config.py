@@ -1,0 +1,118 @@
+"""ceph.conf of a lab: small, on the loopback address, without keys, quick to notice every change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from strakes.lab.ceph.options import MONITOR_TICK_S, CephOptions
+from strakes.lab.ports import LOOPBACK
+
+# The least that Ceph takes; the cache below decides.
+_LEAST_MEMORY_TARGET = 939_524_096
+
+
+def config_text(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]) -> str:
+    """The whole file. ``ports`` has each monitor's, ``devices`` the block devices of stores that are not on a file."""
+    sections: dict[str, dict[str, object]] = {
+        "global": _everybody(directory, fsid, ports, options),
+        "mon": _MONITOR | {"mon_data": f"{directory}/mon/$id"},
+        "osd": _object_store(directory, options),
+        "mds": _metadata_server(directory, options),
+        "mgr": {"mgr_data": f"{directory}/mgr", "mgr_module_path": f"{directory}/mgr-modules"},
+        "client": _client(directory),
+    }
+    for number, device in devices.items():
+        sections[f"osd.{number}"] = {"bluestore_block_path": device}
+    return "\n".join(f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in section.items()) for name, section in sections.items())
+
+
+def _everybody(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions) -> dict[str, object]:
+    return {
+        "fsid": fsid,
+        "mon_host": ",".join(f"[v2:{LOOPBACK}:{port}/0]" for port in ports.values()),
+        "public_addr": LOOPBACK,
+        "cluster_addr": LOOPBACK,
+        "ms_bind_port_min": 12_000,
+        "ms_bind_port_max": 19_999,
+        "auth_cluster_required": "none",
+        "auth_service_required": "none",
+        "auth_client_required": "none",
+        "keyring": f"{directory}/keyring",
+        "run_dir": f"{directory}/run",
+        "admin_socket": f"{directory}/run/$name.asok",
+        "log_file": f"{directory}/log/$name.log",
+        "mon_cluster_log_file": f"{directory}/log/cluster.log",
+        "crash_dir": f"{directory}/log",
+        "log_flush_on_exit": "false",
+        "ms_async_op_threads": 1,
+        "osd_pool_default_size": options.pool_size,
+        "osd_pool_default_min_size": 1,
+        "osd_pool_default_pg_autoscale_mode": "off",
+        # Copies may be on the same host: there is only one.
+        "osd_crush_chooseleaf_type": 0,
+        "mon_max_pg_per_osd": 1000,
+        # The monitors and the metadata servers must agree on these two.
+        "mds_beacon_interval": options.beacon_interval,
+        "mds_beacon_grace": options.beacon_grace,
+    }
+
+
+_MONITOR: dict[str, object] = {
+    "mon_allow_pool_size_one": "true",
+    "mon_allow_pool_delete": "true",
+    "mon_warn_on_pool_no_redundancy": "false",
+    "mon_warn_on_insecure_global_id_reclaim_allowed": "false",
+    "mon_warn_on_insecure_global_id_reclaim": "false",
+    "mon_data_avail_warn": 2,
+    "mon_data_avail_crit": 1,
+    # The defaults 1, 0.05 and 5 make every change of a map (a new file system, a fail-over) wait.
+    "paxos_propose_interval": 0.05,
+    "paxos_min_wait": 0.02,
+    "mon_tick_interval": int(MONITOR_TICK_S),
+    # While the quorum is younger than this (default 60) a dead metadata server is kept that long, whatever the grace.
+    "mds_beacon_mon_down_grace": 1,
+}
+
+
+def _object_store(directory: Path, options: CephOptions) -> dict[str, object]:
+    return {
+        "osd_data": f"{directory}/osd/$id",
+        "osd_objectstore": options.store,
+        "memstore_device_bytes": options.osd_size,
+        "bluestore_block_size": options.osd_size,
+        "bluestore_fsck_on_mount": "false",
+        "bluestore_cache_autotune": "false",
+        "bluestore_cache_size": options.osd_memory,
+        "osd_memory_target": _LEAST_MEMORY_TARGET,
+        "osd_op_num_shards": 2,
+        "osd_op_num_threads_per_shard": 1,
+        # Objects' names fit into ext4's attributes.
+        "osd_max_object_name_len": 460,
+        "osd_max_object_namespace_len": 64,
+    }
+
+
+def _metadata_server(directory: Path, options: CephOptions) -> dict[str, object]:
+    return {
+        "mds_data": f"{directory}/mds/$id",
+        "mds_tick_interval": 1,
+        # Default 45: a client that died before a fail-over stalls everybody so long.
+        "mds_reconnect_timeout": 5,
+        "mds_root_ino_uid": os.getuid(),
+        "mds_root_ino_gid": os.getgid(),
+        "mds_cache_memory_limit": options.mds_memory,
+        # Where metadata goes is for pins to say.
+        "mds_bal_interval": 0,
+    }
+
+
+def _client(directory: Path) -> dict[str, object]:
+    return {
+        "client_mount_timeout": 30,
+        "client_die_on_failed_remount": "false",
+        "admin_socket": f"{directory}/run/$name.$pid.asok",
+        # Only root may open a mount to others without asking /etc/fuse.conf.
+        "fuse_allow_other": "true" if os.geteuid() == 0 else "false",
+    }

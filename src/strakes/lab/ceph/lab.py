@@ -1,0 +1,197 @@
+"""CephFS: monitors, object stores, metadata ranks with standbys, a manager (it counts the free space), and a FUSE client."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from strakes.lab import ports
+from strakes.lab.base import CLIENT, Lab
+from strakes.lab.ceph.config import config_text
+from strakes.lab.ceph.monitor import Monitors
+from strakes.lab.ceph.options import CephOptions, check
+from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
+from strakes.lab.device import Device, attach, make_file, require_space
+from strakes.lab.mounts import mounted_at, space_of
+from strakes.lab.packages import Package, require_packages
+from strakes.lab.places import refuse_long_path
+from strakes.lab.site import Site
+
+FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
+_MANAGER_MODULES = Path("/usr/share/ceph/mgr")
+# All of them together take 300 MiB. This one answers "ceph fs status"; free space needs none.
+_MODULE = "status"
+_FOR_OTHERS_THAN_ROOT = (Package("fuse3", "fusermount"),)
+
+
+class CephLab(Lab[CephOptions]):
+    """Every daemon is an ordinary process in the foreground of a session of its own; nobody has keys."""
+
+    options_type = CephOptions
+    needs_root = False
+    packages = (
+        Package("ceph-mon", "ceph-mon"),
+        Package("ceph-mon", "monmaptool"),
+        Package("ceph-osd", "ceph-osd"),
+        Package("ceph-mds", "ceph-mds"),
+        Package("ceph-mgr", "ceph-mgr"),
+        Package("ceph-mgr-modules-core", str(_MANAGER_MODULES / _MODULE)),
+        Package("ceph-fuse", "ceph-fuse"),
+        Package("ceph-common", "ceph"),
+    )
+
+    def __init__(self, site: Site, options: CephOptions) -> None:
+        super().__init__(site, options)
+        self._fsid = str(uuid.uuid4())
+        self._config = site.directory / "ceph.conf"
+        self._ports = dict(zip(options.monitors, ports.free_ports(options.mons), strict=True))
+        self._devices: dict[int, Device] = {}
+        self._device_groups: dict[int, Group | None] = {}
+        self._cpu_groups: list[Group] = []
+
+    @classmethod
+    def check(cls, options: CephOptions, directory: Path) -> None:
+        check(options)
+        refuse_long_path(directory)
+        if os.geteuid() != 0:
+            require_packages("ceph", _FOR_OTHERS_THAN_ROOT, install=False, say=lambda _text: None)
+        if options.slow_osd:
+            require("blkio", "--slow-osd")
+        if options.mds_cpu:
+            require("cpu", "--mds-cpu")
+        if options.store == "bluestore":
+            require_space(directory, options.osds * options.osd_size, "--osd-size")
+
+    def up(self) -> None:
+        self._prepare()
+        self._start_monitors()
+        self._make_stores()
+        self._start_servers()
+        self._make_file_system()
+        self._mount()
+
+    def ready(self) -> str:
+        if mounted_at(self.mount_point) is None:
+            return "nothing is mounted yet"
+        space = space_of(self.mount_point)
+        return "" if space and space.free else "the free space is not known yet"
+
+    def slow_down(self) -> None:
+        for group in self._cpu_groups:
+            limit_cpu(group, self.options.mds_cpu or 100)
+        for number, device in self._devices.items():
+            device.slow_down(self._device_groups[number])
+
+    def facts(self) -> Mapping[str, Any]:
+        return {
+            "ceph_conf": str(self._config),
+            "keyring": str(self.site.directory / "keyring"),
+            "environment": {"CEPH_CONF": str(self._config)},
+            "fsid": self._fsid,
+            "file_system": FILE_SYSTEM,
+            "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
+            "monitors": [f"{ports.LOOPBACK}:{port}" for port in self._ports.values()],
+            "admin_sockets": str(self.site.directory / "run"),
+            "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
+        }
+
+    def _prepare(self) -> None:
+        for name in ("run", "log", "mgr", "mgr-modules", "mnt"):
+            self.site.make_directory(name)
+        for source in (_MANAGER_MODULES / _MODULE, *_MANAGER_MODULES.glob("*.py")):
+            (self.site.directory / "mgr-modules" / source.name).symlink_to(source)
+        for number, iops in self.options.slow_osd:
+            self.site.step(f"a slow device for osd.{number}")
+            image = make_file(self.site.directory / f"osd.{number}.image", self.options.osd_size)
+            self._devices[number] = attach(self.site, image, iops)
+        self.site.write("keyring", "")
+        paths = {number: device.path for number, device in self._devices.items()}
+        self.site.write(self._config.name, config_text(self.site.directory, self._fsid, self._ports, self.options, paths))
+
+    def _start_monitors(self) -> None:
+        self.site.step(f"{self.options.mons} monitor(s)")
+        monmap = self.site.directory / "monmap"
+        addresses = [word for name, port in self._ports.items() for word in ("--addv", name, f"[v2:{ports.LOOPBACK}:{port}]")]
+        self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *addresses, monmap)
+        for name in self.options.monitors:
+            self.site.make_directory("mon")
+            self.site.run(*self._daemon("ceph-mon", name), "--mkfs", "--monmap", monmap)
+            self.site.start(f"mon.{name}", *self._daemon("ceph-mon", name), "-f")
+        self.site.wait_until("the monitors", lambda: "" if all(map(ports.is_listening, self._ports.values())) else "not all listen yet")
+
+    def _make_stores(self) -> None:
+        self.site.step(f"{self.options.osds} object store(s)")
+        stores = {number: str(uuid.uuid4()) for number in range(self.options.osds)}
+        with Monitors(self._config) as monitors:
+            for store in stores.values():
+                monitors.command("osd new", uuid=store)
+        commands = {}
+        for number, store in stores.items():
+            self.site.make_directory("osd", str(number))
+            words = self._daemon("ceph-osd", str(number))
+            commands[f"mkfs.osd.{number}"] = (*words, "--mkfs", "--osd-uuid", store, "--no-mon-config")
+        self.site.run_together(commands)
+
+    def _start_servers(self) -> None:
+        self.site.step(f"{self.options.mds} metadata server(s), {self.options.standby} standby")
+        slow = dict(self.options.slow_osd)
+        for number in range(self.options.osds):
+            join: list[Path] = []
+            if number in slow:
+                self._device_groups[number], procs = device_group(self.site.id, f"osd.{number}")
+                join.append(procs)
+            self.site.start(f"osd.{number}", *self._daemon("ceph-osd", str(number)), "-f", join=join)
+        for name in self.options.metadata_servers:
+            self.site.make_directory("mds", name)
+            join = []
+            if self.options.mds_cpu:
+                self._cpu_groups.append(make_group("cpu", self.site.id, f"mds.{name}"))
+                join.append(self._cpu_groups[-1].procs)
+            self.site.start(f"mds.{name}", *self._daemon("ceph-mds", name), "-f", join=join)
+        self.site.start("mgr.x", *self._daemon("ceph-mgr", "x"), "-f")
+
+    def _make_file_system(self) -> None:
+        with Monitors(self._config) as monitors:
+            # Before there are pools, or their first objects would have to move to the stores that come later.
+            self.site.wait_until("the object stores", lambda: _lacking_stores(monitors, self.options.osds))
+            for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
+                monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
+            monitors.command("fs new", fs_name=FILE_SYSTEM, metadata=METADATA_POOL, data=DATA_POOL)
+            monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
+            if self.options.standby_replay:
+                monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
+            # The modules that are left out on purpose.
+            monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
+            self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
+            self.site.wait_until("the placement groups", lambda: _unclean(monitors))
+
+    def _lacking_ranks(self, monitors: Monitors) -> str:
+        file_system = monitors.command("fs dump")["filesystems"][0]["mdsmap"]
+        states = [daemon["state"] for daemon in file_system["info"].values()]
+        active = states.count("up:active")
+        if active < self.options.mds:
+            return f"{active} of {self.options.mds} metadata ranks are active"
+        following = states.count("up:standby-replay")
+        wanted = min(self.options.mds, self.options.standby) if self.options.standby_replay else 0
+        return "" if following >= wanted else f"{following} of {wanted} standbys follow the journal"
+
+    def _mount(self) -> None:
+        self.site.step("client")
+        self.site.start(CLIENT, "ceph-fuse", "-c", self._config, "-n", "client.admin", "-f", self.mount_point)
+
+    def _daemon(self, program: str, name: str) -> tuple[str | Path, ...]:
+        return (program, "-c", self._config, "-i", name)
+
+
+def _lacking_stores(monitors: Monitors, wanted: int) -> str:
+    there = monitors.command("osd stat")["num_up_osds"]
+    return "" if there >= wanted else f"{there} of {wanted} object stores are up"
+
+
+def _unclean(monitors: Monitors) -> str:
+    groups = monitors.command("status")["pgmap"]
+    clean = sum(one["count"] for one in groups["pgs_by_state"] if one["state_name"] == "active+clean")
+    return "" if groups["num_pgs"] and clean == groups["num_pgs"] else f"{clean} of {groups['num_pgs']} placement groups are clean"

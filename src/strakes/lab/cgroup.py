@@ -1,0 +1,162 @@
+"""Control groups that make servers slow on purpose: a share of a processor, and a number of operations a second on a device.
+
+Version 1 (a hierarchy for each controller) and version 2 (one for all) differ in what they can slow: with version 1 a device is throttled
+in the root group, for everybody; with version 2 only for the processes of a group.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import EnvironmentLacksError
+from strakes.targets.mountinfo import read_mounts
+
+_PREFIX = "strakes-lab"
+# Short periods, so that a server with a small share is slow rather than stopped for long; no quota may be below 1 ms.
+_PERIOD_US = 20_000
+_LEAST_QUOTA_US = 1_000
+_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Where a controller is."""
+
+    root: Path
+    version: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of one lab; ``procs`` is where a process joins it."""
+
+    path: Path
+    version: int
+
+    @property
+    def procs(self) -> Path:
+        return self.path / "cgroup.procs"
+
+
+def hierarchy_of(controller: str) -> Hierarchy | None:
+    """Where "cpu" or "blkio" (version 2 calls that "io") is controlled, None when nowhere here."""
+    for mount in read_mounts():
+        root = Path(mount.mount_point)
+        if mount.file_system == "cgroup" and controller in mount.super_options and os.access(root, os.W_OK):
+            return Hierarchy(root, 1)
+        if mount.file_system == "cgroup2" and os.access(root, os.W_OK):
+            with suppress(OSError):
+                name = "io" if controller == "blkio" else controller
+                if name in (root / "cgroup.controllers").read_text().split():
+                    return Hierarchy(root, 2)
+    return None
+
+
+def require(controller: str, wanted: str) -> Hierarchy:
+    """Raises EnvironmentLacksError when ``wanted`` (an option) cannot be had."""
+    found = hierarchy_of(controller)
+    if found is None or os.geteuid() != 0:
+        why = "only root may" if found else f"no control group with the controller {controller} can be written here"
+        raise EnvironmentLacksError(
+            f"{wanted} is not possible here", why=why, remedy=f"Run as root on the machine itself, or leave {wanted} out."
+        )
+    return found
+
+
+def make_group(controller: str, lab_id: str, role: str) -> Group:
+    """A group for one server of a lab."""
+    hierarchy = require(controller, f"a control group for {role}")
+    path = hierarchy.root / f"{_PREFIX}-{lab_id}.{role}"
+    try:
+        if hierarchy.version == 2:
+            name = "io" if controller == "blkio" else controller
+            (hierarchy.root / "cgroup.subtree_control").write_text(f"+{name}")
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise EnvironmentLacksError("no control group can be made", where=str(path), why=error.strerror or "") from error
+    return Group(path, hierarchy.version)
+
+
+def device_group(lab_id: str, role: str) -> tuple[Group | None, Path]:
+    """Where a server must be for its device to be slow: the group to limit (None: the root group, with version 1), and where to join."""
+    hierarchy = require("blkio", f"a slow device for {role}")
+    if hierarchy.version == 1:
+        return None, hierarchy.root / "cgroup.procs"
+    group = make_group("blkio", lab_id, role)
+    return group, group.procs
+
+
+def limit_cpu(group: Group, percent: int) -> None:
+    """All processes of the group together may use ``percent`` of one processor."""
+    quota = max(_LEAST_QUOTA_US, _PERIOD_US * percent // 100)
+    period = max(_PERIOD_US, quota * 100 // percent)
+    if group.version == 2:
+        (group.path / "cpu.max").write_text(f"{quota} {period}")
+        return
+    (group.path / "cpu.cfs_period_us").write_text(str(period))
+    (group.path / "cpu.cfs_quota_us").write_text(str(quota))
+
+
+def limit_iops(device: str, operations: int, group: Group | None) -> None:
+    """``device`` (major:minor) does so many reads, and as many writes, a second: with version 2 for the group, else for all (0: any)."""
+    if group is not None and group.version == 2:
+        limit = operations or "max"
+        (group.path / "io.max").write_text(f"{device} riops={limit} wiops={limit}")
+        return
+    hierarchy = hierarchy_of("blkio")
+    if hierarchy is None or hierarchy.version != 1:
+        return
+    # Not in a group of its own: there the journal and the write-back of others would pass by.
+    for direction in ("read", "write"):
+        (hierarchy.root / f"blkio.throttle.{direction}_iops_device").write_text(f"{device} {operations}")
+
+
+def throttled_devices() -> dict[str, int]:
+    """What is limited in the root group of version 1: major:minor -> writes a second."""
+    hierarchy = hierarchy_of("blkio")
+    if hierarchy is None or hierarchy.version != 1:
+        return {}
+    lines = (hierarchy.root / "blkio.throttle.write_iops_device").read_text().splitlines()
+    return {line.split()[0]: int(line.split()[1]) for line in lines if line.strip()}
+
+
+def groups_of(lab_id: str) -> tuple[Path, ...]:
+    """Every group of a lab."""
+    roots = {found.root for controller in ("cpu", "blkio") if (found := hierarchy_of(controller))}
+    return tuple(path for root in sorted(roots) for path in sorted(root.glob(f"{_PREFIX}-{lab_id}.*")))
+
+
+def release_groups(lab_id: str) -> None:
+    """Lift every limit of a lab's groups: what is to end ends sooner."""
+    for group in groups_of(lab_id):
+        with suppress(OSError):
+            (group / "cpu.cfs_quota_us").write_text("-1")
+        with suppress(OSError):
+            (group / "cpu.max").write_text("max")
+        with suppress(OSError):
+            for line in (group / "io.max").read_text().splitlines():
+                (group / "io.max").write_text(f"{line.split()[0]} riops=max wiops=max")
+
+
+def remove_groups(lab_id: str) -> tuple[str, ...]:
+    """After its processes have gone. Returns what could not be removed."""
+    left = []
+    deadline = time.monotonic() + _PATIENCE_S
+    for group in groups_of(lab_id):
+        while True:
+            try:
+                group.rmdir()
+            except FileNotFoundError:
+                break
+            except OSError as error:
+                # The last process leaves its group a little after it has died.
+                if time.monotonic() < deadline:
+                    time.sleep(0.02)
+                    continue
+                left.append(f"{group}: {error.strerror}")
+            break
+    return tuple(left)

@@ -1,0 +1,138 @@
+"""Devices of a lab: loop devices on sparse files in its directory, with a file system of their own, and slow where that is wanted."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.lab.cgroup import Group, limit_iops, throttled_devices
+from strakes.lab.process import run
+from strakes.lab.site import Site
+from strakes.units import format_bytes
+
+_COMMAND_S = 30.0
+_DETACH_S = 10.0
+
+
+@dataclass(frozen=True)
+class Device:
+    """``path`` is what to use; a limit is put on ``lower`` (major:minor), so that ``path`` is seen to be busy."""
+
+    path: Path
+    lower: str
+    iops: int = 0
+
+    def slow_down(self, group: Group | None) -> None:
+        """From now on as slow as it was asked for."""
+        if self.iops:
+            limit_iops(self.lower, self.iops, group)
+
+
+def require_space(directory: Path, wanted: int, option: str) -> None:
+    """Raises BadInputError when sparse files of ``wanted`` bytes in all could not be filled there."""
+    place = directory
+    while not place.exists():
+        place = place.parent
+    sizes = os.statvfs(place)
+    free = sizes.f_bavail * sizes.f_frsize
+    if wanted > free:
+        raise BadInputError(
+            "there is not enough space for this lab",
+            where=str(directory),
+            why=f"{format_bytes(wanted)} are wanted, {format_bytes(free)} are free",
+            remedy=f"Give a smaller {option}, or another place with --at DIR.",
+        )
+
+
+def make_file(path: Path, size: int) -> Path:
+    """A sparse file."""
+    with path.open("wb") as file:
+        file.truncate(size)
+    return path
+
+
+def attach(site: Site, file: Path, iops: int = 0) -> Device:
+    """A loop device on ``file``. A slow one is two: the requests that wait for the limited one below are in flight on the one above."""
+    path = _attach(site, file)
+    if not iops:
+        return Device(path, _number_of(path))
+    return Device(_attach(site, path), _number_of(path), iops)
+
+
+def mount_device(site: Site, device: Device, file_system: str, where: Path) -> None:
+    """Make an empty file system on it and mount it."""
+    where.mkdir(parents=True, exist_ok=True)
+    site.run(f"mkfs.{file_system}", "-q", device.path)
+    site.run("mount", "-t", file_system, device.path, where)
+
+
+def loops_below(directory: Path) -> tuple[str, ...]:
+    """The loop devices (loop3) on files in a directory, and those on them; the uppermost first."""
+    backing = _backing_files()
+    lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/")]
+    upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
+    return tuple(sorted(upper) + sorted(lower))
+
+
+def release_limits(directory: Path) -> None:
+    """Let the lab's devices be as fast as they are: what waits for them ends soon."""
+    limited = throttled_devices()
+    for loop in loops_below(directory):
+        with suppress(OSError):
+            number = Path(f"/sys/block/{loop}/dev").read_text().strip()
+            if number in limited:
+                limit_iops(number, 0, None)
+
+
+def detach_below(directory: Path) -> tuple[str, ...]:
+    """Detach the lab's loop devices. Returns those that somebody still uses."""
+    deadline = time.monotonic() + _DETACH_S
+    while loops := loops_below(directory):
+        for loop in loops:
+            _detach(loop)
+        if not loops_below(directory):
+            break
+        # A device that is busy goes when its last user has closed it.
+        if time.monotonic() > deadline:
+            return loops_below(directory)
+        time.sleep(0.05)
+    return ()
+
+
+def _attach(site: Site, file: Path) -> Path:
+    # Past the page cache of the file below, where that can be done: or reads would come from memory and the limit would see nothing.
+    for extra in (["--direct-io=on"], []):
+        done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
+        if done.status == 0:
+            return Path(done.stdout.strip())
+        for loop, backing in _backing_files().items():
+            if backing == str(file):
+                _detach(loop)
+    raise EnvironmentLacksError(
+        f"{site.name} cannot be started: no loop device",
+        where=str(file),
+        why=done.complaint,
+        remedy="Loop devices need root and the kernel's loop driver; a container must be given them.",
+    )
+
+
+def _backing_files() -> dict[str, str]:
+    """loop3 -> the file it is on."""
+    found = {}
+    for loop in Path("/sys/block").glob("loop*"):
+        with suppress(OSError):
+            found[loop.name] = (loop / "loop/backing_file").read_text().strip().removesuffix(" (deleted)")
+    return found
+
+
+def _detach(loop: str) -> None:
+    run(["losetup", "--detach", f"/dev/{loop}"], limit_s=_COMMAND_S)
+
+
+def _number_of(device: Path) -> str:
+    number = os.stat(device).st_rdev
+    return f"{os.major(number)}:{os.minor(number)}"

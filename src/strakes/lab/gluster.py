@@ -1,0 +1,144 @@
+"""GlusterFS: a management daemon and one server for each brick in a network of their own, and a FUSE client on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.lab.base import CLIENT, Lab
+from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
+from strakes.lab.mounts import mounted_at, space_of
+from strakes.lab.network import Network, make_network
+from strakes.lab.options import LabOptions, count, iops_by_id, size
+from strakes.lab.packages import Package
+from strakes.lab.places import refuse_long_path
+from strakes.lab.process import start_of
+
+VOLUME = "strakes"
+# Compiled into the programs: within the daemons' own mounts these are directories of the lab.
+_FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
+
+
+@dataclass(frozen=True)
+class GlusterOptions(LabOptions):
+    bricks: int = count(3, "Bricks, each with a server and an XFS of its own.")
+    replica: int = count(1, "Copies of every file; the bricks must be a multiple.", most=4)
+    size: int = size("2GiB", "Capacity of each brick.", least="320MiB")
+    slow_brick: tuple[tuple[int, int], ...] = iops_by_id("The device of brick ID (1, 2, ...) does so many reads, and writes, a second.")
+
+
+class GlusterLab(Lab[GlusterOptions]):
+    """Bricks refuse the loopback address, hence the network; the command line finds its daemon by a socket."""
+
+    options_type = GlusterOptions
+    packages = (
+        *PACKAGES,
+        Package("glusterfs-server", "glusterd"),
+        Package("glusterfs-cli", "gluster"),
+        Package("glusterfs-client", "glusterfs"),
+    )
+    _network: Network
+    _bricks: Mapping[int, Brick]
+
+    @classmethod
+    def check(cls, options: GlusterOptions, directory: Path) -> None:
+        if options.bricks % options.replica:
+            raise BadInputError(
+                f"{options.bricks} bricks are no multiple of {options.replica} copies", remedy="Change --bricks or --replica."
+            )
+        refuse_long_path(directory)
+        check_bricks(directory, options.bricks, options.size, dict(options.slow_brick), "--slow-brick")
+
+    def up(self) -> None:
+        self._network = make_network(self.site)
+        self._bricks = make_bricks(self.site, "brick", self.options.bricks, self.options.size, dict(self.options.slow_brick))
+        self._start_daemon()
+        self._make_volume()
+        self.site.step("client")
+        self.site.make_directory("mnt")
+        log = self.site.directory / "log/client.log"
+        where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.mount_point)
+        self.site.start(CLIENT, "glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
+
+    def ready(self) -> str:
+        if mounted_at(self.mount_point) is None:
+            return "nothing is mounted yet"
+        space = space_of(self.mount_point)
+        return "" if space and space.free else "the bricks are not connected yet"
+
+    def slow_down(self) -> None:
+        for number, brick in self._bricks.items():
+            if brick.device.iops:
+                self._join(number, brick)
+                brick.slow_down()
+
+    def facts(self) -> Mapping[str, Any]:
+        return {
+            "volume": VOLUME,
+            "server": self._network.server,
+            "network_namespace": str(self._network.namespace),
+            "commands": {"gluster": [str(word) for word in self._gluster()]},
+            "bricks": {str(number): str(brick.path / "data") for number, brick in self._bricks.items()},
+            "devices": {str(number): str(brick.device.path) for number, brick in self._bricks.items()},
+        }
+
+    def _with_own_directories(self) -> tuple[str, ...]:
+        """Prefix of a program that sees the lab's directories where it expects its own, and of /run nothing else."""
+        mounts = [f'mount --bind "{self.site.directory / own}" {fixed}' for fixed, own in _FIXED.items()]
+        script = " && ".join(["mount -t tmpfs strakes-lab /run", "mkdir /run/gluster", *mounts, 'exec "$@"'])
+        return ("unshare", "--mount", "/bin/sh", "-c", script, "sh")
+
+    def _gluster(self) -> tuple[str | Path, ...]:
+        log = self.site.directory / "log/cli.log"
+        return ("gluster", "--mode=script", f"--glusterd-sock={self._socket}", f"--log-file={log}")
+
+    @property
+    def _socket(self) -> Path:
+        return self.site.directory / "run/glusterd.socket"
+
+    def _start_daemon(self) -> None:
+        self.site.step("management daemon")
+        for own in _FIXED.values():
+            self.site.make_directory(own)
+        volfile = self.site.write("glusterd.vol", _volfile(self._socket, self._network))
+        daemon = ("glusterd", "--no-daemon", "-f", volfile, "-L", "WARNING")
+        self.site.start("glusterd", *self._network.inside, *self._with_own_directories(), *daemon)
+        self.site.wait_until("the management daemon", lambda: "" if self._socket.exists() else "it has not made its socket yet")
+
+    def _make_volume(self) -> None:
+        self.site.step(f"a volume over {self.options.bricks} brick(s)")
+        replica = ("replica", str(self.options.replica)) if self.options.replica > 1 else ()
+        bricks = [f"{self._network.server}:{brick.path}/data" for brick in self._bricks.values()]
+        command = (*self._with_own_directories(), *self._gluster(), "volume")
+        self.site.run(*command, "create", VOLUME, *replica, *bricks, "force")
+        self.site.run(*command, "start", VOLUME)
+        for number, brick in self._bricks.items():
+            pid = self._pid_of(brick)
+            self.site.adopt(f"brick.{number}", pid, start_of(pid) or 0)
+
+    def _pid_of(self, brick: Brick) -> int:
+        """The daemon starts the bricks' servers, and notes their numbers."""
+        name = f"{self._network.server}-{str(brick.path / 'data').strip('/').replace('/', '-')}.pid"
+        return int((self.site.directory / "run/vols" / VOLUME / name).read_text())
+
+    def _join(self, number: int, brick: Brick) -> None:
+        for procs in brick.join:
+            procs.write_text(str(self._pid_of(brick)))
+
+
+def _volfile(socket: Path, network: Network) -> str:
+    return f"""volume management
+    type mgmt/glusterd
+    option working-directory /var/lib/glusterd
+    option glusterd-sockfile {socket}
+    option transport-type socket
+    option transport.socket.bind-address {network.server}
+    option transport.socket.listen-port 24007
+    option ping-timeout 0
+    option event-threads 1
+    option max-port 60999
+end-volume
+"""

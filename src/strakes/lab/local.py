@@ -1,0 +1,78 @@
+"""Local file systems: XFS and ext4 on a loop device, and tmpfs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from strakes.errors import EnvironmentLacksError
+from strakes.lab.base import Lab
+from strakes.lab.cgroup import require
+from strakes.lab.device import Device, attach, make_file, mount_device, require_space
+from strakes.lab.options import LabOptions, maybe_count, size
+from strakes.lab.packages import Package
+
+
+@dataclass(frozen=True)
+class DiskOptions(LabOptions):
+    size: int = size("2GiB", "Size of the file system.", least="320MiB")  # mkfs.xfs makes none below 300 MiB
+    iops: int | None = maybe_count("Reads, and writes, a second that the device does.", least=10, most=1_000_000, metavar="N")
+
+
+class DiskLab(Lab[DiskOptions]):
+    """A file system of the kernel on a file in the state directory."""
+
+    options_type = DiskOptions
+    file_system: ClassVar[str]
+    _device: Device
+
+    @classmethod
+    def check(cls, options: DiskOptions, directory: Path) -> None:
+        require_space(directory, options.size, "--size")
+        if options.iops and require("blkio", "--iops").version != 1:
+            raise EnvironmentLacksError(
+                "--iops is not possible here",
+                why="with control groups of version 2 a device is slow only for chosen processes, not for whoever uses the file system",
+                remedy="Use lab up ceph --slow-osd, gluster --slow-brick or moosefs --slow-chunkserver.",
+            )
+
+    def up(self) -> None:
+        self.site.step(f"{self.file_system} on a loop device")
+        image = make_file(self.site.directory / "image", self.options.size)
+        self._device = attach(self.site, image, self.options.iops or 0)
+        mount_device(self.site, self._device, self.file_system, self.mount_point)
+
+    def slow_down(self) -> None:
+        self._device.slow_down(None)
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"device": str(self._device.path)}
+
+
+class XfsLab(DiskLab):
+    file_system = "xfs"
+    packages = (Package("xfsprogs", "mkfs.xfs"), Package("mount", "losetup"))
+
+
+class Ext4Lab(DiskLab):
+    file_system = "ext4"
+    packages = (Package("e2fsprogs", "mkfs.ext4"), Package("mount", "losetup"))
+
+
+@dataclass(frozen=True)
+class TmpfsOptions(LabOptions):
+    size: int = size("1GiB", "Most memory that files may take.", least="1MiB")
+
+
+class TmpfsLab(Lab[TmpfsOptions]):
+    """Files in memory."""
+
+    options_type = TmpfsOptions
+    packages = (Package("mount", "mount"),)
+
+    def up(self) -> None:
+        self.site.step("tmpfs")
+        where = self.site.make_directory("mnt")
+        self.site.run("mount", "-t", "tmpfs", "-o", f"size={self.options.size},mode=0755", f"strakes-lab-{self.site.name}", where)

@@ -1,0 +1,196 @@
+"""Bringing labs up and down, and telling what state they are in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.lab.base import CLIENT, Lab
+from strakes.lab.mounts import mounted_at
+from strakes.lab.options import LabOptions, require_bounds
+from strakes.lab.packages import require_packages
+from strakes.lab.places import Place, all_places, forget, is_being_worked_in, place_of, refuse_other_lab, working_in
+from strakes.lab.process import is_alive, memory_of
+from strakes.lab.registry import load
+from strakes.lab.site import Site
+from strakes.lab.state import Journal, LabState, read_state
+from strakes.lab.undo import undo
+
+# up: all is well; degraded: some server has ended; working: a command starts or removes it; stale: what a killed command or a reboot left.
+Condition = Literal["up", "degraded", "working", "stale"]
+Say = Callable[[str], None]
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class ProcessStatus:
+    role: str
+    pid: int
+    alive: bool
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class LabStatus:
+    """One lab as it is now. ``detail`` says in words what is not well."""
+
+    name: str
+    kind: str
+    condition: Condition
+    detail: str
+    directory: str
+    mount_point: str
+    created_unix_s: float
+    ready_after_s: float | None
+    options: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    processes: tuple[ProcessStatus, ...]
+
+
+def up(kind: str, name: str, options: LabOptions, *, at: Path | None, install: bool, say: Say) -> tuple[LabStatus, bool]:
+    """Bring a lab up; gives its status, and whether it was up already.
+
+    What a killed ``up`` or a reboot left is removed first. Raises BadInputError when it is up with other options, or somewhere else,
+    EnvironmentLacksError when something is missing here; then nothing is left behind.
+    """
+    lab_class = load(kind)
+    require_bounds(options)
+    place = place_of(name, at)
+    refuse_other_lab(place)
+    already = _already_up(place, kind, options)
+    if already:
+        return already, True
+    if lab_class.needs_root and os.geteuid() != 0:
+        raise EnvironmentLacksError(f"{kind} needs root here", why="it mounts and makes networks", remedy="Run the same command as root.")
+    lab_class.check(options, place.directory)
+    require_packages(kind, lab_class.packages, install=install, say=say)
+    for _ in range(_ATTEMPTS):
+        with working_in(place, make=True):
+            already = _already_up(place, kind, options)
+            if already:
+                return already, True
+            if not _has_remains(place):
+                _start(place, kind, lab_class, options, say)
+                break
+            # Its directory goes, and with it what is held against other commands.
+            undo(place)
+            say(f"{name}: what an earlier one had left is removed")
+    started = _status(place)
+    if started is None:
+        raise BadInputError(f"another command has just removed {name}", where=str(place.directory))
+    return started, False
+
+
+def down(name: str, *, at: Path | None, force: bool) -> bool:
+    """Remove a lab; returns whether there was anything of it."""
+    place = place_of(name, at)
+    with working_in(place, make=False) as there:
+        found = undo(place, force=force) if there else False
+    if not there:
+        found = place.link is not None and place.link.is_symlink()
+        forget(place)
+    return found
+
+
+def status(name: str, at: Path | None = None) -> LabStatus | None:
+    """None when there is nothing of a lab of this name."""
+    return _status(place_of(name, at))
+
+
+def all_labs(at: Path | None = None) -> tuple[LabStatus, ...]:
+    return tuple(found for place in all_places(at) if (found := _status(place)))
+
+
+def names(at: Path | None = None) -> tuple[str, ...]:
+    """Every name under which something is left, of whatever condition."""
+    return tuple(place.name for place in all_places(at))
+
+
+def _start(place: Place, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
+    journal, lab_id = Journal.create(place.directory, kind, place.name, options.document())
+    try:
+        site = Site(place.directory, place.name, lab_id, journal, say)
+        lab = lab_class(site, options)
+        lab.up()
+        site.wait_until("the file system", lab.ready)
+        lab.slow_down()
+        journal.ready(site.elapsed_s, lab.facts())
+    except BaseException as error:
+        try:
+            undo(place, force=True)
+        except StrakesError as failure:
+            error.add_note(str(failure))
+        raise
+    finally:
+        journal.close()
+
+
+def _has_remains(place: Place) -> bool:
+    return bool(os.listdir(place.directory))
+
+
+def _already_up(place: Place, kind: str, options: LabOptions) -> LabStatus | None:
+    """Raises BadInputError when it is another lab than the one that is wanted."""
+    found = _status(place)
+    if found is None or found.condition not in ("up", "degraded"):
+        return None
+    wanted = options.document()
+    unlike = [name for name in wanted if wanted[name] != found.options.get(name)] if kind == found.kind else ["kind"]
+    if unlike:
+        raise BadInputError(
+            f"{place.name} is up already, and is another one",
+            where=found.mount_point,
+            why=f"it differs in: {', '.join(unlike)}" if kind == found.kind else f"it is of the kind {found.kind}",
+            remedy=f"Remove it first (strakes lab down {place.name}), or give the new one a --name.",
+        )
+    return found
+
+
+def _status(place: Place) -> LabStatus | None:
+    state = read_state(place.directory)
+    if state is None:
+        return None
+    processes = tuple(_process_status(state))
+    condition, detail = _condition(place, state)
+    return LabStatus(
+        name=state.name,
+        kind=state.kind,
+        condition=condition,
+        detail=detail,
+        directory=str(place.directory),
+        mount_point=str(place.directory / "mnt"),
+        created_unix_s=state.created_unix_s,
+        ready_after_s=state.ready_after_s,
+        options=state.options,
+        facts=state.facts or {},
+        processes=processes,
+    )
+
+
+def _process_status(state: LabState) -> list[ProcessStatus]:
+    found = []
+    for one in state.processes:
+        alive = state.this_boot and is_alive(one)
+        found.append(ProcessStatus(one.role, one.pid, alive, memory_of(one.pid) if alive else 0))
+    return found
+
+
+def _condition(place: Place, state: LabState) -> tuple[Condition, str]:
+    if state.ready_after_s is None:
+        if is_being_worked_in(place):
+            return "working", f"being started: {state.last_step}"
+        return "stale", f"its up was killed at: {state.last_step or 'the beginning'}"
+    if not state.this_boot:
+        return "stale", "the machine was started again since"
+    ended = [one.role for one in state.processes if not is_alive(one)]
+    if CLIENT in ended:
+        return "stale", f"ended: {', '.join(ended)}"
+    if mounted_at(place.directory / "mnt") is None:
+        return "stale", "nothing is mounted any more"
+    if ended:
+        return "degraded", f"ended: {', '.join(ended)}"
+    return "up", ""

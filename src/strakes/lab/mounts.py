@@ -1,0 +1,86 @@
+"""Mounts of a lab: everything mounted at or below its directory, found and removed without touching what is mounted."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.lab.process import run
+from strakes.targets.mountinfo import Mount, read_mounts
+
+_MNT_DETACH = 2
+_UMOUNT_NOFOLLOW = 8
+_UNMOUNT_S = 10.0
+_ANSWER_S = 5.0
+
+
+@dataclass(frozen=True)
+class Space:
+    """Of a file system, in bytes; ``free`` is what may be used."""
+
+    total: int
+    free: int
+
+
+def mounts_below(directory: Path) -> tuple[Mount, ...]:
+    """In the order in which they were mounted."""
+    inside = f"{directory}/"
+    return tuple(mount for mount in read_mounts() if mount.mount_point == str(directory) or mount.mount_point.startswith(inside))
+
+
+def mounted_at(path: Path) -> Mount | None:
+    """What is mounted there (last), if anything is."""
+    found = [mount for mount in read_mounts() if mount.mount_point == str(path)]
+    return found[-1] if found else None
+
+
+def space_of(path: Path) -> Space | None:
+    """None when the file system does not answer."""
+    done = run(["stat", "--file-system", "--format=%S %b %a", str(path)], limit_s=_ANSWER_S)
+    if done.status != 0:
+        return None
+    block, total, free = map(int, done.stdout.split())
+    return Space(block * total, block * free)
+
+
+def namespace_inode(path: Path) -> int | None:
+    """The number of the network namespace that is kept at ``path``."""
+    mount = mounted_at(path)
+    if mount is None or mount.file_system != "nsfs":
+        return None
+    # Its root is written net:[4026532000].
+    number = mount.root.partition("[")[2].rstrip("]")
+    return int(number) if number.isdigit() else None
+
+
+def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
+    """Unmount, or with ``detach`` take it out of sight at once. Returns why not, empty when it has gone.
+
+    The system call, not umount(8): that one looks at what is mounted, which hangs where servers do not answer.
+    """
+    if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
+        return _unmount_as_user(mount)
+    libc = ctypes.CDLL(None, use_errno=True)
+    deadline = time.monotonic() + patience_s
+    while True:
+        flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH if detach else 0)
+        if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
+            return ""
+        number = ctypes.get_errno()
+        if number in (errno.EINVAL, errno.ENOENT):  # nothing is mounted there any more
+            return ""
+        if number != errno.EBUSY or time.monotonic() > deadline:
+            return os.strerror(number)
+        time.sleep(0.05)
+
+
+def _unmount_as_user(mount: Mount) -> str:
+    for program in ("fusermount3", "fusermount"):
+        done = run([program, "-u", "-z", mount.mount_point], limit_s=_UNMOUNT_S)
+        if done.status == 0:
+            return ""
+    return done.complaint

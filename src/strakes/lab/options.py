@@ -1,0 +1,79 @@
+"""What can be asked of a lab: frozen dataclasses whose fields say how they are written on the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, cast
+
+from strakes.errors import BadInputError
+from strakes.units import format_bytes, format_seconds, parse_bytes
+
+Form = Literal["count", "size", "seconds", "choice", "flag", "iops"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """How one field is written: ``least`` and ``most`` bound numbers; ``iops`` is ``ID=IOPS`` and may be repeated."""
+
+    form: Form
+    help: str
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+
+
+@dataclass(frozen=True)
+class LabOptions:
+    """The options of one kind of lab."""
+
+    def document(self) -> dict[str, Any]:
+        """As it is kept in the journal and compared with what is up."""
+        return cast("dict[str, Any]", json.loads(json.dumps(asdict(self))))
+
+
+def count(default: int, text: str, *, least: int = 1, most: int = 16) -> int:
+    return field(default=default, metadata={"option": Option("count", text, least, most)})
+
+
+def maybe_count(text: str, *, least: int, most: int, metavar: str) -> int | None:
+    return field(default=None, metadata={"option": Option("count", text, least, most, metavar=metavar)})
+
+
+def size(default: str, text: str, *, least: str) -> int:
+    return field(default=parse_bytes(default), metadata={"option": Option("size", text, least=parse_bytes(least))})
+
+
+def seconds(default: float, text: str, *, least: float, most: float) -> float:
+    return field(default=default, metadata={"option": Option("seconds", text, least, most)})
+
+
+def choice(default: str, *others: str, text: str) -> str:
+    return field(default=default, metadata={"option": Option("choice", text, choices=(default, *others))})
+
+
+def flag(text: str) -> bool:
+    return field(default=False, metadata={"option": Option("flag", text)})
+
+
+def iops_by_id(text: str) -> tuple[tuple[int, int], ...]:
+    return field(default=(), metadata={"option": Option("iops", text, least=10, metavar="ID=IOPS")})
+
+
+def require_bounds(options: LabOptions) -> None:
+    """Raises BadInputError for a size or a time that is out of its bounds."""
+    for name, (option, _) in options_of(type(options)).items():
+        value = getattr(options, name)
+        if option.form not in ("size", "seconds"):
+            continue
+        write = format_bytes if option.form == "size" else format_seconds
+        low = option.least is not None and value < option.least
+        if low or (option.most is not None and value > option.most):
+            bound = f"at least {write(option.least or 0)}" if low else f"at most {write(option.most or 0)}"
+            raise BadInputError(f"--{name.replace('_', '-')} must be {bound}", why=f"it is {write(value)}")
+
+
+def options_of(kind: type[LabOptions]) -> dict[str, tuple[Option, object]]:
+    """Name of the field -> how it is written, and its default."""
+    return {one.name: (cast("Option", one.metadata["option"]), one.default) for one in fields(kind)}

@@ -1,0 +1,42 @@
+"""Ports on the loopback address that nobody listens on."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Sequence
+
+from strakes.errors import EnvironmentLacksError
+
+LOOPBACK = "127.0.0.1"
+# Below the range from which Linux gives ports to outgoing connections (32768 on), and above the well-known services.
+_LOWEST, _HIGHEST = 20_000, 32_000
+_TRIES = 2_000
+
+
+def free_ports(count: int, *, avoid: Sequence[int] = ()) -> tuple[int, ...]:
+    """Raises EnvironmentLacksError when there are not so many."""
+    found: list[int] = []
+    for _ in range(_TRIES):
+        port = random.randrange(_LOWEST, _HIGHEST)
+        if port not in found and port not in avoid and _is_free(port):
+            found.append(port)
+            if len(found) == count:
+                return tuple(found)
+    raise EnvironmentLacksError("no ports are free on this machine", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody answers there."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,183 @@
+"""Processes of a lab: started behind a gate, known by number and start time, by a mark in their environment, or by their network."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.lab.state import ProcessRecord
+from strakes.targets import command
+
+# In the environment of everything a lab starts, also of what its daemons start themselves.
+MARK = "STRAKES_LAB"
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The shell waits for the word; when its writer dies first it reads the end of the file, and nothing was started.
+_GATE = 'read -r word && exec "$@" </dev/null'
+# Settings of the user's own clusters are not for ours.
+_FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A short command that has ended, or was ended (``status`` None) because it took too long."""
+
+    argv: tuple[str, ...]
+    status: int | None
+    stdout: str
+    stderr: str
+
+    @property
+    def complaint(self) -> str:
+        """Its last words."""
+        if self.status is None:
+            return "it did not end in time"
+        return last_lines(self.stderr or self.stdout, 4) or f"it ended with status {self.status}"
+
+
+def environment(lab_id: str = "") -> dict[str, str]:
+    """What a command of a lab sees."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+    marked = {MARK: lab_id} if lab_id else {}
+    return {**kept, "PATH": _PATH, "LC_ALL": "C.UTF-8", **marked}
+
+
+def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
+    """Run a short command to its end, or to its limit. A program that is not there ends with status 127."""
+    unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
+    mark = [f"{MARK}={lab_id}"] if lab_id else []
+    try:
+        done = command.run(["env", *unset, *mark, *argv], limit_s)
+    except command.CommandTimeout:
+        return Completed(tuple(argv), None, "", "")
+    return Completed(tuple(argv), done.status, done.stdout, done.stderr)
+
+
+class GatedProcess:
+    """A daemon that runs only after ``release``, so that it is on record before it does anything; it does not outlive us before that."""
+
+    def __init__(self, argv: Sequence[str], *, log: Path, lab_id: str) -> None:
+        """Raises OSError when it cannot be started."""
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _GATE, "gate", *argv],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment(lab_id),
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+        self.started = start_of(self.pid) or 0
+
+    def release(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.close()
+
+    def status(self) -> int | None:
+        """Its exit status (negative: the signal that ended it), None while it runs."""
+        return self._process.poll()
+
+
+def is_alive(record: ProcessRecord) -> bool:
+    return start_of(record.pid) == record.started
+
+
+def start_of(pid: int) -> int | None:
+    """When the process began, in clock ticks since boot (proc_pid_stat(5), field 22); None when there is none, or only a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def memory_of(pid: int) -> int:
+    """Resident bytes; 0 when there is no such process."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def name_of(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    return "?"
+
+
+def members(lab_id: str, records: Sequence[ProcessRecord], network: int | None) -> dict[int, int]:
+    """Every living process of the lab (number -> start): on record, marked, or in its network namespace (an inode number)."""
+    mark = f"{MARK}={lab_id}".encode()
+    found = {one.pid: one.started for one in records if is_alive(one)}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) in found or int(entry) == os.getpid():
+            continue
+        if _is_marked(entry, mark) or (network is not None and _network_of(entry) == network):
+            started = start_of(int(entry))
+            if started is not None:
+                found[int(entry)] = started
+    return found
+
+
+def kill_all(lab_id: str, records: Sequence[ProcessRecord], network: int | None, patience_s: float) -> dict[int, int]:
+    """End every process of the lab at once: what they hold is thrown away. Returns those that would not die."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        # Read anew each time: one that was being started by another while we looked is seen the next time.
+        alive = members(lab_id, records, network)
+        if not alive or time.monotonic() > deadline:
+            return alive
+        for pid in alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def users_of(directory: Path) -> dict[int, str]:
+    """Processes that work in a directory or have something open below it (number -> program), found without touching it."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and any(_is_below(target, directory) for target in _held_by(entry)):
+            found[int(entry)] = name_of(int(entry))
+    return found
+
+
+def last_lines(text: str, count: int) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-count:])
+
+
+def _is_marked(pid: str, mark: bytes) -> bool:
+    with suppress(OSError):
+        return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return False
+
+
+def _network_of(pid: str) -> int | None:
+    with suppress(OSError):
+        return os.stat(f"/proc/{pid}/ns/net").st_ino
+    return None
+
+
+def _held_by(pid: str) -> list[str]:
+    held = []
+    for link in ("cwd", "root", "exe"):
+        with suppress(OSError):
+            held.append(os.readlink(f"/proc/{pid}/{link}"))
+    with suppress(OSError):
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                held.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
+    return held
+
+
+def _is_below(target: str, directory: Path) -> bool:
+    return target == str(directory) or target.startswith(f"{directory}/")

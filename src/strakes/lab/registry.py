@@ -1,0 +1,32 @@
+"""Which labs there are. A new one is a module and a line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple, cast
+
+from strakes.lab.base import Lab
+from strakes.lab.options import LabOptions
+
+
+class Kind(NamedTuple):
+    """Where a lab's class is (``module:class``) and its line in the help, so that the help imports none."""
+
+    location: str
+    summary: str
+
+
+KINDS = {
+    "ceph": Kind("strakes.lab.ceph.lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."),
+    "gluster": Kind("strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume over bricks of its own, FUSE client."),
+    "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
+    "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, on request a slow one."),
+    "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, on request a slow one."),
+    "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),
+}
+
+
+def load(kind: str) -> type[Lab[LabOptions]]:
+    """The class of a kind."""
+    module, _, name = KINDS[kind].location.partition(":")
+    return cast("type[Lab[LabOptions]]", getattr(import_module(module), name))

@@ -1,0 +1,123 @@
+"""What a lab is started with: its directory, its journal, and the ways to start things that are put on record first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from strakes.errors import EnvironmentLacksError
+from strakes.lab.process import GatedProcess, last_lines, run
+from strakes.lab.state import Journal, ProcessRecord
+
+# Servers are up in seconds; on a machine that others keep busy it takes longer.
+READY_LIMIT_S = 180.0
+_COMMAND_S = 60.0
+_TICK_S = 0.1
+
+
+class Site:
+    """One lab while it is being started. ``say`` is told what happens, for people."""
+
+    def __init__(self, directory: Path, name: str, lab_id: str, journal: Journal, say: Callable[[str], None]) -> None:
+        self.directory = directory
+        self.name = name
+        self.id = lab_id
+        self.mount_point = directory / "mnt"
+        self._journal = journal
+        self._say = say
+        self._began = time.monotonic()
+        self._daemons: dict[str, GatedProcess] = {}
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def step(self, text: str) -> None:
+        """Put on record, and say, what is done next."""
+        self._journal.step(text)
+        self._say(f"{self.name}: {text}")
+
+    def make_directory(self, *parts: str) -> Path:
+        path = self.directory.joinpath(*parts)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.directory / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
+        """A short command; what it printed. Raises EnvironmentLacksError when it fails."""
+        words = [str(word) for word in argv]
+        done = run(words, limit_s=limit_s, lab_id=self.id)
+        if done.status != 0:
+            raise EnvironmentLacksError(f"{self.name} cannot be started: {words[0]} failed", where=" ".join(words), why=done.complaint)
+        return done.stdout
+
+    def start(self, role: str, *argv: str | Path, join: Sequence[Path] = ()) -> int:
+        """A daemon that stays in the foreground of its own session, in the control groups ``join`` (their cgroup.procs). Its number."""
+        words = [str(word) for word in argv]
+        try:
+            process = GatedProcess(words, log=self._log_of(role), lab_id=self.id)
+        except OSError as error:
+            raise EnvironmentLacksError(f"{role} of {self.name} cannot be started", where=words[0], why=error.strerror or "") from error
+        self.adopt(role, process.pid, process.started)
+        for group in join:
+            group.write_text(str(process.pid))
+        process.release()
+        self._daemons[role] = process
+        return process.pid
+
+    def adopt(self, role: str, pid: int, started: int) -> None:
+        """Put a process on record; one that a daemon of the lab started is not our child."""
+        self._journal.process(ProcessRecord(role, pid, started))
+
+    def run_together(self, commands: Mapping[str, Sequence[str | Path]]) -> None:
+        """Commands by role, side by side, to their ends. Raises EnvironmentLacksError when one fails."""
+        for role, argv in commands.items():
+            self.start(role, *argv)
+        processes = {role: self._daemons.pop(role) for role in commands}
+
+        def lacking() -> str:
+            running = [role for role, process in processes.items() if process.status() is None]
+            return f"still at work: {', '.join(running)}" if running else ""
+
+        self.wait_until("commands to end", lacking)
+        for role, process in processes.items():
+            if process.status() != 0:
+                raise self._ended(role)
+            self._journal.ended(role)
+
+    def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
+        """Until ``lacking`` says nothing any more. Raises EnvironmentLacksError when a daemon ends or the time is over."""
+        deadline = time.monotonic() + limit_s
+        while why := lacking():
+            self._require_daemons()
+            if time.monotonic() > deadline:
+                raise EnvironmentLacksError(
+                    f"{self.name} cannot be started: waited {limit_s:.0f} s for {what}",
+                    where=str(self.directory),
+                    why=why,
+                    remedy="The machine may be too busy or too small: try again, with fewer servers.",
+                )
+            time.sleep(_TICK_S)
+        self._require_daemons()
+
+    def _require_daemons(self) -> None:
+        for role, process in self._daemons.items():
+            if process.status() is not None:
+                raise self._ended(role)
+
+    def _ended(self, role: str) -> EnvironmentLacksError:
+        text = ""
+        with suppress(OSError):
+            text = self._log_of(role).read_text(errors="replace")
+        return EnvironmentLacksError(
+            f"{self.name} cannot be started: {role} ended", where=f"{role} of {self.name}", why=last_lines(text, 4) or "it said nothing"
+        )
+
+    def _log_of(self, role: str) -> Path:
+        return self.make_directory("log") / f"{role}.out"

@@ -1,0 +1,148 @@
+"""What is known of a lab: a journal in its directory, a line before each step, so that a killed ``up`` can be undone."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from strakes.errors import BadInputError
+
+JOURNAL = "lab.jsonl"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """A process that was started: ``started`` (ticks since boot) tells it from a later one of the same number."""
+
+    role: str
+    pid: int
+    started: int
+
+
+@dataclass(frozen=True)
+class LabState:
+    """A journal as it was read. ``ready_after_s`` is None for a lab that never was; ``last_step`` is the last thing it set out to do."""
+
+    kind: str
+    name: str
+    id: str
+    boot: str
+    created_unix_s: float
+    options: Mapping[str, Any]
+    processes: tuple[ProcessRecord, ...] = ()
+    last_step: str = ""
+    ready_after_s: float | None = None
+    facts: Mapping[str, Any] | None = None
+
+    @property
+    def this_boot(self) -> bool:
+        """Whether its process numbers mean anything."""
+        return self.boot == boot_id()
+
+
+class Journal:
+    """The open journal of a lab that is being started."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def create(cls, directory: Path, kind: str, name: str, options: Mapping[str, Any]) -> tuple[Self, str]:
+        """Begin one; gives it and the new lab's id."""
+        path = directory / JOURNAL
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        journal = cls(path, descriptor)
+        lab_id = uuid.uuid4().hex[:10]
+        journal._append(
+            {
+                "is": "lab",
+                "format": _FORMAT,
+                "kind": kind,
+                "name": name,
+                "id": lab_id,
+                "boot": boot_id(),
+                "created_unix_s": time.time(),
+                "options": options,
+            }
+        )
+        os.fsync(descriptor)
+        return journal, lab_id
+
+    def step(self, text: str) -> None:
+        """What will be done next."""
+        self._append({"is": "step", "text": text})
+
+    def process(self, record: ProcessRecord) -> None:
+        self._append({"is": "process", "role": record.role, "pid": record.pid, "started": record.started})
+
+    def ended(self, role: str) -> None:
+        """A process that was not there to stay."""
+        self._append({"is": "ended", "role": role})
+
+    def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
+        self._append({"is": "ready", "after_s": round(after_s, 2), "facts": facts})
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        os.write(self._descriptor, json.dumps(record).encode() + b"\n")
+
+
+def read_state(directory: Path) -> LabState | None:
+    """None when there is no journal, or only a torn one. Raises BadInputError for one of another version of strakes."""
+    try:
+        lines = (directory / JOURNAL).read_bytes().split(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    # What follows the last newline was being written when the writer was killed, and its step was not begun.
+    records = _intact(lines[:-1])
+    if not records:
+        return None
+    head = records[0]
+    if head.get("format") != _FORMAT:
+        raise BadInputError(
+            "this lab was made by another version of strakes",
+            where=str(directory),
+            why=f"its journal has format {head.get('format')}, this version knows {_FORMAT}",
+            remedy="Remove it with that version.",
+        )
+    steps = [record["text"] for record in records if record["is"] == "step"]
+    ended = {record["role"] for record in records if record["is"] == "ended"}
+    ready = next((record for record in records if record["is"] == "ready"), None)
+    return LabState(
+        kind=head["kind"],
+        name=head["name"],
+        id=head["id"],
+        boot=head["boot"],
+        created_unix_s=head["created_unix_s"],
+        options=head["options"],
+        processes=tuple(
+            ProcessRecord(one["role"], one["pid"], one["started"]) for one in records if one["is"] == "process" and one["role"] not in ended
+        ),
+        last_step=steps[-1] if steps else "",
+        ready_after_s=ready["after_s"] if ready else None,
+        facts=ready["facts"] if ready else None,
+    )
+
+
+def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    """A power cut may leave zeros at the end; what they were about did not survive it either."""
+    records: list[dict[str, Any]] = []
+    with suppress(ValueError):
+        for line in lines:
+            records.append(json.loads(line))  # noqa: PERF401 - those before the bad one are kept
+    return records
+
+
+def boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,0 +1,121 @@
+"""Removing a lab: all that bears its mark, whether its ``up`` ended well, failed, or was killed at any moment."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from strakes.errors import BadInputError, MeasurementError
+from strakes.lab.cgroup import release_groups, remove_groups
+from strakes.lab.device import detach_below, release_limits
+from strakes.lab.mounts import mounted_at, mounts_below, unmount
+from strakes.lab.network import namespace_of, remove_link
+from strakes.lab.places import Place, forget
+from strakes.lab.process import kill_all, name_of, users_of
+from strakes.lab.state import JOURNAL, LabState, read_state
+from strakes.targets.removal import empty_directory, remove_empty
+
+_KILL_S = 20.0
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def undo(place: Place, *, force: bool = False) -> bool:
+    """Remove the lab in ``place``, which nobody else works in; returns whether there was one.
+
+    Raises MeasurementError naming what could not be removed (then the journal stays, and it can be tried again), and, unless ``force``
+    is given, where its file system is one of the kernel's and still in use.
+    """
+    state = read_state(place.directory)
+    if state is None and not _holds_nothing_else(place.directory):
+        raise BadInputError(
+            "this directory was not made by strakes lab", where=str(place.directory), remedy="Remove it if you know what it is."
+        )
+    if state is not None:
+        _release_mount_point(place, force=force)
+        _stop(place, state)
+    _remove_directory(place)
+    forget(place)
+    return state is not None
+
+
+def _release_mount_point(place: Place, *, force: bool) -> None:
+    """First, while nothing is lost yet: a file system of the kernel does not go while it is used."""
+    mount = mounted_at(place.directory / "mnt")
+    if mount is None or mount.file_system.startswith("fuse"):
+        return
+    why = unmount(mount, detach=force)
+    if not why:
+        return
+    users = [f"{name} (process {pid})" for pid, name in users_of(place.directory / "mnt").items()]
+    users += [f"a mount at {one.mount_point}" for one in mounts_below(place.directory / "mnt") if one != mount]
+    raise MeasurementError(
+        f"{place.name} is still in use",
+        where=mount.mount_point,
+        why=", ".join(users) or why,
+        remedy=f"End what uses it, or take it away all the same: strakes lab down {place.name} --force",
+    )
+
+
+def _stop(place: Place, state: LabState) -> None:
+    directory = place.directory
+    # Servers that wait for a slow device, and clients that wait for them, do not die before it answers.
+    release_limits(directory)
+    release_groups(state.id)
+    records = state.processes if state.this_boot else ()
+    undead = kill_all(state.id, records, namespace_of(directory), _KILL_S)
+    if undead:
+        named = ", ".join(f"{name_of(pid)} (process {pid})" for pid in undead)
+        raise MeasurementError(
+            f"not all processes of {place.name} could be ended",
+            where=named,
+            why="they do not die of SIGKILL: the kernel waits for a device, or they belong to another user",
+            remedy=f"When the cause is gone: strakes lab down {place.name}",
+        )
+    why = remove_link(state.id)
+    left = [f"network link: {why}"] if why else []
+    # With their servers dead the mounts answer nothing any more; what still uses them gets errors, and keeps nothing alive.
+    for mount in reversed(mounts_below(directory)):
+        why = unmount(mount, detach=mount.file_system.startswith("fuse"))
+        left += [f"{mount.mount_point}: {why}"] if why else []
+    left += [f"/dev/{loop}: it is still in use" for loop in detach_below(directory)]
+    left += remove_groups(state.id)
+    if left:
+        raise _incomplete(place, "; ".join(left))
+
+
+def _remove_directory(place: Place) -> None:
+    try:
+        directory = os.open(place.directory, _OPEN)
+    except FileNotFoundError:
+        return
+    parent = os.open(place.directory.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        left = empty_directory(directory, str(place.directory), spare=JOURNAL)
+        if not left:
+            with suppress(FileNotFoundError):
+                os.unlink(JOURNAL, dir_fd=directory)
+            left = remove_empty(parent, place.directory.name, directory, str(place.directory))
+        if left:
+            raise _incomplete(place, f"{left[0].path}: {left[0].why}")
+    finally:
+        os.close(directory)
+        os.close(parent)
+
+
+def _incomplete(place: Place, why: str) -> MeasurementError:
+    return MeasurementError(
+        f"not everything of {place.name} could be removed",
+        where=str(place.directory),
+        why=why,
+        remedy=f"When the cause is gone: strakes lab down {place.name}",
+    )
+
+
+def _holds_nothing_else(directory: Path) -> bool:
+    """Missing, empty, or with an empty journal: what an ``up`` leaves that was killed at its very beginning."""
+    try:
+        names = os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return all(name == JOURNAL for name in names)

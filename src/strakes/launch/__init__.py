@@ -1,0 +1,1 @@
+"""Starting engines and supervising them: local now, one module per launcher."""

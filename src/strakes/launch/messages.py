@@ -1,0 +1,135 @@
+"""What an engine says, as frozen values; ``docs/reference/engine.md`` defines the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from strakes.errors import MeasurementError
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What an engine says of itself first. ``engine`` is its version."""
+
+    engine: str
+    host: str
+    pid: int
+    backends: tuple[str, ...]
+    kinds: tuple[str, ...]
+    clock: str
+    absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Backends that cannot be used there: ``why`` and ``remedy`` of each."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the running phase is."""
+
+    phase: int
+    name: str
+    elapsed_s: float
+    bytes: int
+    operations: int
+    ranks_done: int
+
+
+@dataclass(frozen=True)
+class EngineError:
+    """One error of the target or of the plan, with the four fields every strakes error has."""
+
+    what: str
+    where: Mapping[str, str | int]
+    why: str
+    errno: str
+    remedy: str
+
+    def to_exception(self) -> MeasurementError:
+        """As a StrakesError, ``where`` joined into one line."""
+        where = ", ".join(f"{key} {value}" for key, value in self.where.items())
+        return MeasurementError(self.what, where=where, why=self.why, remedy=self.remedy)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One finished phase of one plan. ``raw`` is the whole message, kept in the store as it came."""
+
+    phase: int
+    name: str
+    operation: str
+    bytes: int
+    operations: int
+    errors: int
+    elapsed_s: float
+    bytes_per_s: float
+    operations_per_s: float
+    stopped_by: str
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """Everything an engine said about one plan.
+
+    ``ended``: ok, failed (the target), cancelled, refused (the plan), limit (did not answer in time), died (the engine did).
+    """
+
+    ended: Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
+    samples: tuple[Sample, ...]
+    errors: tuple[EngineError, ...]
+    cleaned: bool
+    left: tuple[str, ...]
+
+
+def sample_from_message(message: Mapping[str, Any]) -> Sample:
+    """A Sample from a ``sample`` message. Raises KeyError for a message that is not one."""
+    return Sample(
+        phase=int(message["phase"]),
+        name=str(message["name"]),
+        operation=str(message["operation"]),
+        bytes=int(message["bytes"]),
+        operations=int(message["operations"]),
+        errors=int(message["errors"]),
+        elapsed_s=float(message["elapsed_s"]),
+        bytes_per_s=float(message["bytes_per_s"]),
+        operations_per_s=float(message["operations_per_s"]),
+        stopped_by=str(message["stopped_by"]),
+        raw=message,
+    )
+
+
+def hello_from_message(message: Mapping[str, Any]) -> Hello:
+    """A Hello from a ``hello`` message. Raises KeyError for a message that is not one."""
+    return Hello(
+        engine=str(message["engine"]),
+        host=str(message["host"]),
+        pid=int(message["pid"]),
+        backends=tuple(map(str, message["backends"])),
+        kinds=tuple(map(str, message["kinds"])),
+        clock=str(message["clock"]),
+        absent=dict(message.get("absent", {})),
+    )
+
+
+def progress_from_message(message: Mapping[str, Any]) -> Progress:
+    """A Progress from a ``progress`` message. Raises KeyError for a message that is not one."""
+    return Progress(
+        phase=int(message["phase"]),
+        name=str(message["name"]),
+        elapsed_s=float(message["elapsed_s"]),
+        bytes=int(message["bytes"]),
+        operations=int(message["operations"]),
+        ranks_done=int(message["ranks_done"]),
+    )
+
+
+def error_from_message(message: Mapping[str, Any]) -> EngineError:
+    """An EngineError from an ``error`` message. Raises KeyError for a message that is not one."""
+    return EngineError(
+        what=str(message["what"]),
+        where=dict(message.get("where", {})),
+        why=str(message.get("why", "")),
+        errno=str(message.get("errno", "")),
+        remedy=str(message.get("remedy", "")),
+    )

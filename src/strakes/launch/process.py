@@ -1,0 +1,145 @@
+"""A running engine as a process: messages in and out as JSON lines, everything else it says to the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+_VERSION = 1
+_TYPES = frozenset({"hello", "progress", "sample", "error", "done"})
+_LAST_WORDS = 20
+_JOIN_S = 2.0
+_TICK_S = 0.1
+
+Log = Callable[[str], None]
+
+
+class EngineProcess:
+    """One engine. Threads read what it says, so that it never waits for us; ``log`` is called by them."""
+
+    def __init__(self, command: Sequence[str], log: Log) -> None:
+        """Raises OSError when it cannot be started."""
+        # A process group of its own: Ctrl-C is ours to handle, and the engine hears of it as a cancel.
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+        self._messages: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self._last_words: deque[str] = deque(maxlen=_LAST_WORDS)
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._readers = (
+            threading.Thread(
+                target=_read_messages, args=(self._process.stdout, self._messages, log), name="strakes-engine-out", daemon=True
+            ),
+            threading.Thread(
+                target=_read_words, args=(self._process.stderr, self._last_words, log), name="strakes-engine-err", daemon=True
+            ),
+        )
+        for reader in self._readers:
+            reader.start()
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, message: Mapping[str, object]) -> bool:
+        """False when nobody reads it any more."""
+        assert self._process.stdin is not None
+        data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
+        try:
+            while data:
+                data = data[os.write(self._process.stdin.fileno(), data) :]
+        except BrokenPipeError:
+            return False
+        return True
+
+    def receive(self, timeout_s: float) -> Mapping[str, Any] | None:
+        """The next message; None when the engine has said its last. Raises queue.Empty when there is none in time."""
+        return self._messages.get(timeout=max(timeout_s, 0.001))
+
+    def remaining(self) -> Iterator[Mapping[str, Any]]:
+        """What an engine that was stopped still said."""
+        while True:
+            try:
+                message = self._messages.get(timeout=_TICK_S)
+            except queue.Empty:
+                return
+            if message is None:
+                return
+            yield message
+
+    def end_input(self, patience_s: float) -> None:
+        """Ask it to leave in order, and make it leave after ``patience_s``."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if not self._wait(patience_s):
+            self.stop(patience_s)
+        else:
+            self._close()
+
+    def stop(self, patience_s: float) -> bool:
+        """SIGTERM, then SIGKILL; False when even that does not end it (it waits for a file system that hangs)."""
+        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, _JOIN_S)):
+            self._process.send_signal(number)
+            if self._wait(wait_s):
+                break
+        self._close()
+        return self._process.returncode is not None
+
+    def how_it_ended(self) -> str:
+        """In words, with the last lines it wrote on standard error."""
+        if not self._wait(_JOIN_S):
+            self.stop(_JOIN_S)
+            return "it closed its output"
+        status = self._process.returncode
+        text = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        self._close()
+        return "; ".join([text, *self._last_words])
+
+    def _wait(self, seconds: float) -> bool:
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _close(self) -> None:
+        """Give the pipes back once their readers are done with them."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        for reader in self._readers:
+            reader.join(_JOIN_S)
+
+
+def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Mapping[str, Any] | None], log: Log) -> None:
+    with stream:
+        for line in stream:
+            message = _parse(line)
+            if message is None:
+                log(line.decode(errors="replace").rstrip("\n"))
+            else:
+                messages.put(message)
+    messages.put(None)
+
+
+def _read_words(stream: IO[bytes], last_words: deque[str], log: Log) -> None:
+    with stream:
+        for line in stream:
+            text = line.decode(errors="replace").rstrip("\n")
+            last_words.append(text)
+            log(text)
+
+
+def _parse(line: bytes) -> Mapping[str, Any] | None:
+    """None for a line that is no message of an engine, such as a launcher's own output."""
+    if not line.startswith(b"{"):
+        return None
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    known = message.get("type") in _TYPES and message.get("version") == _VERSION
+    return message if known else None

@@ -1,0 +1,25 @@
+"""Plans: what the engine is told to do, as values with a canonical form and a fingerprint."""
+
+from strakes.plan.model import (
+    MetadataPhase,
+    Phase,
+    Plan,
+    StreamPhase,
+    TransferPhase,
+    plan_from_json,
+)
+from strakes.plan.small_files import FlowOperation, SmallFilesPhase
+from strakes.plan.stop import AMOUNT, Stop
+
+__all__ = [
+    "AMOUNT",
+    "FlowOperation",
+    "MetadataPhase",
+    "Phase",
+    "Plan",
+    "SmallFilesPhase",
+    "Stop",
+    "StreamPhase",
+    "TransferPhase",
+    "plan_from_json",
+]

@@ -1,0 +1,253 @@
+"""The plan as frozen values; ``schemas/plan.json`` is its definition and says what every key means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from strakes.plan.small_files import SmallFilesPhase, flow_from_json
+from strakes.plan.stop import AMOUNT, Stop
+
+TransferOperation = Literal["write", "read", "rewrite", "mixed"]
+Layout = Literal["file-per-process", "shared-file"]
+Access = Literal["segmented", "strided", "random", "whole", "random-whole"]
+Backend = Literal["posix", "stdio", "mmap", "uring"]
+Sync = Literal["none", "close", "fsync"]
+MetadataOperation = Literal[
+    "dir-create",
+    "dir-stat",
+    "dir-rename",
+    "dir-remove",
+    "file-create",
+    "file-stat",
+    "file-open-close",
+    "file-read",
+    "file-rename",
+    "file-remove",
+]
+
+
+@dataclass(frozen=True)
+class TransferPhase:
+    """Moving data: every rank does segments x block_bytes in calls of transfer_bytes."""
+
+    name: str
+    operation: TransferOperation
+    layout: Layout
+    access: Access
+    transfer_bytes: int
+    block_bytes: int
+    segments: int = 1
+    backend: Backend = "posix"
+    queue_depth: int = 1
+    files: str = "data"
+    direct: bool = False
+    sync: Sync = "close"
+    time_open: bool = True
+    pattern: Literal["stamped", "once"] = "stamped"
+    compressible_percent: int = 0
+    duplicate_percent: int = 0
+    verify: bool = False
+    preallocate: bool = False
+    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
+    rank_shift: int = 0
+    read_percent: int | None = None
+    stop: Stop = AMOUNT
+    kind: Literal["transfer"] = field(default="transfer", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Calls of all ranks when nothing stops the phase early."""
+        per_rank = self.segments * self.block_bytes // self.transfer_bytes
+        return ranks * per_rank * (ranks if self.access == "whole" else 1)
+
+
+@dataclass(frozen=True)
+class MetadataPhase:
+    """One operation on ``items`` items per rank."""
+
+    name: str
+    operation: MetadataOperation
+    directory: Literal["unique", "shared"]
+    items: int
+    backend: Literal["posix", "uring"] = "posix"
+    queue_depth: int = 1
+    files: str = "items"
+    depth: int = 0
+    branch: int = 1
+    file_bytes: int = 0
+    create_with: Literal["open", "mknod"] = "open"
+    rank_shift: int = 0
+    share: Literal["own", "all"] = "own"
+    stop: Stop = AMOUNT
+    kind: Literal["metadata"] = field(default="metadata", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Operations of all ranks when nothing stops the phase early."""
+        return ranks * self.items * (ranks if self.share == "all" else 1)
+
+
+@dataclass(frozen=True)
+class StreamPhase:
+    """What dd does: every rank writes or reads a file of its own, ``count`` calls of ``block_bytes``."""
+
+    name: str
+    operation: Literal["write", "read"]
+    block_bytes: int
+    count: int
+    backend: Backend = "posix"
+    files: str = "stream"
+    direct: bool = False
+    sync: Sync = "close"
+    pattern: Literal["stamped", "once"] = "stamped"
+    verify: bool = False
+    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
+    rank_shift: int = 0
+    stop: Stop = AMOUNT
+    kind: Literal["stream"] = field(default="stream", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Calls of all ranks when nothing stops the phase early."""
+        return ranks * self.count
+
+
+Phase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A team of ``ranks`` and the phases it runs in order, with a barrier between them.
+
+    >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
+    >>> plan.to_json()["team"], len(plan.fingerprint())
+    ({'ranks': 2}, 16)
+    """
+
+    ranks: int
+    phases: tuple[Phase, ...]
+    seed: int = 0
+    ranks_per_node: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The canonical form: every key spelled out, as the schema and the engine take it."""
+        team = {"ranks": self.ranks} if self.ranks_per_node is None else {"ranks": self.ranks, "ranks_per_node": self.ranks_per_node}
+        return {
+            "schema": 1,
+            "seed": self.seed,
+            "team": team,
+            "phases": [_phase_to_json(phase) for phase in self.phases],
+        }
+
+    def fingerprint(self) -> str:
+        """16 hex digits of the canonical form without the seed: runs compare only where these agree."""
+        canonical = self.to_json()
+        del canonical["seed"]
+        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def bytes_on_target(self) -> int:
+        """Most bytes the plan has on the target at once."""
+        return self._peak(_phase_bytes)
+
+    def inodes_on_target(self) -> int:
+        """Most files and directories the plan has on the target at once, directories of trees included."""
+        return 1 + self._peak(_phase_inodes)
+
+    def _peak(self, cost: Callable[[Phase, int], int]) -> int:
+        """Largest sum over the file sets there are at one time; a set is there from its creation to its removal or the end."""
+        there: dict[tuple[str, object], int] = {}
+        peak = 0
+        for phase in self.phases:
+            if isinstance(phase, SmallFilesPhase):
+                key = (phase.files, "pool")
+                before, added = there.get(key, 0), cost(phase, self.ranks)
+                # Transactions at most double a pool.
+                there[key] = before + (min(before, added) if phase.mode == "transactions" else added)
+                peak = max(peak, sum(there.values()))
+                if phase.mode == "remove":
+                    del there[key]
+                continue
+            directories = phase.operation.startswith("dir-")
+            if phase.operation in ("write", "file-create", "dir-create"):
+                there[phase.files, directories] = cost(phase, self.ranks)
+            elif phase.operation in ("file-remove", "dir-remove"):
+                there.pop((phase.files, directories), None)
+            peak = max(peak, sum(there.values()))
+        return peak
+
+
+def _phase_bytes(phase: Phase, ranks: int) -> int:
+    if isinstance(phase, TransferPhase):
+        return ranks * phase.segments * phase.block_bytes
+    if isinstance(phase, StreamPhase):
+        return ranks * phase.count * phase.block_bytes
+    if isinstance(phase, SmallFilesPhase):
+        return ranks * phase.most_bytes_added()
+    return ranks * phase.items * phase.file_bytes if phase.operation == "file-create" else 0
+
+
+def _phase_inodes(phase: Phase, ranks: int) -> int:
+    if isinstance(phase, TransferPhase):
+        return ranks if phase.layout == "file-per-process" else 1
+    if isinstance(phase, StreamPhase):
+        return ranks
+    if isinstance(phase, SmallFilesPhase):
+        return ranks * (phase.most_files_added() + (1 + phase.subdirectories if phase.mode == "accumulate" else 0))
+    trees = ranks if phase.directory == "unique" else 1
+    directories = sum(int(phase.branch**level) for level in range(phase.depth + 1))
+    return ranks * phase.items + trees * directories
+
+
+def _phase_to_json(phase: Phase) -> dict[str, object]:
+    body: dict[str, object] = asdict(phase)
+    body["stop"] = phase.stop.to_json()
+    if body.get("read_percent", 0) is None:
+        del body["read_percent"]
+    if isinstance(phase, SmallFilesPhase):
+        body["flow"] = [asdict(step) for step in phase.flow]
+    return body
+
+
+def plan_from_json(document: Mapping[str, object]) -> Plan:
+    """A plan from its JSON form; the inverse of :meth:`Plan.to_json`.
+
+    Raises BadInputError that names the first key at fault.
+    """
+    from strakes.plan.validate import validate_plan_document
+
+    validate_plan_document(document)
+    return plan_from_record(document)
+
+
+def plan_from_record(document: Mapping[str, object]) -> Plan:
+    """As :func:`plan_from_json` for a document that was a plan before (from the store): not validated again."""
+    team = document["team"]
+    phases = document["phases"]
+    seed = document["seed"]
+    assert isinstance(team, Mapping) and isinstance(phases, list) and isinstance(seed, int | float)
+    return Plan(
+        ranks=int(team["ranks"]),
+        phases=tuple(_phase_from_json(phase) for phase in phases),
+        seed=int(seed),
+        ranks_per_node=int(team["ranks_per_node"]) if "ranks_per_node" in team else None,
+    )
+
+
+def _phase_from_json(body: Mapping[str, object]) -> Phase:
+    # JSON Schema takes 4.0 for an integer; equal plans must have equal fingerprints.
+    arguments = {key: int(value) if isinstance(value, float) else value for key, value in body.items() if key not in ("kind", "stop")}
+    stop = body.get("stop", {"rule": "amount"})
+    assert isinstance(stop, Mapping)
+    if "flow" in arguments:
+        arguments["flow"] = flow_from_json(arguments["flow"])
+    arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
+    # Validated against the schema before: the kind is one of these and the keys are the fields'.
+    kinds: dict[object, Callable[..., Phase]] = {
+        "transfer": TransferPhase,
+        "metadata": MetadataPhase,
+        "stream": StreamPhase,
+        "small-files": SmallFilesPhase,
+    }
+    return kinds[body["kind"]](**arguments)

@@ -1,0 +1,67 @@
+"""A plan as people write it: TOML with the keys of ``schemas/plan.json``, sizes and times in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.plan.model import Plan, plan_from_json
+from strakes.units import parse_bytes, parse_seconds
+
+_TOP_KEYS = ("title", "seed", "ranks", "ranks_per_node", "memory_hog_bytes", "phase")
+
+
+def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
+    """Title and plan of a file; ``seed`` is used where the file names none.
+
+    Raises BadInputError that names the file and the key at fault.
+
+    >>> import tempfile
+    >>> text = 'ranks = 2\\n[[phase]]\\nkind = "metadata"\\nname = "make"\\noperation = "file-create"\\ndirectory = "unique"\\nitems = 10'
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     file = Path(place) / "make-files.toml"
+    ...     _ = file.write_text(text)
+    ...     plan_from_toml(file, seed=1)[1].ranks
+    2
+    """
+    document = _read(path)
+    unknown = sorted(set(document) - set(_TOP_KEYS))
+    if unknown:
+        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}.")
+    phases = document.get("phase", [])
+    if not isinstance(phases, list) or not phases:
+        raise BadInputError("the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some.")
+    team = {key: document[key] for key in ("ranks", "ranks_per_node", "memory_hog_bytes") if key in document}
+    body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
+    try:
+        return str(document.get("title", path.stem)), plan_from_json(_in_units(body, ""))
+    except BadInputError as error:
+        raise BadInputError(
+            error.what, where=": ".join(filter(None, (str(path), error.where))), why=error.why, remedy=error.remedy
+        ) from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInputError("the plan cannot be read", where=str(path), why=error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError("the plan is not valid TOML", where=str(path), why=str(error)) from error
+
+
+def _in_units(value: Any, key: str) -> Any:
+    """Sizes and times written as text become bytes and seconds; everything else stays for the schema to judge."""
+    if isinstance(value, Mapping):
+        return {name: _in_units(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_in_units(one, key) for one in value]
+    if isinstance(value, str) and (key == "bytes" or key.endswith("_bytes")):
+        return parse_bytes(value)
+    if isinstance(value, str) and key == "seconds":
+        return parse_seconds(value)
+    return value

@@ -1,0 +1,1 @@
+"""The portrait of a file system: estimates, findings, figures and recommendations as values."""

@@ -1,0 +1,125 @@
+"""From a stored run to its portrait. Pure: reads the run, touches neither target nor store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strakes.portrait.collect import collect
+from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
+from strakes.portrait.warnings import run_warnings
+from strakes.statistics.stopping import StoppingRule
+from strakes.store import Run
+from strakes.studies.base import Advice, Study
+from strakes.studies.compose import better_ratio, describe
+from strakes.studies.registry import study_named
+from strakes.studies.results import Results
+
+
+def rule_of(options: Mapping[str, Any]) -> StoppingRule:
+    """The stopping rule that a run was made under."""
+    return StoppingRule(confidence=float(options["confidence"]), relative_half_width=float(options["relative_half_width"]))
+
+
+def build_portrait(run: Run) -> Portrait:
+    """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    options = run.manifest["options"]
+    facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
+    results = collect(run.cells, run.visits, rule_of(options), facts)
+    studies = [study_named(name) for name in options["studies"]]
+    warnings = run_warnings(run, results)
+    cells = tuple(
+        replace(one.estimate, warnings=tuple(warning.code for warning in warnings if one.id in warning.cells))
+        for one in results.measured
+        if one.estimate is not None
+    )
+    judged = [_judged(study, results.of_study(study.name)) for study in studies]
+    return Portrait(
+        run=_run_facts(run),
+        target=facts,
+        environment=run.environment,
+        scope=_scope(run, results),
+        headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
+        cells=cells,
+        findings=tuple(finding for findings, _ in judged for finding in findings),
+        recommendations=tuple(one for _, recommendations in judged for one in recommendations),
+        figures=tuple(
+            figure
+            for study in studies
+            for figure in study.figures(results.of_study(study.name))
+            if any(series.points for series in figure.series)
+        ),
+        warnings=tuple(_merged(warnings)),
+        skipped=tuple(_skipped(run)),
+        reproduce=(options["command"], f"strakes report {run.id}"),
+    )
+
+
+def _run_facts(run: Run) -> Mapping[str, Any]:
+    spent_s = sum(visit["elapsed_s"] for visit in run.visits)
+    measured = sum(1 for visit in run.visits if visit["purpose"] == "measure")
+    keys = ("id", "kind", "name", "created", "status", "command")
+    return {
+        **{key: run.manifest[key] for key in keys if key in run.manifest},
+        "options": run.manifest["options"],
+        "visits": len(run.visits),
+        "measured_visits": measured,
+        "measuring_s": spent_s,
+        "blocks": max((visit["block"] for visit in run.visits), default=0),
+    }
+
+
+def _scope(run: Run, results: Results) -> str:
+    ranks = [int(one.settings["ranks"]) for one in results.measured if "ranks" in one.settings and one.estimate]
+    span = f"{min(ranks)} to {max(ranks)} ranks" if ranks and min(ranks) != max(ranks) else f"{max(ranks, default=0)} ranks"
+    host = run.environment.get("host", "this node")
+    return f"one client measured: {span} on node {host}; nothing is said about more clients or about the servers' own limits"
+
+
+def _judged(study: Study, results: Results) -> tuple[list[Finding], list[Recommendation]]:
+    """What the study finds and advises. Advice that fresh runs refute is no advice but a finding."""
+    findings, recommendations = list(study.findings(results)), []
+    for advice in study.advice(results):
+        interval, fresh = _proof(advice, results)
+        if interval is None:
+            continue
+        if fresh and interval.high < advice.threshold:
+            statement = f"{advice.setting} = {advice.value} looked best in the blocks, but fresh runs refute it."
+            findings.append(Finding(f"{advice.chosen}-refuted", study.name, statement, "does-not", advice.evidence, interval))
+            continue
+        confirmed = fresh and interval.low >= advice.threshold
+        reason = advice.reason if confirmed or not fresh else f"{advice.reason}; the fresh runs leave it open"
+        recommendations.append(Recommendation(advice.setting, advice.value, reason, advice.evidence, interval, confirmed))
+    return findings, recommendations
+
+
+def _proof(advice: Advice, results: Results) -> tuple[IntervalOf | None, bool]:
+    """How the advised setting compares: on fresh runs where there are enough, else in the blocks it was drawn from."""
+    chosen, against = results.get(advice.chosen), results.get(advice.against)
+    for purpose, runs in (("confirm", "fresh paired runs"), ("measure", "paired runs, not yet repeated")):
+        ratio = better_ratio(chosen, against, results.confidence, purpose)
+        if ratio is not None and ratio.interval is not None:
+            of = f"ratio to {describe(against)}, {ratio.runs} {runs}"
+            return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of), purpose == "confirm"
+    return None, False
+
+
+def _skipped(run: Run) -> list[SkippedCell]:
+    skipped = [SkippedCell(event["study"], event["settings"], event["reason"]) for event in run.events if event["event"] == "skipped"]
+    cells = {cell["key"]: cell for cell in run.cells}
+    for event in run.events:
+        if event["event"] == "dropped":
+            cell = cells[event["cell"]]
+            skipped.append(SkippedCell(cell["study"], cell["settings"], event["reason"]))
+    return skipped
+
+
+def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
+    """Each text once: the same warning of several cells is one warning that names them all."""
+    merged: dict[tuple[str, str, str], RunWarning] = {}
+    for warning in warnings:
+        key = (warning.code, warning.text, warning.remedy)
+        before = merged.get(key)
+        merged[key] = warning if before is None else replace(warning, cells=tuple(dict.fromkeys((*before.cells, *warning.cells))))
+    return list(merged.values())

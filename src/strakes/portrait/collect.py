@@ -1,0 +1,99 @@
+"""From the stored visits of a run to measured results: pure, so that any run can be analysed again years later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.plan.model import plan_from_record
+from strakes.portrait.model import CellEstimate
+from strakes.statistics.pooled import pooled_rate
+from strakes.statistics.stopping import StoppingRule
+from strakes.studies.base import UNITS, Cell, Metric
+from strakes.studies.results import Measured, Observation, Results
+
+
+def cell_record(cell: Cell) -> dict[str, Any]:
+    """A cell as the store keeps it."""
+    return {
+        "study": cell.study,
+        "key": cell.key,
+        "settings": dict(cell.settings),
+        "priority": cell.priority,
+        "measures": [{"phase": one.phase, "metric": one.metric, "settings": dict(one.settings)} for one in cell.measures],
+        "fingerprint": cell.plan.fingerprint(),
+        "plan": cell.plan.to_json(),
+    }
+
+
+def metric_value(metric: Metric, sample: Mapping[str, Any]) -> float:
+    """The value of a metric in its unit, from a raw sample message."""
+    if metric == "seconds_per_item":
+        items_per_rank = sample["operations"] / len(sample["ranks"])
+        return float(sample["elapsed_s"] / items_per_rank) if items_per_rank else float("nan")
+    return float(sample[metric])
+
+
+def collect(
+    cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[str, Any]], rule: StoppingRule, facts: Mapping[str, Any]
+) -> Results:
+    """Results of all cells; visits that did not end well carry no value."""
+    by_cell: dict[str, list[Mapping[str, Any]]] = {}
+    for visit in visits:
+        if visit["ended"] == "ok":
+            by_cell.setdefault(visit["cell"], []).append(visit)
+    measured = [_measured(cell, measure, by_cell.get(cell["key"], []), rule) for cell in cells for measure in cell["measures"]]
+    return Results(tuple(measured), rule.confidence, facts)
+
+
+def _measured(cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Sequence[Mapping[str, Any]], rule: StoppingRule) -> Measured:
+    metric: Metric = measure["metric"]
+    plan = plan_from_record(cell["plan"])
+    asked = next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == measure["phase"])
+    observations = []
+    for visit in visits:
+        sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
+        if sample is not None:
+            observations.append(Observation(visit["block"], visit["purpose"], metric_value(metric, sample), asked, sample))
+    identifier = f"{cell['key']}:{measure['phase']}"
+    settings = {**cell["settings"], **measure["settings"]}
+    unit = UNITS[metric]
+    estimate = _estimate(identifier, cell["study"], settings, metric, observations, rule)
+    return Measured(identifier, cell["study"], settings, unit, tuple(observations), estimate)
+
+
+def _estimate(
+    identifier: str,
+    study: str,
+    settings: Mapping[str, Any],
+    metric: Metric,
+    observations: Sequence[Observation],
+    rule: StoppingRule,
+) -> CellEstimate | None:
+    regular = [one for one in observations if one.purpose == "measure"]
+    if not regular:
+        return None
+    values = [one.value for one in regular]
+    judgement = rule.judge(values)
+    interval = judgement.estimate.interval
+    return CellEstimate(
+        id=identifier,
+        study=study,
+        settings=settings,
+        median=judgement.estimate.median,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        confidence=rule.confidence,
+        runs=len(values),
+        unit=UNITS[metric],
+        stopped_because=judgement.reason if judgement.stop else "budget-spent",
+        values=tuple(values),
+        pooled=_pooled(metric, regular),
+    )
+
+
+def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
+    work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
+    if work is None:
+        return None
+    return pooled_rate([one.sample[work] for one in observations], [one.sample["elapsed_s"] for one in observations])

@@ -1,0 +1,139 @@
+"""Which warnings a run earns: feeds what its samples say to the checks in ``statistics.evidence``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.portrait.model import RunWarning
+from strakes.statistics import evidence
+from strakes.statistics.bimodality import two_groups
+from strakes.statistics.drift import pooled_trend
+from strakes.statistics.interval import Estimate, Interval, median
+from strakes.store import Run
+from strakes.studies.compose import better_ratio
+from strakes.studies.results import Measured, Observation, Results
+
+_STOPPED_BY = {"budget-spent": "the end of the budget", "max-runs": "the most runs allowed"}
+
+
+def run_warnings(run: Run, results: Results) -> list[RunWarning]:
+    """All warnings of a run, the weightiest first."""
+    environment, options = run.environment, run.manifest["options"]
+    found = [
+        *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
+        *_direct_refused(results),
+        *_cache(results),
+        *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
+        *_intervals(results, float(options["relative_half_width"])),
+        *_stonewalled(results),
+        *_shape(results),
+        *_drift(results),
+        *_clock(run.visits),
+        *_dropped(run, float(options["budget_s"])),
+    ]
+    if "load_average" in environment and "cpus" in environment:
+        found += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
+    return found
+
+
+def _measured(results: Results) -> list[Measured]:
+    return [one for one in results.measured if one.estimate is not None]
+
+
+def _regular(one: Measured) -> list[Observation]:
+    return [seen for seen in one.observations if seen.purpose == "measure"]
+
+
+def _direct_refused(results: Results) -> list[RunWarning]:
+    if results.facts.get("direct_io", True) is not False:
+        return []
+    return evidence.direct_refused(str(results.facts.get("file_system", "the file system")), "tried with an aligned write and read")
+
+
+def _cache(results: Results) -> list[RunWarning]:
+    """Pages that were there before a read, and buffered reads that overtake O_DIRECT ones of the same settings."""
+    found: list[RunWarning] = []
+    for one in _measured(results):
+        if one.settings.get("operation") != "read":
+            continue
+        caches = [(seen.sample.get("cache", {}), seen.sample["bytes"]) for seen in _regular(one)]
+        resident = median([float(cache.get("resident_before_bytes", 0)) for cache, _ in caches])
+        # Where every rank reads the whole file, what was in memory is held against the file, not against all that was read.
+        read = median([float(min(amount, cache.get("file_bytes", amount))) for cache, amount in caches])
+        found += evidence.cached_before(int(resident), int(read), (one.id,))
+        if one.settings.get("io") == "buffered":
+            found += _against_direct(one, results)
+    return found
+
+
+def _reads(results: Results) -> list[str]:
+    return [one.id for one in _measured(results) if one.settings.get("operation") == "read"]
+
+
+def _against_direct(buffered: Measured, results: Results) -> list[RunWarning]:
+    same = {**buffered.settings, "io": "direct"}
+    for direct in results.where(**same):
+        ratio = better_ratio(buffered, direct, results.confidence)
+        if direct.study == buffered.study and ratio is not None:
+            return evidence.faster_than_direct(ratio, (buffered.id,))
+    return []
+
+
+def _intervals(results: Results, wanted: float) -> list[RunWarning]:
+    found: list[RunWarning] = []
+    few: dict[int, list[str]] = {}
+    for one in _measured(results):
+        cell = one.estimate
+        assert cell is not None
+        if cell.low is None or cell.high is None:
+            few.setdefault(cell.runs, []).append(one.id)
+        else:
+            estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
+            found += evidence.interval_not_reached(estimate, wanted, _STOPPED_BY.get(cell.stopped_because, cell.stopped_because), (one.id,))
+    for runs, cells in sorted(few.items()):
+        found += evidence.few_runs(runs, results.confidence, cells)
+    return found
+
+
+def _stonewalled(results: Results) -> list[RunWarning]:
+    found = []
+    for one in _measured(results):
+        stopped = [seen for seen in _regular(one) if seen.sample.get("stopped_by") == "seconds"]
+        if stopped:
+            elapsed_s = median([float(seen.sample["elapsed_s"]) for seen in stopped])
+            done = round(median([float(seen.sample["operations"]) for seen in stopped]))
+            found += evidence.stonewalled(done, float(stopped[0].asked), "operations", elapsed_s, (one.id,))
+    return found
+
+
+def _shape(results: Results) -> list[RunWarning]:
+    found: list[RunWarning] = []
+    for one in _measured(results):
+        found += evidence.bimodal(two_groups([seen.value for seen in _regular(one)]), one.unit, (one.id,))
+    return found
+
+
+def _drift(results: Results) -> list[RunWarning]:
+    """One test over all cells; times are turned over so that up always means faster."""
+    series = []
+    for one in _measured(results):
+        values = one.by_block()
+        if len(values) >= 2 and all(value > 0 for value in values.values()):
+            series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
+    return evidence.drifting(pooled_trend(series)) if series else []
+
+
+def _clock(visits: Sequence[Mapping[str, Any]]) -> list[RunWarning]:
+    """Wall clock against monotonic clock over each visit."""
+    for visit in visits:
+        if "ended_unix_s" in visit:
+            found = evidence.clock_jump(visit["ended_unix_s"] - visit["started_unix_s"], visit["elapsed_s"])
+            if found:
+                return found
+    return []
+
+
+def _dropped(run: Run, budget_s: float) -> list[RunWarning]:
+    dropped = sum(1 for event in run.events if event["event"] == "dropped")
+    return evidence.budget_skipped(dropped, len(run.cells), budget_s)

@@ -1,0 +1,191 @@
+"""Ranges and ticks of a figure's axes, chosen here so that they are the same everywhere and can be tested without a browser."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from strakes.portrait.model import Figure, Reference
+from strakes.units import GIB, KIB, MIB, TIB, format_bytes
+
+MOST_TICKS = 9
+# A published band may widen the x axis until our own points take this share of it; what lies further out is cut.
+SHARE_OF_OURS = 0.6
+# From this ratio of largest to smallest median on, a linear axis would press the small ones flat.
+LOG_FROM_RATIO = 10.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis in data coordinates; ``ticks`` are places and what is written there."""
+
+    scale: Literal["log", "linear"]
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    title: str
+
+    def shifted(self, value: float, share: float) -> float:
+        """``value`` moved along the axis by a share of its length."""
+        if self.scale == "log":
+            return float(value * (self.high / self.low) ** share)
+        return value + share * (self.high - self.low)
+
+    def share(self, value: float) -> float:
+        """Where ``value`` stands, 0 at the low end and 1 at the high one."""
+        if self.scale == "log":
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ends(self) -> tuple[float, float]:
+        """The ends as plotly wants them: exponents on a log axis."""
+        if self.scale == "log":
+            return math.log10(self.low), math.log10(self.high)
+        return self.low, self.high
+
+
+def categories(figure: Figure) -> tuple[str, ...]:
+    """The categories of a figure in the order they first appear."""
+    return tuple(dict.fromkeys(str(point.x) for series in figure.series for point in series.points))
+
+
+def x_axis(figure: Figure) -> Axis:
+    """The x axis; categories stand at 0, 1, 2, …"""
+    title = figure.x_label if figure.x_unit in ("", "B", "s") else f"{figure.x_label} ({figure.x_unit})"
+    if figure.x_scale == "category":
+        names = categories(figure)
+        return Axis("linear", -0.5, len(names) - 0.5, tuple((float(i), name) for i, name in enumerate(names)), title)
+    points = sorted({float(point.x) for series in figure.series for point in series.points if not isinstance(point.x, str)})
+    if not points:
+        return Axis("linear", 0.0, 1.0, (), title)
+    if figure.x_scale == "log" and points[0] > 0:
+        low, high = _widened(points[0], points[-1], figure.references, log=True)
+        pad = (high / low) ** 0.04 if high > low else 2.0
+        edges = [*points, *_edges(figure.references, low, high)]
+        return Axis("log", low / pad, high * pad, _log_ticks(edges, low, high, figure.x_unit), title)
+    low, high = _widened(points[0], points[-1], figure.references, log=False)
+    pad = 0.04 * (high - low) or 1.0
+    ticks = tuple(
+        (value, _tick(value, figure.x_unit)) for value in _linear_places([*points, *_edges(figure.references, low, high)], low, high)
+    )
+    return Axis("linear", low - pad, high + pad, ticks, title)
+
+
+def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
+    """The y axis over everything drawn (bounds and raw runs too); from zero unless the medians differ too much for that."""
+    positive = [value for value in medians if value > 0]
+    factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
+    if len(positive) == len(medians) and positive and max(positive) / min(positive) > LOG_FROM_RATIO and min(drawn) > 0:
+        pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
+        low, high = min(drawn) / pad, max(drawn) * pad
+        titled = figure.y_label if figure.y_unit == "s" else _titled(figure.y_label, unit)
+        ticks = tuple(
+            (value * factor, _tick(value * factor, "s") if figure.y_unit == "s" else f"{value:,.10g}")
+            for value in _decades(low / factor, high / factor)
+        )
+        return Axis("log", low, high, ticks, titled)
+    high = max([*drawn, 0.0]) * 1.06 or 1.0
+    low = min([*drawn, 0.0]) * 1.06
+    ticks = tuple((value * factor, f"{value:,.10g}") for value in _nice_places(low / factor, high / factor))
+    return Axis("linear", low, high, ticks, _titled(figure.y_label, unit))
+
+
+def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
+    """The part of a published band that this axis shows, or None."""
+    if reference.x_low is None and reference.x_high is None:
+        return None
+    low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
+    high = axis.high if reference.x_high is None else min(reference.x_high, axis.high)
+    return (low, high) if low < high else None
+
+
+def _titled(label: str, unit: str) -> str:
+    return f"{label} ({unit})" if unit else label
+
+
+def _edges(references: Iterable[Reference], low: float, high: float) -> list[float]:
+    edges = [edge for reference in references for edge in (reference.x_low, reference.x_high) if edge is not None]
+    return [edge for edge in edges if low <= edge <= high]
+
+
+def _widened(low: float, high: float, references: Iterable[Reference], *, log: bool) -> tuple[float, float]:
+    """The ends of our points, moved out for published bands as far as SHARE_OF_OURS allows."""
+
+    def place(value: float) -> float:
+        return math.log(value) if log else value
+
+    most = (place(high) - place(low)) * (1 / SHARE_OF_OURS - 1)
+    ends = low, high
+    for edge in (edge for reference in references for edge in (reference.x_low, reference.x_high) if edge is not None):
+        if log and edge <= 0:
+            continue
+        if edge < ends[0] and place(ends[1]) - place(edge) <= place(high) - place(low) + most:
+            ends = edge, ends[1]
+        elif edge > ends[1] and place(edge) - place(ends[0]) <= place(high) - place(low) + most:
+            ends = ends[0], edge
+    return ends
+
+
+def _log_ticks(wanted: Iterable[float], low: float, high: float, unit: str) -> tuple[tuple[float, str], ...]:
+    """The places wanted where they have room, otherwise every n-th power of two (or ten, where none of them is one of two)."""
+    places = sorted(set(wanted))
+    if _have_room([math.log(place) for place in places]):
+        return tuple((place, _tick(place, unit)) for place in places)
+    base = 2.0 if all(math.log2(place).is_integer() for place in places if place > 0) or unit == "B" else 10.0
+    first, last = math.ceil(math.log(low, base) - 1e-9), math.floor(math.log(high, base) + 1e-9)
+    step = max(1, math.ceil((last - first + 1) / MOST_TICKS))
+    return tuple((base**power, _tick(base**power, unit)) for power in range(first, last + 1) if power % step == 0)
+
+
+def _linear_places(wanted: Iterable[float], low: float, high: float) -> list[float]:
+    places = sorted(set(wanted))
+    return places if _have_room(places) else _nice_places(low, high)
+
+
+def _have_room(places: Sequence[float]) -> bool:
+    if len(places) > MOST_TICKS:
+        return False
+    gaps = [right - left for left, right in pairwise(places)]
+    return not gaps or min(gaps) >= 0.085 * (places[-1] - places[0])
+
+
+def _nice_places(low: float, high: float) -> list[float]:
+    """Some six round places (1, 2, 2.5, 5 times a power of ten) from low to high."""
+    rough = (high - low) / 7 or 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * 0.999)
+    return [index * step for index in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Round places on a log axis: 1, 2, 5 in each decade while they have room, then decades, then every n-th decade."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    span = math.log10(high / low)
+    digits = (1, 2, 5) if span < 2.6 else (1, 3) if span < 4 else (1,)
+    step = max(1, math.ceil((last - first) / MOST_TICKS))
+    places = [digit * 10.0**power for power in range(first, last + 1) if power % step == 0 for digit in digits]
+    return [place for place in places if low <= place <= high]
+
+
+def _scale_of(unit: str, largest: float) -> tuple[float, str]:
+    """Factor and name of the unit an axis is written in."""
+    if unit == "B/s":
+        return next(((factor, name) for factor, name in ((MIB, "MiB/s"), (KIB, "KiB/s")) if largest >= 0.1 * factor), (1.0, "B/s"))
+    if unit == "s":
+        return next(((factor, name) for factor, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if largest >= factor), (1e-9, "ns"))
+    if unit == "B":
+        sizes = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
+        return next(((float(factor), name) for factor, name in sizes if largest >= factor), (1.0, "B"))
+    return 1.0, unit
+
+
+def _tick(value: float, unit: str) -> str:
+    if unit == "B":
+        return format_bytes(value)
+    if unit == "s":
+        factor, name = _scale_of("s", value)
+        return f"{value / factor:.4g} {name}"
+    return f"{value:,.6g}"

@@ -1,0 +1,57 @@
+"""The few facts of run, target and machine that stand at the head of every form of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from strakes.portrait.model import Portrait
+from strakes.report.numbers import when
+from strakes.units import format_bytes
+
+_ENDED = {
+    "interrupted": "This run was interrupted: it shows what was measured until then.",
+    "partial": "Part of this run could not be measured: it shows the rest.",
+    "failed": "This run failed: it shows what was measured until then.",
+}
+
+
+def title_of(portrait: Portrait) -> str:
+    """What was measured, as the user named it."""
+    return str(portrait.target.get("path") or portrait.run.get("target") or "unknown target")
+
+
+def ended_early(portrait: Portrait) -> str:
+    """A sentence for a run that is not whole, otherwise nothing."""
+    return _ENDED.get(str(portrait.run.get("status", "")), "")
+
+
+def created(portrait: Portrait) -> str:
+    """When the run began."""
+    return when(portrait.run["created"]) if "created" in portrait.run else ""
+
+
+def size_of(target: Mapping[str, Any]) -> str:
+    """Size and free space, where they are known.
+
+    >>> size_of({"total_bytes": 2**40, "free_bytes": 2**39}), size_of({})
+    ('1 TiB, 512 GiB free', '')
+    """
+    parts = [(target.get("total_bytes"), "{}"), (target.get("free_bytes"), "{} free")]
+    return ", ".join(text.format(format_bytes(value)) for value, text in parts if isinstance(value, (int, float)))
+
+
+def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
+    """Rows of name and value; what is not known is left out."""
+    target, machine = portrait.target, portrait.environment
+    rows = (
+        ("File system", target.get("file_system")),
+        ("Device", target.get("device")),
+        ("Mounted at", target.get("mount_point")),
+        ("Size", size_of(target)),
+        ("Measured from", machine.get("host")),
+        ("Kernel", machine.get("kernel")),
+        ("Date", created(portrait)),
+        ("Run", portrait.run.get("id")),
+    )
+    return tuple((name, str(value)) for name, value in rows if value)

@@ -1,0 +1,273 @@
+"""A figure of the portrait as plotly traces and layout: pure values, and the sentence that stands for them where they cannot be seen."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from strakes.portrait.model import CellEstimate, Figure, Series
+from strakes.report.axes import Axis, band, categories, x_axis, y_axis
+from strakes.report.numbers import percent, show, show_interval
+
+# A series is known by its dash and its marker as well as by its colour, so that it survives a black-and-white print.
+COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
+HATCHES = ("/", "\\", "x", "-", "|", "+")
+
+INK = "#1f2328"
+GRID = "#e3e6ea"
+THEIRS = "#6b7280"
+
+HEIGHT = 400
+# Series stand side by side, each with its runs to the right of its interval, so that none hides another: in all at most this share of
+# the axis apart (runs from their interval: ASIDE), and of the room between two places.
+COLUMN = 0.014
+ASIDE = 0.009
+ROOM = 0.64
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What plotly draws and how it is told to those who cannot see it. ``points`` counts the markers drawn."""
+
+    data: tuple[Mapping[str, object], ...]
+    layout: Mapping[str, object]
+    alternative: str
+    points: int
+
+
+def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
+    """The figure, with hollow markers for the cells in ``warned``; None where no point has a cell with a finite value."""
+    names = categories(figure) if figure.x_scale == "category" else ()
+    x = x_axis(figure)
+    drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
+    shown = [cell for series in drawn for _, cell in series.points]
+    if not shown:
+        return None
+    everything = [value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values) if value is not None]
+    y = y_axis(figure, [cell.median for cell in shown], _finite(everything))
+    column = _column(drawn, x)
+    traces = [*_published(figure, x, y)]
+    for series in drawn:
+        traces += series.traces(x, column, column * (series.index - (len(drawn) - 1) / 2), warned)
+    points = len(shown) + sum(len(_finite(cell.values)) for cell in shown)
+    return Drawing(tuple(traces), _layout(figure, x, y), _alternative(figure, drawn, x), points)
+
+
+def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
+    """The share of the axis between one series and the next at the same place."""
+    if len(drawn) == 1:
+        return COLUMN
+    shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
+    narrowest = min((right - left for left, right in pairwise(shares)), default=1.0)
+    widest = ROOM * narrowest / len(drawn)
+    return widest if drawn[0].category else min(COLUMN, widest)
+
+
+class _SeriesOf:
+    """One series with its places on the x axis and its style."""
+
+    def __init__(self, series: Series, index: int, names: Sequence[str], cells: Mapping[str, CellEstimate]) -> None:
+        self.name = series.name
+        self.index = index
+        self.category = bool(names)
+        self.points: list[tuple[float, CellEstimate]] = []
+        for point in series.points:
+            cell = cells.get(point.cell)
+            if cell is None or not math.isfinite(cell.median) or (isinstance(point.x, str) and not self.category):
+                continue
+            self.points.append((float(names.index(str(point.x))) if self.category else float(point.x), cell))
+
+    def traces(self, x: Axis, column: float, aside: float, warned: Collection[str]) -> list[dict[str, object]]:
+        """The raw runs, then the medians over them; ``aside`` is the share of the axis by which the series stands apart."""
+        if not self.points:
+            return []
+        colour = COLOURS[self.index % len(COLOURS)]
+        symbol = SYMBOLS[self.index % len(SYMBOLS)]
+        runs = [
+            (x.shifted(place, aside + min(ASIDE, 0.6 * column)), value) for place, cell in self.points for value in _finite(cell.values)
+        ]
+        raw: dict[str, object] = {
+            "type": "scatter",
+            "mode": "markers",
+            "name": _text(self.name),
+            "legendgroup": f"series-{self.index}",
+            "showlegend": False,
+            "hoverinfo": "skip",
+            "cliponaxis": False,
+            "x": [place for place, _ in runs],
+            "y": [value for _, value in runs],
+            "marker": {"color": colour, "symbol": symbol, "size": 4, "opacity": 0.35},
+        }
+        cells = [cell for _, cell in self.points]
+        median: dict[str, object] = {
+            "type": "scatter",
+            "mode": "markers" if self.category else "lines+markers",
+            "name": _text(self.name),
+            "legendgroup": f"series-{self.index}",
+            "cliponaxis": False,
+            "x": [x.shifted(place, aside) for place, _ in self.points],
+            "y": [cell.median for cell in cells],
+            "line": {"color": colour, "width": 2, "dash": DASHES[self.index % len(DASHES)]},
+            "marker": {
+                "color": ["#ffffff" if cell.id in warned else colour for cell in cells],
+                "symbol": symbol,
+                "size": 8,
+                "line": {"color": colour, "width": 1.8},
+            },
+            "error_y": {
+                "type": "data",
+                "symmetric": False,
+                "array": [_length(cell.median, cell.high) for cell in cells],
+                "arrayminus": [_length(cell.low, cell.median) for cell in cells],
+                "color": colour,
+                "thickness": 1.4,
+                "width": 5,
+            },
+            "hovertext": [self._hover(cell, place, x) for place, cell in self.points],
+            "hoverinfo": "text",
+        }
+        return [raw, median]
+
+    def _hover(self, cell: CellEstimate, place: float, x: Axis) -> str:
+        at = next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
+        lines = [f"{self.name}, {at}", show(cell.median, cell.unit), _interval_text(cell), _runs_text(cell)]
+        if cell.warnings:
+            lines.append(f"warning: {', '.join(cell.warnings)}")
+        return "<br>".join(_text(line) for line in lines)
+
+
+def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
+    """Bands that others published: hatched, grey, under a name that says whose they are."""
+    if figure.x_scale == "category":
+        return []
+    traces: list[dict[str, object]] = []
+    for reference in figure.references:
+        ends = band(reference, x)
+        if ends is None:
+            continue
+        low, high = ends
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": _text(f"published by {reference.source}, not measured here"),
+                "x": [low, low, high, high, low],
+                "y": [y.low, y.high, y.high, y.low, y.low],
+                "fill": "toself",
+                "fillcolor": "rgba(107,114,128,0.07)",
+                "fillpattern": {
+                    "shape": HATCHES[len(traces) % len(HATCHES)],
+                    "fgcolor": THEIRS,
+                    "fgopacity": 0.35,
+                    "size": 9,
+                    "solidity": 0.12,
+                },
+                "line": {"color": THEIRS, "width": 1, "dash": "dot"},
+                "hoverinfo": "skip",
+                "legendrank": 2000,
+            }
+        )
+    return traces
+
+
+def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, object]:
+    category = figure.x_scale == "category"
+    lines = [
+        {
+            "type": "line",
+            "xref": "x",
+            "yref": "paper",
+            "x0": place + 0.5,
+            "x1": place + 0.5,
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": GRID, "width": 1},
+        }
+        for place, _ in x.ticks[:-1]
+        if category
+    ]
+    return {
+        "height": HEIGHT,
+        "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
+        "font": {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif", "size": 13, "color": INK},
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "hovermode": "closest",
+        "hoverlabel": {"bgcolor": "#ffffff", "font": {"color": INK, "size": 13}, "align": "left"},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+        "shapes": lines,
+        "xaxis": {**_axis(x, wrap=category), "showgrid": not category},
+        "yaxis": {**_axis(y, wrap=False), "showgrid": True},
+    }
+
+
+def _axis(axis: Axis, *, wrap: bool) -> dict[str, object]:
+    return {
+        "type": axis.scale,
+        "range": list(axis.ends()),
+        "tickmode": "array",
+        "tickvals": [place for place, _ in axis.ticks],
+        "ticktext": [_wrapped(text, max(8, 90 // len(axis.ticks))) if wrap else _text(text) for _, text in axis.ticks],
+        "title": {"text": _text(axis.title), "standoff": 10, "font": {"size": 13}},
+        "automargin": True,
+        "gridcolor": GRID,
+        "zeroline": False,
+        "showline": True,
+        "linecolor": THEIRS,
+        "ticks": "outside",
+        "tickcolor": THEIRS,
+        "tickangle": 0,
+    }
+
+
+def _finite(values: Sequence[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def _length(low: float | None, high: float | None) -> float:
+    """The length of half an error bar; none where there is no bound to draw."""
+    return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
+
+
+def _wrapped(name: str, width: int) -> str:
+    """A category in lines of some ``width`` characters."""
+    import textwrap
+
+    return "<br>".join(_text(line) for line in textwrap.wrap(name, width, break_long_words=False) or [""])
+
+
+def _text(text: str) -> str:
+    """Plotly reads a little HTML in its texts; ours is to be shown as it is."""
+    return html.escape(text, quote=False)
+
+
+def _interval_text(cell: CellEstimate) -> str:
+    interval = show_interval(cell)
+    return interval if cell.low is None else f"{percent(cell.confidence)} interval {interval}"
+
+
+def _runs_text(cell: CellEstimate) -> str:
+    return "1 run" if cell.runs == 1 else f"{cell.runs} runs"
+
+
+def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
+    """What the figure shows, in words."""
+    parts = [f"{figure.title}: {figure.y_label} against {figure.x_label}."]
+    for series in drawn:
+        if not series.points:
+            continue
+        lowest = min(series.points, key=lambda point: point[1].median)[1]
+        highest = max(series.points, key=lambda point: point[1].median)[1]
+        parts.append(
+            f"{series.name}: {show(lowest.median, lowest.unit)} to {show(highest.median, highest.unit)} in {len(series.points)} points."
+        )
+    bands = [reference.source for reference in figure.references if figure.x_scale != "category" and band(reference, x)]
+    if bands:
+        parts.append(f"Hatched: published by {', '.join(bands)}, on other machines.")
+    parts.append("Every value is in the table below.")
+    return " ".join(parts)

@@ -1,0 +1,125 @@
+"""A portrait as a document for programs (``schemas/findings.json``), and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.portrait.model import (
+    CellEstimate,
+    Figure,
+    Finding,
+    Headline,
+    IntervalOf,
+    Point,
+    Portrait,
+    Recommendation,
+    Reference,
+    RunWarning,
+    Series,
+    SkippedCell,
+)
+
+_REMEDY = "Take the file as strakes wrote it, or read it with the version of strakes that wrote it."
+
+
+def to_document(portrait: Portrait) -> dict[str, Any]:
+    """The portrait as values JSON knows. Raises BadInputError for a number JSON has no form for (NaN, infinity).
+
+    >>> nothing = Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())
+    >>> sorted(to_document(nothing))[:4]
+    ['cells', 'environment', 'figures', 'findings']
+    """
+    document: dict[str, Any] = _plain(portrait, "")
+    return document
+
+
+def portrait_from_document(document: Mapping[str, Any]) -> Portrait:
+    """The portrait a document was made of. Raises BadInputError that names the first key at fault."""
+    validate(document)
+    return Portrait(
+        run=document["run"],
+        target=document["target"],
+        environment=document["environment"],
+        scope=document["scope"],
+        headlines=tuple(Headline(**headline) for headline in document["headlines"]),
+        cells=tuple(_cell(cell) for cell in document["cells"]),
+        findings=tuple(_finding(finding) for finding in document["findings"]),
+        recommendations=tuple(_recommendation(recommendation) for recommendation in document["recommendations"]),
+        figures=tuple(_figure(figure) for figure in document["figures"]),
+        warnings=tuple(_warning(warning) for warning in document["warnings"]),
+        skipped=tuple(SkippedCell(**skipped) for skipped in document["skipped"]),
+        reproduce=tuple(document["reproduce"]),
+        schema=document["schema"],
+    )
+
+
+def validate(document: Mapping[str, Any]) -> None:
+    """Accept a document that keeps to the schema and names only cells it has. Raises BadInputError with the place."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    from strakes.schemas import load_schema
+
+    error = best_match(Draft202012Validator(load_schema("findings")).iter_errors(document))
+    if error is not None:
+        raise BadInputError("not a findings document", where=error.json_path, why=error.message, remedy=_REMEDY)
+    _check_names(document)
+
+
+def _check_names(document: Mapping[str, Any]) -> None:
+    """JSON Schema cannot say that a name must name something."""
+    cells: set[str] = set()
+    for index, cell in enumerate(document["cells"]):
+        if cell["id"] in cells:
+            raise BadInputError("two cells with one id", where=f"$.cells[{index}].id", why=cell["id"], remedy=_REMEDY)
+        cells.add(cell["id"])
+    named: list[tuple[str, str]] = [(f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])]
+    for key in ("findings", "recommendations"):
+        named += [(f"$.{key}[{i}].evidence", name) for i, one in enumerate(document[key]) for name in one["evidence"]]
+    for i, figure in enumerate(document["figures"]):
+        named += [(f"$.figures[{i}].series", point["cell"]) for series in figure["series"] for point in series["points"]]
+    for where, name in named:
+        if name not in cells:
+            raise BadInputError("a cell is named that is not there", where=where, why=name, remedy=_REMEDY)
+
+
+def _plain(value: object, where: str) -> Any:
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one, f"{where}.{key}") for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one, f"{where}[{index}]") for index, one in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadInputError("a number has no form in JSON", where=f"${where}", why=str(value), remedy="Report this as a bug of strakes.")
+    return value
+
+
+def _interval(body: Mapping[str, Any]) -> IntervalOf:
+    return IntervalOf(**body)
+
+
+def _cell(body: Mapping[str, Any]) -> CellEstimate:
+    return CellEstimate(**{**body, "values": tuple(body["values"]), "warnings": tuple(body["warnings"])})
+
+
+def _finding(body: Mapping[str, Any]) -> Finding:
+    interval = None if body["interval"] is None else _interval(body["interval"])
+    return Finding(**{**body, "evidence": tuple(body["evidence"]), "interval": interval})
+
+
+def _recommendation(body: Mapping[str, Any]) -> Recommendation:
+    return Recommendation(**{**body, "evidence": tuple(body["evidence"]), "interval": _interval(body["interval"])})
+
+
+def _warning(body: Mapping[str, Any]) -> RunWarning:
+    return RunWarning(**{**body, "cells": tuple(body["cells"])})
+
+
+def _figure(body: Mapping[str, Any]) -> Figure:
+    series = tuple(Series(one["name"], tuple(Point(**point) for point in one["points"])) for one in body["series"])
+    return Figure(**{**body, "series": series, "references": tuple(Reference(**reference) for reference in body["references"])})

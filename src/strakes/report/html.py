@@ -1,0 +1,143 @@
+"""A portrait as one HTML file that needs nothing else: no network, no server, no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from strakes.portrait.model import CellEstimate, Portrait, Recommendation
+from strakes.report.facts import ended_early, facts_of, title_of
+from strakes.report.notices import notices, omissions
+from strakes.report.numbers import flat_facts, label_of, level_of, percent, show, show_interval, show_interval_of
+from strakes.report.sections import Section, Statement, foremost, sections, statement
+from strakes.report.sources import SOURCES
+from strakes.report.tables import CellTable, tables_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PLOTLY = "plotly-cartesian.min.js"
+MOST_SETTLED = 5
+MOST_OPEN = 5
+
+
+@dataclass(frozen=True)
+class HeadlineRow:
+    """A headline with the value of the cell it stands on."""
+
+    label: str
+    settings: str
+    median: str
+    interval: str
+    runs: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RecommendationCard:
+    """A recommendation with its evidence as tables."""
+
+    setting: str
+    value: str
+    reason: str
+    interval: str
+    confirmed: bool
+    evidence: tuple[CellTable, ...]
+
+
+def render_html(portrait: Portrait) -> str:
+    """The report as the text of one file, to be written as UTF-8."""
+    parts = sections(portrait)
+    statements = [statement(finding) for finding in portrait.findings]
+    settled = [one for one in statements if one.verdict in ("measured", "holds", "does-not")]
+    cited = {reference.source for figure in portrait.figures for reference in figure.references}
+    page = _resource("templates", "page.js")
+    facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
+    cells = {cell.id: cell for cell in portrait.cells}
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        title=title_of(portrait),
+        ended=ended_early(portrait),
+        facts=facts_of(portrait),
+        scope=portrait.scope,
+        headlines=[_headline(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells],
+        groups=_groups(settled),
+        open=foremost([one for one in statements if one not in settled], MOST_OPEN),
+        recommendations=[_recommendation(one, cells) for one in portrait.recommendations],
+        sections=parts,
+        notices=notices(portrait),
+        omissions=omissions(portrait.skipped),
+        confidences=" or ".join(dict.fromkeys(percent(cell.confidence) for cell in portrait.cells)),
+        sources=[(name, text) for name, text in SOURCES.items() if name in cited],
+        environment={name: list(flat_facts(one)) for name, one in facts.items() if one},
+        reproduce=portrait.reproduce,
+        style=_resource("templates", "report.css"),
+        plotly=plotly_bundle(),
+        page=page,
+        drawings=_drawings(parts),
+        policy=_policy((plotly_bundle(), page)),
+        licence=_resource("vendor", "LICENSE"),
+    )
+
+
+def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:
+    """What is known, by how it speaks of the file system: title, statements, how many more."""
+    titles = {"good": "What it does well", "bad": "What it does badly", "neutral": "What else was found"}
+    chosen = {tone: [one for one in settled if one.tone == tone] for tone in titles}
+    return [(title, *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
+
+
+@cache
+def plotly_bundle() -> str:
+    """The vendored drawing library, as it stands in every report."""
+    return _resource("vendor", PLOTLY)
+
+
+def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
+    settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
+    return HeadlineRow(label, settings, show(cell.median, cell.unit), show_interval(cell), cell.runs, cell.warnings)
+
+
+def _recommendation(one: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
+    evidence = tables_of([cells[name] for name in one.evidence if name in cells])
+    return RecommendationCard(one.setting, one.value, one.reason, show_interval_of(one.interval), one.confirmed, evidence)
+
+
+def _drawings(parts: Sequence[Section]) -> str:
+    """Traces and layout of every figure as JSON that no text in it can end: "<" is written as an escape."""
+    drawings = {
+        f"figure-{plot.number}": {"data": plot.drawing.data, "layout": plot.drawing.layout}
+        for part in parts
+        for plot in part.plots
+        if plot.drawing is not None
+    }
+    text = json.dumps(drawings, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(scripts: Iterable[str]) -> str:
+    """What the page may do: run exactly its own scripts, style itself, draw; nothing from anywhere else."""
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts)
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    loader = FunctionLoader(lambda name: _resource("templates", name))
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["unbroken"] = lambda text: str(text).replace(" %", "\u00a0%")
+    return environment
+
+
+def _resource(*names: str) -> str:
+    return files("strakes.report").joinpath(*names).read_text(encoding="utf-8")

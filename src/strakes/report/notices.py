@@ -1,0 +1,87 @@
+"""Warnings and skipped cells, gathered so that a reader meets each once and the weightiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from strakes.portrait.model import Portrait, RunWarning, SkippedCell
+from strakes.report.numbers import label_of, level_of
+from strakes.report.tables import shared_and_varying
+
+
+@dataclass(frozen=True)
+class Notice:
+    """All warnings of one code and remedy: what each says of which cells, and all cells they touch (none: the whole run)."""
+
+    code: str
+    said: tuple[tuple[str, tuple[str, ...]], ...]
+    remedy: str
+    cells: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """What it says in one sentence: the only one, or the first as an example."""
+        return self.said[0][0] if len(self.said) == 1 else f"For example: {self.said[0][0]}"
+
+    @property
+    def extent(self) -> str:
+        """How much of the run it touches."""
+        if not self.cells:
+            return "whole run"
+        return "1 cell" if len(self.cells) == 1 else f"{len(self.cells)} cells"
+
+
+@dataclass(frozen=True)
+class Omission:
+    """Cells of one study that were not measured for one reason."""
+
+    study: str
+    reason: str
+    settings: tuple[str, ...]
+
+
+def notices(portrait: Portrait) -> tuple[Notice, ...]:
+    """What touches the whole run or a figure the summary shows, then the rest; within both as the portrait has them, weightiest first."""
+    shown = {headline.cell for headline in portrait.headlines}
+    shown.update(cell for recommendation in portrait.recommendations for cell in recommendation.evidence)
+    return tuple(sorted(_gathered(portrait.warnings), key=lambda notice: bool(notice.cells) and shown.isdisjoint(notice.cells)))
+
+
+def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
+    """The notices of the warnings that touch these cells, each with these cells only."""
+    narrowed = [RunWarning(one.code, one.text, one.remedy, tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
+    return _gathered([one for one in narrowed if one.cells])
+
+
+def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
+    """Skipped cells by study and reason, in their order."""
+    groups: dict[tuple[str, str], list[SkippedCell]] = {}
+    for one in skipped:
+        groups.setdefault((one.study, one.reason), []).append(one)
+    found = []
+    for (study, reason), members in groups.items():
+        shared, varying = shared_and_varying([one.settings for one in members])
+        common = [f"{label_of(key)} {level_of(key, value)}" for key, value in shared.items()]
+        each = [
+            " ".join(f"{label_of(key)} {level_of(key, one.settings[key])}" for key in varying if key in one.settings)
+            for one in members
+            if varying
+        ]
+        found.append(Omission(study, reason, tuple(filter(None, [", ".join(common), *dict.fromkeys(each)]))))
+    return tuple(found)
+
+
+def _gathered(warnings: Iterable[RunWarning]) -> tuple[Notice, ...]:
+    groups: dict[tuple[str, str], list[RunWarning]] = {}
+    for one in warnings:
+        groups.setdefault((one.code, one.remedy), []).append(one)
+    found = []
+    for (code, remedy), members in groups.items():
+        whole = any(not one.cells for one in members)
+        cells = () if whole else tuple(dict.fromkeys(cell for one in members for cell in one.cells))
+        said: dict[str, tuple[str, ...]] = {}
+        for one in members:
+            said[one.text] = (*said.get(one.text, ()), *one.cells)
+        found.append(Notice(code, tuple(said.items()), remedy, cells))
+    return tuple(found)

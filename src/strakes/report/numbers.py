@@ -1,0 +1,137 @@
+"""How figures, settings and facts are written in every form of the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from strakes.portrait.model import CellEstimate, IntervalOf, Setting
+from strakes.units import KIB, format_bytes, format_seconds, format_value
+
+
+def show(value: float, unit: str) -> str:
+    """A measured value; like ``format_value``, but never "0.00" for what is not zero.
+
+    >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s")
+    ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s')
+    """
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "no bound"
+    if value == 0:
+        return f"0 {unit}".rstrip()
+    if unit == "B/s" and abs(value) < 100 * KIB:
+        return f"{value:.3g} B/s" if abs(value) < KIB else f"{value / KIB:.3g} KiB/s"
+    if unit not in ("B/s", "s", "B") and abs(value) < 0.1:
+        return f"{value:.2g} {unit}".rstrip()
+    return format_value(value, unit)
+
+
+def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
+    """Two bounds with one dash; a unit is written once, and not at all where ``beside`` (the median as shown) has it.
+
+    >>> show_range(0.0012, 0.0013, "s"), show_range(90.0, 110.0, "op/s", beside="100 op/s"), show_range(0.0009, 0.0013, "s")
+    ('1.20–1.30 ms', '90.0–110', '900 us – 1.30 ms')
+    """
+    left, right = show(low, unit), show(high, unit)
+    left_number, _, left_unit = left.rpartition(" ")
+    right_number, _, right_unit = right.rpartition(" ")
+    if not left_number and not right_number:
+        return f"{left}{dash}{right}"
+    if left_unit != right_unit:
+        return f"{left} {dash.strip()} {right}"
+    if beside.rpartition(" ")[2] == left_unit:
+        return f"{left_number}{dash}{right_number}"
+    return f"{left_number}{dash}{right_number} {left_unit}"
+
+
+def show_interval(cell: CellEstimate, dash: str = "–") -> str:
+    """The interval of a cell's median, or that there is none."""
+    if cell.low is None or cell.high is None:
+        return "no interval yet"
+    return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
+
+
+def show_interval_of(interval: IntervalOf, dash: str = "–") -> str:
+    """An interval's bounds, its confidence, and what it is of.
+
+    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB"))
+    '1.31–12.0 (90 %): ratio of 1 MiB to 4 KiB'
+    """
+    return f"{show_range(interval.low, interval.high, '', dash=dash)} ({percent(interval.confidence)}): {interval.of}"
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.9), percent(0.995)
+    ('90 %', '99.5 %')
+    """
+    return f"{100 * share:.4g} %"
+
+
+def label_of(key: str) -> str:
+    """A factor's name for people: without the unit that its value shows.
+
+    >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
+    ('transfer', 'phase', 'O_DIRECT', 'ranks')
+    """
+    if key.upper() == key:
+        return key
+    for suffix in ("_bytes", "_s", "_unix_s"):
+        key = key.removesuffix(suffix)
+    return key.replace("_", " ").replace("-", " ")
+
+
+def level_of(key: str, value: Setting) -> str:
+    """A level for people, its unit taken from the factor's name.
+
+    >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
+    ('64 KiB', 'yes', '1,024', '500 ms')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if key.endswith("_bytes"):
+        return format_bytes(value)
+    if key.endswith("_s"):
+        return "0 s" if value == 0 else format_seconds(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def when(created: object) -> str:
+    """A moment as the store keeps it (ISO text or Unix seconds), to the minute.
+
+    >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
+    ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
+    """
+    if isinstance(created, (int, float)) and not isinstance(created, bool):
+        moment = datetime.fromtimestamp(created, UTC)
+    else:
+        try:
+            moment = datetime.fromisoformat(str(created))
+        except ValueError:
+            return str(created)
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
+
+
+def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as rows of name and value; empty ones are left out.
+
+    >>> list(flat_facts({"cpu": {"model": "x", "count": 2}, "memory_bytes": 1024, "notes": []}))
+    [('cpu, model', 'x'), ('cpu, count', '2'), ('memory', '1 KiB')]
+    """
+    for key, value in facts.items():
+        if value is None or value == "" or value == [] or value == {}:
+            continue
+        name = f"{prefix}{label_of(key)}"
+        if isinstance(value, Mapping):
+            yield from flat_facts(value, f"{name}, ")
+        elif isinstance(value, (list, tuple)):
+            yield name, ", ".join(level_of(key, one) if isinstance(one, (str, int, float)) else str(one) for one in value)
+        elif key.endswith("_unix_s"):
+            yield name, when(value)
+        elif isinstance(value, (str, int, float)):
+            yield name, level_of(key, value)
+        else:
+            yield name, str(value)

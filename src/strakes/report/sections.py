@@ -1,0 +1,141 @@
+"""The portrait in the order a reader meets it: per study its figures, findings, warnings and table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from strakes.portrait.model import CellEstimate, Figure, Finding, Portrait, Reference
+from strakes.report.axes import band, x_axis
+from strakes.report.figures import Drawing, draw
+from strakes.report.notices import Notice, Omission, omissions, touching
+from strakes.report.numbers import show_interval_of
+from strakes.report.tables import CellTable, tables_of
+
+VERDICTS: Mapping[str, str] = {
+    "measured": "measured",
+    "holds": "holds",
+    "does-not": "does not hold",
+    "inconclusive": "inconclusive",
+    "unknown": "unknown",
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A finding as text."""
+
+    verdict: str
+    badge: str
+    text: str
+    interval: str
+    needs: str
+    study: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """What others found elsewhere, opening with the name of the source. ``drawn``: its band is in the figure."""
+
+    text: str
+    drawn: bool
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure with what stands beside it. ``hollow``: some of its markers are, for a warning."""
+
+    number: int
+    title: str
+    question: str
+    drawing: Drawing | None
+    published: tuple[Published, ...]
+    notices: tuple[Notice, ...]
+    hollow: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """Everything about one study."""
+
+    study: str
+    plots: tuple[Plot, ...]
+    statements: tuple[Statement, ...]
+    notices: tuple[Notice, ...]
+    omissions: tuple[Omission, ...]
+    tables: tuple[CellTable, ...]
+
+
+def sections(portrait: Portrait) -> tuple[Section, ...]:
+    """One section for each study that has anything to say; figures are numbered through."""
+    named = [[one.study for one in kind] for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)]
+    studies = list(dict.fromkeys(study for kind in named for study in kind))
+    numbers = {id(figure): index + 1 for index, figure in enumerate(_in_order(portrait.figures, studies))}
+    return tuple(_section(portrait, study, numbers) for study in studies)
+
+
+def statement(finding: Finding) -> Statement:
+    """A finding as text."""
+    interval = "" if finding.interval is None else show_interval_of(finding.interval)
+    return Statement(finding.verdict, VERDICTS[finding.verdict], finding.statement, interval, finding.needs, finding.study, finding.tone)
+
+
+def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statement, ...], int]:
+    """Up to ``most`` of the statements, and how many more there are.
+
+    Every study gets a turn before any gets a second one; they stay in their order.
+    """
+    wanted = list(statements)
+    turn: dict[str, int] = {}
+    turns = []
+    for one in wanted:
+        turn[one.study] = turn.get(one.study, 0) + 1
+        turns.append(turn[one.study])
+    chosen = sorted(sorted(range(len(wanted)), key=lambda index: turns[index])[:most])
+    return tuple(wanted[index] for index in chosen), len(wanted) - len(chosen)
+
+
+def _in_order(figures: Sequence[Figure], studies: Sequence[str]) -> list[Figure]:
+    return sorted(figures, key=lambda figure: studies.index(figure.study))
+
+
+def _section(portrait: Portrait, study: str, numbers: Mapping[int, int]) -> Section:
+    cells = {cell.id: cell for cell in portrait.cells}
+    own = [cell for cell in portrait.cells if cell.study == study]
+    figures = [figure for figure in portrait.figures if figure.study == study]
+    plots = tuple(_plot(portrait, figure, numbers[id(figure)], cells) for figure in figures)
+    told = {cell for figure in figures for cell in _cells_of(figure)}
+    return Section(
+        study=study,
+        plots=plots,
+        statements=tuple(statement(finding) for finding in portrait.findings if finding.study == study),
+        notices=touching(portrait.warnings, {cell.id for cell in own} - told),
+        omissions=omissions(one for one in portrait.skipped if one.study == study),
+        tables=tables_of(own),
+    )
+
+
+def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, CellEstimate]) -> Plot:
+    warned = {cell for warning in portrait.warnings for cell in warning.cells}
+    mine = _cells_of(figure)
+    drawing = draw(figure, cells, warned)
+    return Plot(
+        number=number,
+        title=figure.title,
+        question=figure.question,
+        drawing=drawing,
+        published=tuple(_published(reference, figure, drawing) for reference in figure.references),
+        notices=touching(portrait.warnings, mine),
+        hollow=drawing is not None and not warned.isdisjoint(mine),
+    )
+
+
+def _published(reference: Reference, figure: Figure, drawing: Drawing | None) -> Published:
+    drawn = drawing is not None and figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
+    named = reference.text.startswith(reference.source)
+    return Published(reference.text if named else f"{reference.source}: {reference.text}", drawn)
+
+
+def _cells_of(figure: Figure) -> set[str]:
+    return {point.cell for series in figure.series for point in series.points}

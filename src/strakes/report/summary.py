@@ -1,0 +1,224 @@
+"""A portrait on one screen: what was measured, what it can do, how to use it, what to mistrust, where there is more."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from strakes.portrait.model import Finding, Portrait, Recommendation
+from strakes.report.facts import created, ended_early, size_of, title_of
+from strakes.report.notices import Notice, notices
+from strakes.report.numbers import percent, show, show_interval, show_interval_of
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+MOST_LINES = 40
+MOST_COLUMNS = 100
+FEWEST_COLUMNS = 60
+MOST_HEADLINES = 10
+MOST_TRAITS = 5
+DASH = " - "
+
+_Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
+
+
+def render_summary(portrait: Portrait, report: Path | None = None, *, width: int | None = None, colour: bool | None = None) -> str:
+    """The summary as text of at most MOST_LINES lines; ``report`` is where the HTML report is.
+
+    ``width`` defaults to that of the terminal; ``colour`` to what standard output and NO_COLOR allow.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    columns = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns if width is None else width
+    columns = max(FEWEST_COLUMNS, min(columns, MOST_COLUMNS))
+    if colour is None:
+        here = Console()
+        colour = here.is_terminal and not here.no_color
+    console = Console(
+        file=StringIO(),
+        width=columns,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+    )
+    with console.capture() as capture:
+        for line in _lines(portrait, report, columns):
+            console.print(_text(line), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def _text(line: _Line) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    for piece, style in line:
+        text.append(piece, style)
+    return text
+
+
+def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
+    """Head, headlines and foot always; what room they leave goes to advice first, then warnings, then what is not known."""
+    head = [*_head(portrait, width), (), *_headlines(portrait, width)]
+    foot = [(), *_foot(portrait, report)]
+    room = MOST_LINES - len(head) - len(foot)
+    advice, warnings = portrait.recommendations, notices(portrait)
+    open_ = [one for one in portrait.findings if one.verdict in ("unknown", "inconclusive")]
+    traits = [one for tone in ("bad", "good") for one in portrait.findings if one.tone == tone]
+    blocks = (
+        ("Does well (+) and badly (-)", [[_trait(one, width) for one in traits[:MOST_TRAITS]]]),
+        ("How to use it", [[_advice(one, width, detail) for one in advice] or [[_plain(_NO_ADVICE)]] for detail in (2, 1, 0)]),
+        ("Warnings", [[_warning(one, width, most) for one in warnings] for most in (2, 1)]),
+        ("Not known", [[_gap(one, width, most) for one in open_] for most in (2, 1)]),
+    )
+    body: list[_Line] = []
+    for index, (title, levels) in enumerate(blocks):
+        kept = sum(_KEPT for _, later in blocks[index + 1 :] if later[0])
+        body += _block(title, levels, room - len(body) - kept)
+    return head + body + foot
+
+
+# Lines a block leaves to each later one: an empty one, the title, and two of content.
+_KEPT = 4
+_NO_ADVICE = "no setting stood out with enough evidence to recommend it"
+
+
+def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int) -> list[_Line]:
+    """A titled block in as much detail as lets all items fit; when nothing does, the items that fit, and how many did not."""
+    items = next((one for one in levels if 2 + sum(map(len, one)) <= room), levels[-1])
+    chosen: list[_Line] = []
+    count = 0
+    for item in items:
+        if 2 + len(chosen) + len(item) > room:
+            break
+        chosen += item
+        count += 1
+    if not chosen:
+        return []
+    left = len(items) - count
+    more = (f"  {left} more in the report", "dim") if left else ("", "")
+    return [(), ((title, "bold"), more), *chosen]
+
+
+def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
+    target = portrait.target
+    system = str(target.get("file_system") or "file system")
+    what = "  ".join(filter(None, [system, clean(str(target.get("device") or "")), size_of(target), created(portrait)]))
+    yield (("strakes  ", "bold"), (cut(clean(title_of(portrait)), width - 9), "bold cyan"))
+    yield _plain(cut(clean(what), width))
+    yield from (_plain(line) for line in wrap(portrait.scope, width, most=2))
+    if ended_early(portrait):
+        yield from (((line, "yellow"),) for line in wrap(ended_early(portrait), width))
+
+
+def _headlines(portrait: Portrait, width: int) -> list[_Line]:
+    cells = {cell.id: cell for cell in portrait.cells}
+    standing = [(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells]
+    if not standing:
+        return [_plain("nothing was measured often enough for a headline")]
+    rows = [
+        (
+            clean(label),
+            show(cell.median, cell.unit),
+            f"[{show_interval(cell, DASH)}]" if cell.low is not None else "[too few runs]",
+            str(cell.runs),
+        )
+        for label, cell in standing[:MOST_HEADLINES]
+    ]
+    confidence = percent(standing[0][1].confidence)
+    header = ("Headline figures", "median", f"{confidence} interval", "runs")
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
+    label_width = max(12, min(widths[0] + 2, width - sum(widths[1:]) - 6))
+    lines: list[_Line] = []
+    for row, style in ((header, "dim"), *((row, "") for row in rows)):
+        label = cut(row[0] if style else f"  {row[0]}", label_width).ljust(label_width)
+        rest = f"  {row[2].ljust(widths[2])}  {row[3].rjust(widths[3])}"
+        lines.append(((label, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))
+    if len(standing) > MOST_HEADLINES:
+        lines.append(((f"  {len(standing) - MOST_HEADLINES} more in the report", "dim"),))
+    return lines
+
+
+def _advice(one: Recommendation, width: int, detail: int) -> list[_Line]:
+    """``detail`` 0 leaves the reason out, 1 cuts it to one line."""
+    proof = "confirmed on fresh runs" if one.confirmed else "not confirmed"
+    said = f"  {clean(one.setting)} = "
+    value = cut(clean(one.value), width - len(said) - len(proof) - 4)
+    lines: list[_Line] = [((said, ""), (value, "bold green" if one.confirmed else "bold"), (f"  ({proof})", "dim"))]
+    if detail:
+        lines += [_plain(f"    {line}") for line in wrap(one.reason, width - 4, most=detail)]
+    lines += [((f"    {line}", "dim"),) for line in wrap(show_interval_of(one.interval, DASH), width - 4, most=1)]
+    return lines
+
+
+def _warning(one: Notice, width: int, most: int) -> list[_Line]:
+    said = wrap(f"{one.code} ({one.extent}): {one.text}", width - 4, most)
+    lines: list[_Line] = [((f"  {one.code}", "yellow"), (said[0][len(one.code) :], ""))]
+    lines += [_plain(f"    {line}") for line in said[1:]]
+    lines += [_plain(f"    -> {line}") for line in wrap(one.remedy, width - 7, most=1)]
+    return lines
+
+
+def _trait(one: Finding, width: int) -> list[_Line]:
+    bounds = "" if one.interval is None else f" [{one.interval.low:.2f} - {one.interval.high:.2f}]"
+    sign, style = ("+", "green") if one.tone == "good" else ("-", "red")
+    return [((f"  {sign} ", style), (cut(clean(one.statement), width - 4 - len(bounds)) + bounds, ""))]
+
+
+def _gap(one: Finding, width: int, most: int) -> list[_Line]:
+    needs = f" It would take: {one.needs}" if one.needs else ""
+    lines = wrap(f"{one.statement}{needs}", width - 4, most)
+    return [_plain(f"{'    ' if index else '  '}{line}") for index, line in enumerate(lines)]
+
+
+def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
+    # Neither is cut: both are there to be copied.
+    if report is not None:
+        yield (("Report  ", "bold"), (clean(str(report)), ""))
+    if portrait.reproduce:
+        yield (("Repeat  ", "bold"), (clean(portrait.reproduce[0]), ""))
+    if len(portrait.reproduce) > 1:
+        yield (("        ", ""), (clean(portrait.reproduce[1]), ""))
+
+
+def _plain(text: str) -> _Line:
+    return ((text, ""),)
+
+
+def clean(text: str) -> str:
+    """Text without control characters: a path must not steer the terminal.
+
+    >>> clean("a\\x1b[31mb\\nc")
+    'a?[31mb?c'
+    """
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def cut(text: str, width: int) -> str:
+    """At most ``width`` columns.
+
+    >>> cut("a long label", 9), cut("short", 9)
+    ('a long...', 'short')
+    """
+    return text if len(text) <= width else f"{text[: max(0, width - 3)].rstrip()}..."
+
+
+def wrap(text: str, width: int, most: int = 3) -> list[str]:
+    """At most ``most`` lines of ``width`` columns; the last one says when something was left out.
+
+    >>> wrap("one two three four", 9, most=2)
+    ['one two', 'three...']
+    """
+    import textwrap
+
+    lines = textwrap.wrap(clean(text), width) or [""]
+    if len(lines) > most:
+        lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]}", max(width, 4))
+        if not lines[most - 1].endswith("..."):
+            lines[most - 1] = f"{lines[most - 1][: width - 3].rstrip()}..."
+    return lines[:most]

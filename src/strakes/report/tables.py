@@ -1,0 +1,83 @@
+"""Cells as tables: what all of them share stands once above, what differs makes the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from strakes.portrait.model import CellEstimate, Setting
+from strakes.report.numbers import label_of, level_of, percent, show, show_interval, show_range
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell as text. ``levels`` agree with the table's ``factors``."""
+
+    cell: str
+    levels: tuple[str, ...]
+    median: str
+    interval: str
+    runs: int
+    span: str
+    pooled: str
+    stopped: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CellTable:
+    """Rows of one study. ``shared`` are the levels that all rows have in common."""
+
+    study: str
+    shared: tuple[tuple[str, str], ...]
+    factors: tuple[str, ...]
+    rows: tuple[Row, ...]
+    confidence: str
+    has_pooled: bool
+    has_warnings: bool
+
+
+def tables_of(cells: Sequence[CellEstimate]) -> tuple[CellTable, ...]:
+    """One table for each study among the cells, in their order."""
+    studies = dict.fromkeys(cell.study for cell in cells)
+    return tuple(_table(study, [cell for cell in cells if cell.study == study]) for study in studies)
+
+
+def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
+    """What is the same in all settings, and the names of the rest in order of first appearance.
+
+    >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
+    ({'direct': False}, ['ranks'])
+    """
+    keys = list(dict.fromkeys(key for one in settings for key in one))
+    shared = {key: settings[0][key] for key in keys if all(key in one and one[key] == settings[0][key] for one in settings)}
+    return shared, [key for key in keys if key not in shared]
+
+
+def _table(study: str, cells: Sequence[CellEstimate]) -> CellTable:
+    shared, varying = shared_and_varying([cell.settings for cell in cells])
+    confidences = {cell.confidence for cell in cells}
+    return CellTable(
+        study=study,
+        shared=tuple((label_of(key), level_of(key, value)) for key, value in shared.items()),
+        factors=tuple(label_of(key) for key in varying),
+        rows=tuple(_row(cell, varying) for cell in cells),
+        confidence=percent(confidences.pop()) if len(confidences) == 1 else "",
+        has_pooled=any(cell.pooled is not None for cell in cells),
+        has_warnings=any(cell.warnings for cell in cells),
+    )
+
+
+def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
+    median = show(cell.median, cell.unit)
+    return Row(
+        cell=cell.id,
+        levels=tuple(level_of(key, cell.settings[key]) if key in cell.settings else "" for key in varying),
+        median=median,
+        interval=show_interval(cell),
+        runs=cell.runs,
+        span=show_range(min(cell.values), max(cell.values), cell.unit, beside=median) if cell.values else "",
+        pooled="" if cell.pooled is None else show(cell.pooled, cell.unit),
+        stopped=cell.stopped_because.replace("-", " "),
+        warnings=cell.warnings,
+    )

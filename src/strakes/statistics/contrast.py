@@ -1,0 +1,179 @@
+"""Ratios of two settings, what may be said of them, and what many comparisons at once cost.
+
+Both kinds of ratio work on logarithms, so that a over b is exactly the inverse of b over a. The methods were chosen by simulation
+(docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only where both settings scatter alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from strakes.statistics.interval import Estimate, Interval, interpolated_interval, interpolated_p_value, median
+
+
+class Verdict(StrEnum):
+    """What a ratio a / b of rates shows about a."""
+
+    FASTER = "FASTER"
+    SLOWER = "SLOWER"
+    SAME = "SAME"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
+    """The median over the common blocks of a / b, by block number; whatever slows a whole block (drift, a neighbour's job) cancels.
+
+    No interval with fewer than ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises ValueError without
+    a common block.
+
+    >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
+    >>> round(ratio.median, 3), ratio.runs
+    (2.0, 3)
+    """
+    logs = paired_logs(a, b)
+    if logs is None:
+        common = a.keys() & b.keys()
+        return Estimate(_plain_ratio([a[block] for block in common], [b[block] for block in common]), None, len(common))
+    return Estimate(math.exp(median(logs)), _exponential(interpolated_interval(logs, confidence)), len(logs))
+
+
+def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
+    """The ratio of the medians of two sets of runs that share no blocks; ``runs`` is that of the smaller set.
+
+    The two intervals are joined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693). No interval while either set is too
+    small or holds a value that is not positive. Raises ValueError for an empty set.
+
+    >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
+    2.0
+    """
+    runs = min(len(a), len(b))
+    if min(a, default=0.0) <= 0 or min(b, default=0.0) <= 0:
+        return Estimate(_plain_ratio(a, b), None, runs)
+    logs_a, logs_b = [math.log(value) for value in a], [math.log(value) for value in b]
+    return Estimate(math.exp(median(logs_a) - median(logs_b)), _exponential(_difference_interval(logs_a, logs_b, confidence)), runs)
+
+
+def paired_p_value(a: Mapping[int, float], b: Mapping[int, float], ratio: float = 1.0) -> float:
+    """Two-sided p-value of "the median of a / b is ``ratio``": the error at which the interval of :func:`paired_ratio` just reaches it.
+
+    >>> paired_p_value({n: 2.0 + n for n in range(6)}, {n: 1.0 for n in range(6)})
+    0.03125
+    """
+    logs = paired_logs(a, b)
+    if logs is None:
+        return 1.0
+    return interpolated_p_value(logs, math.log(ratio))
+
+
+def independent_p_value(a: Sequence[float], b: Sequence[float], ratio: float = 1.0) -> float:
+    """Two-sided p-value of "the ratio of the medians is ``ratio``", by inversion of :func:`independent_ratio`."""
+    if min(a, default=0.0) <= 0 or min(b, default=0.0) <= 0:
+        return 1.0
+    logs_a, logs_b = [math.log(value) for value in a], [math.log(value) for value in b]
+    hypothesis = math.log(ratio)
+
+    def left_out(error: float) -> bool:
+        interval = _difference_interval(logs_a, logs_b, 1 - error)
+        return interval is not None and not interval.contains(hypothesis)
+
+    inside, outside = 2.0 ** (1 - min(len(a), len(b))), 1 - 1e-9
+    if inside >= outside or not left_out(outside):
+        return 1.0
+    if left_out(inside):
+        return inside
+    for _ in range(40):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if left_out(middle) else (middle, outside)
+    return outside
+
+
+def verdict(ratio: Estimate, margin: float, *, larger_is_better: bool = True) -> Verdict:
+    """What the interval of a ratio allows to be said.
+
+    SAME: it lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on one side of 1 and not within
+    the margin. Everything else, and no interval, is INCONCLUSIVE. For a ratio of seconds pass ``larger_is_better=False``.
+
+    >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
+    'FASTER'
+    >>> verdict(Estimate(1.01, Interval(1.001, 1.02, 0.9), 30), margin=0.05).value
+    'SAME'
+    """
+    if margin < 0:
+        raise ValueError(f"an equivalence margin is not negative, unlike {margin!r}")
+    if ratio.interval is None:
+        return Verdict.INCONCLUSIVE
+    low, high = ratio.interval.low, ratio.interval.high
+    if low >= 1 / (1 + margin) and high <= 1 + margin:
+        return Verdict.SAME
+    if low > 1:
+        return Verdict.FASTER if larger_is_better else Verdict.SLOWER
+    if high < 1:
+        return Verdict.SLOWER if larger_is_better else Verdict.FASTER
+    return Verdict.INCONCLUSIVE
+
+
+def half_width_for(margin: float) -> float:
+    """The relative half-width both settings need so that their ratio can be called SAME within ``margin``.
+
+    The half-widths add as variances do, and half of the margin is left for where the ratio happens to lie.
+
+    >>> round(half_width_for(0.05), 4)
+    0.0177
+    """
+    return margin / 2 / math.sqrt(2)
+
+
+def bonferroni(confidence: float, comparisons: int) -> float:
+    """The confidence each of ``comparisons`` intervals needs so that all of them hold together with ``confidence``.
+
+    >>> round(bonferroni(0.9, 5), 4)
+    0.98
+    """
+    if comparisons < 1:
+        raise ValueError("there is at least one comparison")
+    return 1 - (1 - confidence) / comparisons
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Each p-value as it counts among the others: below the error wanted, its claim stands (Holm, Scand. J. Statist. 6 (1979) 65).
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.02])]
+    [0.03, 0.04, 0.04]
+    """
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for place, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
+        adjusted[index] = largest
+    return tuple(adjusted)
+
+
+def paired_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float] | None:
+    """Logarithms of a / b over the common blocks, in block order; None when one of the values is not positive."""
+    common = sorted(a.keys() & b.keys())
+    if any(a[block] <= 0 or b[block] <= 0 for block in common):
+        return None
+    return [math.log(a[block]) - math.log(b[block]) for block in common]
+
+
+def _difference_interval(a: Sequence[float], b: Sequence[float], confidence: float) -> Interval | None:
+    of_a, of_b = interpolated_interval(a, confidence), interpolated_interval(b, confidence)
+    if of_a is None or of_b is None:
+        return None
+    middle_a, middle_b = median(a), median(b)
+    difference = middle_a - middle_b
+    low = difference - math.hypot(middle_a - of_a.low, of_b.high - middle_b)
+    high = difference + math.hypot(of_a.high - middle_a, middle_b - of_b.low)
+    return Interval(low, high, confidence)
+
+
+def _exponential(interval: Interval | None) -> Interval | None:
+    return Interval(math.exp(interval.low), math.exp(interval.high), interval.confidence) if interval else None
+
+
+def _plain_ratio(a: Sequence[float], b: Sequence[float]) -> float:
+    below = median(b)
+    return median(a) / below if below else math.inf

@@ -1,0 +1,21 @@
+"""The rate of many runs taken together: total work over total time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def pooled_rate(work: Sequence[float], seconds: Sequence[float]) -> float:
+    """Work per second of all runs together (the harmonic mean of the rates when each did equal work), never the mean of rates.
+
+    Raises ValueError when the two differ in length, are empty, or no time passed.
+
+    >>> pooled_rate([100.0, 100.0], [1.0, 4.0])
+    40.0
+    """
+    if len(work) != len(seconds) or not work:
+        raise ValueError(f"a pooled rate needs one time for each piece of work, not {len(work)} and {len(seconds)}")
+    total = sum(seconds)
+    if total <= 0:
+        raise ValueError("a pooled rate needs time that passed")
+    return sum(work) / total

@@ -1,0 +1,27 @@
+"""Write the tables of docs/statistics.md: ``python -m strakes.statistics.simulate [--tries 10000] [docs/statistics.md]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from strakes.statistics.simulate.document import filled
+
+
+def main() -> None:
+    """Simulate and rewrite the document in place."""
+    parser = argparse.ArgumentParser(prog="python -m strakes.statistics.simulate", description="Write the tables of docs/statistics.md.")
+    parser.add_argument("document", nargs="?", type=Path, default=Path("docs/statistics.md"))
+    parser.add_argument("--tries", type=int, default=10_000, help="tries for a figure (default 10000; slow ones get a fraction)")
+    arguments = parser.parse_args()
+    text = arguments.document.read_text(encoding="utf-8")
+    arguments.document.write_text(filled(text, arguments.tries, lambda name: _say(f"{name} ...")), encoding="utf-8")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    main()

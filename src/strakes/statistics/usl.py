@@ -1,0 +1,145 @@
+"""How a rate grows with the number of clients: the universal scalability law, X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
+
+r is the rate of one client, c the share of work that has to queue (contention), k the cost of keeping clients in agreement (coherency),
+which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning (2007).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from strakes.statistics.interval import Interval, in_order, median
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FEWEST_LEVELS = 4
+RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class Law:
+    """One set of coefficients."""
+
+    rate_of_one: float
+    contention: float
+    coherency: float
+
+    def rate(self, clients: float) -> float:
+        """The rate of that many clients together.
+
+        >>> Law(100.0, 0.0, 0.0).rate(8), Law(100.0, 1.0, 0.0).rate(8)
+        (800.0, 100.0)
+        """
+        delay = 1 + self.contention * (clients - 1) + self.coherency * clients * (clients - 1)
+        return self.rate_of_one * clients / delay if delay > 0 else math.inf
+
+    @property
+    def peak(self) -> float:
+        """Clients beyond which the rate falls; infinite where it never does.
+
+        >>> Law(100.0, 0.1, 0.001).peak, Law(100.0, 0.1, 0.0).peak
+        (30.0, inf)
+        """
+        if self.contention >= 1:
+            return 1.0
+        return max(1.0, math.sqrt((1 - self.contention) / self.coherency)) if self.coherency > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Scalability:
+    """The law fitted to medians, and to resampled runs for the intervals.
+
+    Resampled coefficients may be negative, as the scatter of the runs has it; cut at zero they would make every rate beyond look too low.
+    ``worst_residual`` is the largest relative distance of a measured median from the fit: where it is larger than the scatter of the runs,
+    the law does not describe this system and its coefficients mean nothing.
+    """
+
+    law: Law
+    resampled: tuple[Law, ...]
+    confidence: float
+    measured_up_to: int
+    worst_residual: float
+
+    @property
+    def rate_of_one(self) -> Interval:
+        return self._interval([law.rate_of_one for law in self.resampled])
+
+    @property
+    def contention(self) -> Interval:
+        return self._interval([max(0.0, law.contention) for law in self.resampled])
+
+    @property
+    def coherency(self) -> Interval:
+        return self._interval([max(0.0, law.coherency) for law in self.resampled])
+
+    @property
+    def peak(self) -> Interval:
+        """Its upper end is infinite where the data do not show that the rate ever falls."""
+        return self._interval([law.peak for law in self.resampled])
+
+    def rate(self, clients: float) -> Interval:
+        """Beyond ``measured_up_to`` this is extrapolation: it holds only if nothing new becomes scarce."""
+        return self._interval([law.rate(clients) for law in self.resampled])
+
+    def _interval(self, values: Sequence[float]) -> Interval:
+        ordered = sorted(values)
+        cut = int((1 - self.confidence) / 2 * len(ordered))
+        return Interval(ordered[cut], ordered[-1 - cut], self.confidence)
+
+
+def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
+    """Fit the rates measured with each number of clients. The resampling is the same at every call.
+
+    Raises ValueError for fewer than four numbers of clients, or a rate that is not positive.
+
+    >>> found = fit({clients: [Law(100.0, 0.05, 0.001).rate(clients)] * 5 for clients in (1, 2, 4, 8, 16, 32)})
+    >>> round(found.law.contention, 4), round(found.law.coherency, 5), round(found.law.peak, 1)
+    (0.05, 0.001, 30.8)
+    """
+    import numpy as np
+
+    clients = sorted(rates)
+    if len(clients) < FEWEST_LEVELS or clients[0] < 1:
+        raise ValueError(f"the scalability law needs at least {FEWEST_LEVELS} numbers of clients, from 1 up")
+    if any(in_order(rates[number])[0] <= 0 for number in clients):
+        raise ValueError("the scalability law needs rates above zero")
+    generator = np.random.default_rng(0)
+    medians = np.array([[median(rates[number]) for number in clients]])
+    drawn = [np.median(generator.choice(np.asarray(rates[number]), (RESAMPLES, len(rates[number]))), axis=1) for number in clients]
+    law = _not_negative(clients, medians)
+    worst = max(abs(law.rate(number) / middle - 1) for number, middle in zip(clients, medians[0].tolist(), strict=True))
+    return Scalability(law, tuple(_fits(clients, np.array(drawn).T, (0, 1, 2))), confidence, clients[-1], worst)
+
+
+def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
+    """The best law without a negative coefficient: of so few, every set of those above zero is tried."""
+
+    def error(law: Law) -> float:
+        return sum(float(rate / law.rate(number) - 1) ** 2 for number, rate in zip(clients, medians[0].tolist(), strict=True))
+
+    tried = [_fits(clients, medians, used)[0] for used in ((0,), (0, 1), (0, 2), (0, 1, 2))]
+    return min((law for law in tried if law.contention >= 0 and law.coherency >= 0), key=error)
+
+
+def _fits(clients: Sequence[int], rates: NDArray[np.float64], used: tuple[int, ...]) -> list[Law]:
+    """A law for each row of rates, with the coefficients ``used``; the others are zero.
+
+    Least squares of the relative error of N / X, which is linear: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
+    """
+    import numpy as np
+
+    number = np.asarray(clients, dtype=float)
+    terms = np.stack([np.ones_like(number), number - 1, number * (number - 1)], axis=1)[:, used]
+    scale = terms.max(axis=0)
+    weighted = terms / scale * (rates / number)[:, :, None]
+    solved = np.linalg.pinv(weighted).sum(axis=2) / scale
+    found = np.zeros((len(rates), 3))
+    found[:, used] = solved
+    # A wild resample may ask for a first client that takes no time; next to none is close enough.
+    found[:, 0] = np.maximum(found[:, 0], 1e-6 * np.min(number / rates))
+    return [Law(1 / one, queued / one, agreed / one) for one, queued, agreed in found.tolist()]

@@ -1,0 +1,87 @@
+"""The machine a run was made on: what a reader needs to judge its figures years later."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from strakes import __version__
+from strakes.launch.local import engine_version
+from strakes.targets.mountinfo import mount_of
+
+_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def capture(target: Path) -> dict[str, Any]:
+    """Everything about this machine and the mount of ``target``; what cannot be found out is empty or 0. Sizes are bytes.
+
+    >>> captured = capture(Path("/proc"))
+    >>> captured["mount"]["file_system"], captured["cpus"] > 0
+    ('proc', True)
+    """
+    memory = _memory()
+    mount = mount_of(target)
+    sizes = os.statvfs(target)
+    return {
+        "captured": datetime.now(UTC).isoformat(),
+        "host": platform.node(),
+        "kernel": platform.release(),
+        "distribution": _distribution(),
+        "architecture": platform.machine(),
+        "cpu_model": _cpu_model(),
+        # Those this process may run on: a container or a batch job often has fewer than the machine.
+        "cpus": len(os.sched_getaffinity(0)),
+        "cpus_of_machine": os.cpu_count() or 0,
+        "memory_bytes": memory.get("MemTotal", 0),
+        "memory_available_bytes": memory.get("MemAvailable", 0),
+        "mount": {
+            "mount_point": mount.mount_point,
+            "device": mount.source,
+            "file_system": mount.file_system,
+            "options": [*mount.options, *(option for option in mount.super_options if option not in mount.options)],
+            "root": mount.root,
+        },
+        "sizes": {
+            "total_bytes": sizes.f_blocks * sizes.f_frsize,
+            "free_bytes": sizes.f_bavail * sizes.f_frsize,
+            "total_inodes": sizes.f_files if sizes.f_favail >= 0 else 0,  # CephFS counts none and says -1
+            "free_inodes": max(0, sizes.f_favail),
+        },
+        "python": platform.python_version(),
+        "strakes": __version__,
+        "engine_version": engine_version(),
+        "clock_source": _text(_CLOCK),
+        "load_average": list(os.getloadavg()),
+    }
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        return ""
+
+
+def _cpu_model() -> str:
+    fields = dict.fromkeys(("model name", "cpu model", "Model", "Processor"), "")  # x86, MIPS, some ARM
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in fields and value.strip():
+            return value.strip()
+    return platform.machine()
+
+
+def _memory() -> dict[str, int]:
+    """/proc/meminfo in bytes."""
+    rows = (line.split() for line in _text(Path("/proc/meminfo")).splitlines())
+    return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

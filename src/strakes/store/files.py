@@ -1,0 +1,158 @@
+"""Files that are whole or absent: JSON by atomic replacement, JSON lines by appending where a torn last line does not count."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
+
+
+def store_error(error: OSError, path: Path) -> StrakesError:
+    """What an operating system error means for somebody who only wanted to keep a run."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return BadInputError("the store is not a directory", where=str(path), why=why, remedy=_WAY_OUT)
+    if error.errno in _FULL:
+        remedy = "Free some space there, then go on with --resume; or set STRAKES_STORE to a directory elsewhere."
+        return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
+    return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=_WAY_OUT)
+
+
+def write_json(path: Path, document: Mapping[str, object]) -> None:
+    """Replace ``path`` as a whole: after a crash it is the old document or the new one."""
+    replace_text(path, json.dumps(document, indent=1) + "\n")
+
+
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Replace ``path`` as a whole by one line for each row."""
+    replace_text(path, "".join(json_line(row) for row in rows))
+
+
+def json_line(row: Mapping[str, object]) -> str:
+    """One row as one line: JSON has no raw line break inside."""
+    return json.dumps(row, separators=(",", ":")) + "\n"
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write beside ``path``, make it durable, then rename over it. Raises StrakesError that says what to do."""
+    # Always the same name: what a killed writer left is overwritten, and a run has one writer.
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise store_error(error, path) from error
+
+
+def sync_directory(path: Path) -> None:
+    """Make names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The document in ``path``. Raises BadInputError when it is none, FileNotFoundError when there is no such file."""
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    if not isinstance(document, dict):
+        raise _damaged(path, "it holds no JSON object")
+    return document
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """All whole rows of ``path``; none when there is no such file. A torn last line is a crash and does not count."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(data[: whole_length(data)].splitlines(), start=1):
+        row = _parse_row(line)
+        if row is None:
+            raise _damaged(path, f"line {number} is no JSON object")
+        rows.append(row)
+    return rows
+
+
+def whole_length(data: bytes) -> int:
+    """How many bytes of JSON lines are whole rows.
+
+    >>> whole_length(b'{"a":1}\\n{"b":')
+    8
+    """
+    end = data.rfind(b"\n") + 1
+    # After a power cut the last line can have its length but not its bytes.
+    last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
+    return end if not last or _parse_row(last) is not None else end - len(last)
+
+
+def _parse_row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _damaged(path: Path, why: str) -> BadInputError:
+    remedy = "Restore it from a backup, or remove that run's directory."
+    return BadInputError("a file of the store is damaged", where=str(path), why=why, remedy=remedy)
+
+
+class AppendFile:
+    """A file of JSON lines that grows; what :meth:`append` returned from is on the disk when ``durable``."""
+
+    def __init__(self, path: Path, *, durable: bool) -> None:
+        self._path = path
+        self._durable = durable
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise store_error(error, path) from error
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def drop_torn_line(self) -> None:
+        """Cut off what a killed writer left half written, so that the next row does not join it."""
+        os.ftruncate(self._descriptor, whole_length(self._path.read_bytes()))
+
+    def append(self, row: Mapping[str, object]) -> None:
+        """Add one row. When there is no room for all of it, none of it stays. Raises StrakesError."""
+        data = memoryview(json_line(row).encode())
+        before = os.fstat(self._descriptor).st_size
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            if self._durable:
+                os.fsync(self._descriptor)
+        except BaseException as error:
+            # Also an interrupt in the middle: the next row must not join half of this one.
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, before)
+            if isinstance(error, OSError):
+                raise store_error(error, self._path) from error
+            raise
+
+    def close(self) -> None:
+        os.close(self._descriptor)

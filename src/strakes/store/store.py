@@ -1,0 +1,190 @@
+"""Where runs are kept: making, finding and resuming them."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from strakes import __version__
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.store.catalogue import Catalogue
+from strakes.store.files import store_error, sync_directory, write_json
+from strakes.store.model import Run, RunSummary
+from strakes.store.writer import RunWriter, utc_now
+
+_LIST_THEM = "strakes runs lists them."
+
+
+def default_root() -> Path:
+    """$STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
+    if chosen := os.environ.get("STRAKES_STORE"):
+        return Path(chosen).expanduser().absolute()
+    data_home = os.environ.get("XDG_DATA_HOME", "")
+    if os.path.isabs(data_home):  # the specification wants relative ones ignored
+        return Path(data_home) / "strakes"
+    try:
+        return Path.home() / ".local" / "share" / "strakes"
+    except RuntimeError as error:
+        remedy = "Set STRAKES_STORE to a directory."
+        raise EnvironmentLacksError("no place for the store is known", why=str(error), remedy=remedy) from error
+
+
+class Store:
+    """All runs below one directory; it is made with the first run.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     store = Store(Path(place) / "store")
+    ...     with store.create("study", "transfer-size", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
+    ...         writer.append_visit({"visit": 1})
+    ...         writer.finish("complete")
+    ...     store.open("latest").visits, [run.status for run in store.runs()]
+    ([{'visit': 1}], ['complete'])
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (root or default_root()).absolute()
+        self._runs = self.root / "runs"
+        self._catalogue = Catalogue(self.root)
+
+    def create(self, kind: str, name: str, target: Path, options: Mapping[str, object], environment: Mapping[str, object]) -> RunWriter:
+        """A new run. Raises BadInputError for a store inside ``target``, EnvironmentLacksError when it cannot be written."""
+        self._refuse_inside(target)
+        path = self._new_directory(name)
+        try:
+            write_json(path / "environment.json", environment)
+            # What makes the directory a run comes last.
+            write_json(
+                path / "run.json",
+                {
+                    "schema": 1,
+                    "id": path.name,
+                    "kind": kind,
+                    "name": name,
+                    "target": os.path.abspath(target),
+                    "options": dict(options),
+                    "created": utc_now().isoformat(),
+                    "status": "running",
+                    "command": ["strakes", *sys.argv[1:]],
+                    "strakes_version": __version__,
+                },
+            )
+            writer = RunWriter(path, self._catalogue)
+        except StrakesError:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        self._catalogue.remember(path)
+        return writer
+
+    def open(self, run: str) -> Run:
+        """The run of that id, of the one id that begins so, or the "latest". Raises BadInputError."""
+        return Run(self._find(run).path)
+
+    def resume(self, run: str | None, fingerprint: str) -> RunWriter:
+        """Go on writing ``run``, else the newest unfinished run whose options carry ``fingerprint``.
+
+        Raises BadInputError that says why not.
+        """
+        summary = self._find(run) if run else self._newest_unfinished(fingerprint)
+        if summary.status == "complete":
+            raise BadInputError("this run is complete", where=summary.id, remedy=f"See it with: strakes report {summary.id}")
+        if _fingerprint(summary) != fingerprint:
+            raise BadInputError(
+                "this run was made with other options",
+                where=summary.id,
+                why=f"it ran: {' '.join(Run(summary.path).manifest.get('command', []))}",
+                remedy="Resume it with the same directory and options, or start a new run without --resume.",
+            )
+        self._refuse_inside(Path(str(Run(summary.path).manifest["target"])))
+        writer = RunWriter(summary.path, self._catalogue)
+        try:
+            writer.mark_running()
+        except BaseException:
+            writer.close()
+            raise
+        return writer
+
+    def discard(self, writer: RunWriter) -> None:
+        """Forget a run that came to nothing before anything was measured."""
+        writer.close()
+        shutil.rmtree(writer.path, ignore_errors=True)
+        self._catalogue.rebuild()
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, oldest first."""
+        return self._catalogue.summaries()
+
+    def rebuild_catalogue(self) -> int:
+        """Make the catalogue again from the run directories; returns how many runs it holds."""
+        return self._catalogue.rebuild()
+
+    def _find(self, run: str) -> RunSummary:
+        runs = self.runs()
+        if not runs:
+            raise BadInputError("the store holds no run yet", where=str(self.root), remedy="Make one: strakes survey DIR")
+        if run == "latest":
+            return runs[-1]
+        matches = [summary for summary in runs if summary.id == run] or [summary for summary in runs if run and summary.id.startswith(run)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            newest = ", ".join(match.id for match in matches[-4:])
+            raise BadInputError(f"{len(matches)} runs begin with {run!r}", why=newest, remedy="Write more of the id.")
+        raise BadInputError(f"there is no run {run!r}", where=str(self.root), remedy=_LIST_THEM)
+
+    def _newest_unfinished(self, fingerprint: str) -> RunSummary:
+        alike = [run for run in self.runs() if _fingerprint(run) == fingerprint]
+        unfinished = [run for run in alike if run.status not in ("complete", "running")]
+        if unfinished:
+            return unfinished[-1]
+        if not alike:
+            remedy = f"Start one without --resume. {_LIST_THEM}"
+            raise BadInputError("there is no run to resume with this directory and these options", where=str(self.root), remedy=remedy)
+        if alike[-1].status == "running":
+            raise BadInputError("the run is still going on", where=alike[-1].id, remedy="Wait until it ends, or stop it, then resume.")
+        raise BadInputError("the last such run is complete", where=alike[-1].id, remedy=f"See it with: strakes report {alike[-1].id}")
+
+    def _new_directory(self, name: str) -> Path:
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
+        try:
+            self._runs.mkdir(parents=True, exist_ok=True)
+            while True:
+                path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                sync_directory(self._runs)
+                return path
+        except OSError as error:
+            raise store_error(error, self.root) from error
+
+    def _refuse_inside(self, target: Path) -> None:
+        """Compare directories themselves, not names: a link or a bind mount is no way around."""
+        try:
+            measured = os.stat(target)
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
+        place = Path(os.path.realpath(self.root))
+        for ancestor in (place, *place.parents):
+            try:
+                inside = os.path.samestat(ancestor.stat(), measured)
+            except OSError:  # not there yet
+                continue
+            if inside:
+                raise BadInputError(
+                    "the store would be inside the measured directory",
+                    where=str(self.root),
+                    why=f"{target} contains it, so keeping results would be measured too",
+                    remedy="Set STRAKES_STORE to a directory elsewhere, or measure another directory.",
+                )
+
+
+def _fingerprint(summary: RunSummary) -> str:
+    return "" if summary.status == "damaged" else str(Run(summary.path).manifest.get("options", {}).get("fingerprint", ""))

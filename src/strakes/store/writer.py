@@ -1,0 +1,124 @@
+"""Writing one run: every finished visit is on the disk before the next one starts."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from strakes.errors import BadInputError
+from strakes.store.catalogue import Catalogue
+from strakes.store.files import AppendFile, store_error, write_json, write_json_lines
+from strakes.store.model import FinishedStatus, Run
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_LOCK_PATIENCE_S = 1.0  # somebody who only looks holds the lock for microseconds
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class RunWriter:
+    """The one writer of a run; two are refused. ``run`` is what was there when it began.
+
+    Leaving it as a context manager without :meth:`finish` keeps the run unfinished, so that it can be resumed.
+    """
+
+    def __init__(self, path: Path, catalogue: Catalogue) -> None:
+        self.path = path
+        self.run = Run(path)
+        self._catalogue = catalogue
+        self._appending = threading.Lock()  # an engine's reader thread adds events while visits are written
+        self._visits = AppendFile(path / "visits.jsonl", durable=True)
+        try:
+            _lock(self._visits, self.id)
+        except BaseException:
+            self._visits.close()
+            raise
+        self._events = AppendFile(path / "events.jsonl", durable=False)
+        self._visits.drop_torn_line()
+        self._events.drop_torn_line()
+        self._closed = False
+        # What was there already means before this writer adds anything.
+        _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    def write_cells(self, cells: Sequence[Mapping[str, object]]) -> None:
+        """All cells of the run; replaces an earlier list."""
+        write_json_lines(self.path / "cells.jsonl", cells)
+
+    def append_visit(self, visit: Mapping[str, object]) -> None:
+        """One finished visit; durable on return."""
+        with self._appending:
+            self._visits.append(visit)
+
+    def append_event(self, event: Mapping[str, object]) -> None:
+        """Something worth remembering (a warning, a line of the engine); may be called from another thread."""
+        with self._appending:
+            if not self._closed:
+                self._events.append(event)
+
+    def write_findings(self, findings: Mapping[str, object]) -> None:
+        """What the run found; replaces an earlier document."""
+        self.run.write_findings(findings)
+
+    def finish(self, status: FinishedStatus) -> None:
+        """Say how the run ended and give it free."""
+        try:
+            self._set_manifest(status=status, ended=utc_now().isoformat())
+        finally:
+            self.close()
+
+    def mark_running(self) -> None:
+        """A resumed run runs again; the manifest remembers when."""
+        resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
+        self._set_manifest(status="running", resumed=resumed)
+
+    def close(self) -> None:
+        """Give the run free as it is. May be called twice."""
+        with self._appending:
+            if not self._closed:
+                self._closed = True
+                self._events.close()
+                self._visits.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _set_manifest(self, **changes: Any) -> None:
+        manifest = {**Run(self.path).manifest, **changes}
+        write_json(self.path / "run.json", manifest)
+        self._catalogue.remember(self.path)
+
+
+def _lock(file: AppendFile, run: str) -> None:
+    patience_ends = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > patience_ends:
+                raise BadInputError(
+                    "another strakes process is writing this run", where=run, remedy="Wait until it ends, or stop it, then use --resume."
+                ) from error
+            time.sleep(0.01)
+        except OSError as error:
+            # Some network file systems have no locks; a run there is protected by its unique id alone.
+            if error.errno not in _NO_LOCKS:
+                raise store_error(error, Path(run)) from error
+            return
+        else:
+            return

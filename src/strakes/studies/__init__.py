@@ -1,0 +1,1 @@
+"""The catalogue of studies: one module each, one line in the registry."""

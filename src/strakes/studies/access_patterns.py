@@ -1,0 +1,192 @@
+"""access-patterns: SFWA, MFWA and SFSA, strided and not. S5, with its statements tested as claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from strakes.plan import Plan, TransferPhase
+from strakes.portrait.model import Figure, Finding, Reference, Setting, SkippedCell
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.compose import DEAR, NO_COST, Tone, better_ratio, ratio_finding, series
+from strakes.studies.results import Measured, Results
+from strakes.units import KIB, MIB, format_bytes
+
+_SURVEY_SIZES = (64 * KIB, MIB)
+_FULL_SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
+# S5 repeated to 10 % relative error: two settings closer than that count as the same.
+_SAME = (1 / 1.1, 1.1)
+_NAMES = {
+    "SFWA": "SFWA: every rank reads one whole file",
+    "MFWA": "MFWA: a file per rank",
+    "SFSA": "SFSA: one segment per rank of a shared file",
+    "SFSA strided": "SFSA strided: ranks interleaved in a shared file",
+}
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The ratio of two cells, each by pattern, operation and request size."""
+
+    identifier: str
+    text: str
+    first: tuple[str, str, Setting]
+    second: tuple[str, str, Setting]
+    holds_within: tuple[float, float] | None = None
+    tone: Tone | None = None
+
+
+class AccessPatterns(Study):
+    """Single or multiple files, whole or segmented access, strided or not, by request size."""
+
+    name = "access-patterns"
+    title = "Access patterns"
+    question = "One file or many, contiguous or strided, small requests or large: what does this file system like?"
+    source = "S5"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        amount = context.amount_bytes(context.team)
+        for size in _FULL_SIZES if context.full else _SURVEY_SIZES:
+            for pattern in _NAMES:
+                if size > amount:
+                    cells.append(
+                        SkippedCell(
+                            self.name,
+                            {"pattern": pattern, "transfer_bytes": size},
+                            f"more than the {format_bytes(amount)} per rank that fit",
+                        )
+                    )
+                else:
+                    cells.append(self._cell(context, pattern, size, amount))
+        return cells
+
+    def _cell(self, context: Context, pattern: str, size: int, amount: int) -> Cell:
+        settings: dict[str, Setting] = {"pattern": pattern, "transfer_bytes": size, "ranks": context.team}
+        key = f"{self.name}/{pattern.lower().replace(' ', '-')}/{size}"
+        stop = context.stonewall()
+        if pattern == "SFWA":
+            # The file is written by all ranks beforehand; its size is one rank's amount, since every rank reads all of it.
+            block = max(size, amount // context.team)
+            make = TransferPhase("make", "write", "shared-file", "segmented", size, block, sync="fsync")
+            read = TransferPhase("read", "read", "shared-file", "whole", size, block, cache="drop", stop=stop)
+            return Cell(
+                self.name,
+                key,
+                settings,
+                Plan(context.team, (make, read), context.seed),
+                (Measure("read", "bytes_per_s", {"operation": "read"}),),
+            )
+        layout = "file-per-process" if pattern == "MFWA" else "shared-file"
+        access = "strided" if pattern == "SFSA strided" else "segmented"
+        block, segments = (size, amount // size) if access == "strided" else (amount, 1)
+        write = TransferPhase("write", "write", layout, access, size, block, segments, sync="fsync", stop=stop)  # type: ignore[arg-type]
+        read = TransferPhase("read", "read", layout, access, size, block, segments, cache="drop", stop=stop)  # type: ignore[arg-type]
+        measures = (Measure("write", "bytes_per_s", {"operation": "write"}), Measure("read", "bytes_per_s", {"operation": "read"}))
+        return Cell(self.name, key, settings, Plan(context.team, (write, read), context.seed), measures)
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        theirs = {
+            "read": Reference(
+                "S5",
+                "S5 (Lustre, 40 clients): reads about 20 % faster than writes; SFSA reads about 20 % better than MFWA; "
+                "strided worse the finer",
+            ),
+            "write": Reference("S5", "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer"),
+        }
+        return [
+            Figure(
+                self.name,
+                f"{self.title}: {operation}s",
+                self.question,
+                "request size",
+                "B",
+                "log",
+                "bandwidth",
+                "B/s",
+                tuple(
+                    line
+                    for pattern, name in _NAMES.items()
+                    for line in series(name, results.where(operation=operation, pattern=pattern), "transfer_bytes")
+                ),
+                (theirs[operation],),
+            )
+            for operation in ("write", "read")
+        ]
+
+    def _pick(self, results: Results, pattern: str, operation: str, size: Setting) -> Measured | None:
+        cells = results.where(pattern=pattern, operation=operation, transfer_bytes=size)
+        return cells[0] if cells else None
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        sizes = results.levels("transfer_bytes")
+        if not sizes:
+            return []
+        found = []
+        for claim in _claims(sizes[0], sizes[-1]):
+            a, b = self._pick(results, *claim.first), self._pick(results, *claim.second)
+            if a is not None and b is not None:
+                identifier = f"{self.name}-{claim.identifier}"
+                found.append(ratio_finding(identifier, claim.text, a, b, results, holds_within=claim.holds_within, tone=claim.tone))
+        return found
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        sizes = results.levels("transfer_bytes")
+        advice = []
+        for operation in ("write", "read"):
+            own = self._pick(results, "MFWA", operation, sizes[-1]) if sizes else None
+            shared = self._pick(results, "SFSA", operation, sizes[-1]) if sizes else None
+            if own is not None and shared is not None:
+                advice += _choose(
+                    f"file layout, {operation}s", operation, ("a file per process", own), ("segments of one shared file", shared), results
+                )
+        return advice
+
+
+def _claims(small: Setting, large: Setting) -> list[_Claim]:
+    """What S5 states, and what it compares: pattern, operation and request size against another."""
+    claims = [
+        _Claim(
+            "read-to-write",
+            "Reads are {ratio} times as fast as writes to fsync (MFWA; S5: about 1.2).",
+            ("MFWA", "read", large),
+            ("MFWA", "write", large),
+        )
+    ]
+    for operation, doing in (("read", "Reading"), ("write", "Writing")):
+        theirs = " (S5: about 1.2)" if operation == "read" else ""
+        claims += [
+            _Claim(
+                f"strided-{operation}",
+                f"Strided {operation}s of a shared file are {{ratio}} times as fast as contiguous ones.",
+                ("SFSA strided", operation, small),
+                ("SFSA", operation, small),
+                tone=Tone(good=NO_COST, bad=DEAR),
+            ),
+            _Claim(
+                f"shared-to-own-{operation}",
+                f"{doing} segments of one shared file is {{ratio}} times as fast as a file per rank{theirs}.",
+                ("SFSA", operation, large),
+                ("MFWA", operation, large),
+                tone=Tone(good=NO_COST, bad=DEAR),
+            ),
+        ]
+    if small != large:
+        for pattern in ("SFWA", "MFWA", "SFSA"):
+            sizes = f"{format_bytes(float(large))} requests are {{ratio}} times as fast as {format_bytes(float(small))} ones"
+            text = f"S5's statement that request size does not matter when contiguous ({pattern} reads): {sizes}."
+            pair = (pattern, "read", large), (pattern, "read", small)
+            claims.append(_Claim(f"request-size-{pattern.lower()}", text, *pair, _SAME, Tone(good=_SAME, bad=(1.25, math.inf))))
+    return claims
+
+
+def _choose(setting: str, operation: str, a: tuple[str, Measured], b: tuple[str, Measured], results: Results) -> list[Advice]:
+    """Advise whichever is shown to be faster; nothing when neither is."""
+    ratio = better_ratio(a[1], b[1], results.confidence)
+    if ratio is None or ratio.interval is None or ratio.interval.low <= 1 <= ratio.interval.high:
+        return []
+    winner, loser = (a, b) if ratio.interval.low > 1 else (b, a)
+    gain = ratio.median if winner is a else 1 / ratio.median
+    reason = f"{operation}s are {gain:.2f} times as fast as with {loser[0]}"
+    return [Advice(setting, winner[0], reason, winner[1].id, loser[1].id, 1.0, (winner[1].id, loser[1].id))]

@@ -1,0 +1,108 @@
+"""data-per-process: how much data until writes saturate, and where reads leave the cache. S1 section 3.2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import Plan, TransferPhase
+from strakes.portrait.model import Figure, Finding, Reference, SkippedCell
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
+from strakes.studies.results import Results
+from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
+
+_SURVEY_LEVELS = (MIB, 8 * MIB, 64 * MIB, 256 * MIB)
+_FULL_LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB)
+_TRANSFER = 256 * KIB
+# A cell may take this many times the usual phase: large amounts are the point of this study.
+_PATIENCE = 6
+
+
+class DataPerProcess(Study):
+    """Bytes per rank against bandwidth: writes to fsync, reads as the cache left them, reads after dropping it."""
+
+    name = "data-per-process"
+    title = "Data per process"
+    question = "How much data per process until writes saturate, and where do reads leave the cache?"
+    source = "S1"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        ranks = context.team
+        for level in _FULL_LEVELS if context.full else _SURVEY_LEVELS:
+            settings = {"data_bytes": level, "ranks": ranks}
+            predicted_s = level * ranks / context.pilot.write_bytes_per_s
+            if level * ranks > context.max_bytes:
+                cells.append(
+                    SkippedCell(
+                        self.name,
+                        settings,
+                        f"{format_bytes(level * ranks)} are more than strakes may use here ({format_bytes(context.max_bytes)})",
+                    )
+                )
+            elif predicted_s > _PATIENCE * context.phase_s:
+                cells.append(
+                    SkippedCell(self.name, settings, f"one run would take about {format_seconds(predicted_s)}; a larger --budget allows it")
+                )
+            else:
+                cells.append(self._cell(context, level))
+        return cells
+
+    def _cell(self, context: Context, level: int) -> Cell:
+        transfer = min(_TRANSFER, level)
+        write = TransferPhase("write", "write", "file-per-process", "segmented", transfer, level, sync="fsync")
+        cached = TransferPhase("read-cached", "read", "file-per-process", "segmented", transfer, level)
+        dropped = TransferPhase("read-dropped", "read", "file-per-process", "segmented", transfer, level, cache="drop")
+        return Cell(
+            self.name,
+            f"{self.name}/{level}",
+            {"data_bytes": level, "ranks": context.team},
+            Plan(context.team, (write, cached, dropped), context.seed),
+            (
+                Measure("write", "bytes_per_s", {"operation": "write"}),
+                Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
+                Measure("read-dropped", "bytes_per_s", {"operation": "read", "cache": "dropped"}),
+            ),
+        )
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = [
+            *series("write (to fsync)", results.where(operation="write"), "data_bytes"),
+            *series("read, cache as written", results.where(cache="as written"), "data_bytes"),
+            *series("read, cache dropped", results.where(cache="dropped"), "data_bytes"),
+        ]
+        theirs = Reference(
+            "S1",
+            "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from the page cache",
+            64 * MIB,
+            GIB,
+        )
+        return [Figure(self.name, self.title, self.question, "data per process", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,))]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        found = list(saturation_finding(f"{self.name}-write", "writes", results.where(operation="write"), "data_bytes", results))
+        cached, dropped = results.where(cache="as written"), results.where(cache="dropped")
+        if cached and dropped:
+            size = format_bytes(float(cached[-1].settings["data_bytes"]))
+            statement = f"Reads of just written data ({size} per rank) are {{ratio}} times as fast as after dropping the cache."
+            found.append(ratio_finding(f"{self.name}-cache", statement, cached[-1], dropped[-1], results))
+        if cached:
+            found.append(self._knee(results, cached[-1].settings["data_bytes"], cached[-1].settings["ranks"]))
+        return found
+
+    def _knee(self, results: Results, largest: object, ranks: object) -> Finding:
+        """The size at which reads leave the cache needs more data than memory: else it is unknown, never guessed."""
+        total = float(str(largest)) * float(str(ranks))
+        memory = float(results.facts.get("memory_bytes", 0))
+        evidence = results.ids(results.where(cache="as written"))
+        if total <= memory:
+            amounts = f"the largest amount read, {format_bytes(total)}, fits in memory ({format_bytes(memory)})"
+            statement = f"Where reads leave the cache is unknown: {amounts}."
+            needs = f"a study with more than {format_bytes(2 * memory)} of data (S3 asks for twice the memory)"
+            return Finding(f"{self.name}-knee", self.name, statement, "unknown", evidence, needs=needs)
+        amounts = f"{format_bytes(total)}, with {format_bytes(memory)} of memory"
+        statement = f"Amounts beyond memory were read ({amounts}): the figure shows where cached reads fall to the dropped ones."
+        return Finding(f"{self.name}-knee", self.name, statement, "measured", evidence)
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        return saturation_advice("data per process, at least", "writes", results.where(operation="write"), "data_bytes", results)

@@ -1,0 +1,188 @@
+"""metadata-ops: the six operations of mdtest, plus open-close, rename and reading small files. S2's figures 5-8."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from strakes.plan import MetadataPhase, Plan
+from strakes.plan.model import MetadataOperation
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.compose import DEAR, NO_COST, SATURATED, Tone, better_ratio, ratio_finding
+from strakes.studies.results import Results
+from strakes.units import KIB
+
+SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
+_SMALL_FILE = 4 * KIB
+# In the order they are run: everything that needs the items before what removes them.
+_EMPTY: tuple[MetadataOperation, ...] = (
+    "dir-create",
+    "dir-stat",
+    "dir-remove",
+    "file-create",
+    "file-stat",
+    "file-open-close",
+    "file-rename",
+    "file-remove",
+)
+_TITLES = {"small-create": "create 4 KiB", "small-read": "read 4 KiB"}
+
+
+class MetadataOps(Study):
+    """Operations per second, each operation by itself, over ranks and over unique and shared directories."""
+
+    name = "metadata-ops"
+    title = "Metadata operations"
+    question = "How many files and directories a second, operation by operation?"
+    source = "S2"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        teams = sorted({1, 2, context.team, 8} if context.full else {1, context.team})
+        cells: list[Cell | SkippedCell] = []
+        for ranks in teams:
+            for directory in ("unique", "shared"):
+                if ranks == 1 and directory == "shared":
+                    continue  # one rank shares with nobody
+                settings = {"ranks": ranks, "directory": directory}
+                if context.max_items < 16 * ranks:
+                    cells.append(SkippedCell(self.name, settings, f"only {context.max_items} files may be made here"))
+                else:
+                    cells.append(self._cell(context, ranks, directory))
+        return cells
+
+    def _cell(self, context: Context, ranks: int, directory: str) -> Cell:
+        items = context.items(ranks)
+        # The small files come last, when everything before them has been removed.
+        small = max(8, min(items // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
+        where = "shared" if directory == "shared" else "unique"
+        stop = context.stonewall()
+        phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in _EMPTY]  # type: ignore[arg-type]
+        phases.append(MetadataPhase("small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop))  # type: ignore[arg-type]
+        phases.append(MetadataPhase("small-read", "file-read", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop))  # type: ignore[arg-type]
+        return Cell(
+            self.name,
+            f"{self.name}/{directory}/{ranks}",
+            {"ranks": ranks, "directory": directory},
+            Plan(ranks, tuple(phases), context.seed),
+            tuple(Measure(phase.name, "operations_per_s", {"operation": _TITLES.get(phase.name, phase.name)}) for phase in phases),
+        )
+
+    def _order(self) -> list[str]:
+        return [*_EMPTY, *_TITLES.values()]
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = []
+        for directory in ("unique", "shared"):
+            for ranks in results.levels("ranks"):
+                cells = {str(one.settings["operation"]): one.id for one in results.where(directory=directory, ranks=ranks)}
+                points = tuple(Point(operation, cells[operation]) for operation in self._order() if operation in cells)
+                if points:
+                    noun = "rank" if ranks == 1 else "ranks"
+                    lines.append(Series(f"{ranks} {noun}, {directory} directory", points))
+        theirs = Reference(
+            "S2",
+            "S2 compared two metadata devices by the mean of the six mdtest operations: +60 - 70 % for SSD; "
+            "its rates are not comparable with one client",
+        )
+        return [
+            Figure(
+                self.name, self.title, self.question, "operation", "", "category", "operations per second", "op/s", tuple(lines), (theirs,)
+            )
+        ]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        found: list[Finding] = []
+        ranks = results.levels("ranks")
+        if not ranks:
+            return found
+        most = ranks[-1]
+        for operation in ("file-create", "file-stat", "file-remove"):
+            unique = results.where(operation=operation, ranks=most, directory="unique")
+            shared = results.where(operation=operation, ranks=most, directory="shared")
+            if unique and shared:
+                statement = f"{operation} in a directory per rank is {{ratio}} times as fast as in one shared directory ({most} ranks)."
+                # Here the dear one is the second: sharing costs what having one's own gains.
+                tone = Tone(good=(0.0, 1 / NO_COST[0]), bad=(1 / DEAR[1], math.inf))
+                identifier = f"{self.name}-{operation}-unique-to-shared"
+                found.append(ratio_finding(identifier, statement, unique[0], shared[0], results, tone=tone))
+            one = results.where(operation=operation, ranks=ranks[0], directory="unique")
+            if unique and one and most != ranks[0]:
+                linear = float(most) / float(ranks[0])
+                statement = f"{operation} with {most} ranks is {{ratio}} times as fast as with {ranks[0]} (linear would be {linear:.0f})."
+                tone = Tone(good=(DEAR[1] * linear, math.inf), bad=(0.0, linear / 2))
+                found.append(ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], one[0], results, tone=tone))
+        found += self._mean_of_six(results, most)
+        return found
+
+    def _mean_of_six(self, results: Results, ranks: object) -> list[Finding]:
+        """S2's summary, the mean of the six mdtest operations, always beside the operations themselves."""
+        from strakes.statistics.interval import median_interval
+
+        cells = [one for operation in SIX for one in results.where(operation=operation, ranks=ranks, directory="unique")]  # type: ignore[arg-type]
+        if len(cells) != len(SIX):
+            return []
+        blocks = sorted(set.intersection(*(set(one.by_block()) for one in cells)))
+        means = [sum(one.by_block()[block] for one in cells) / len(cells) for block in blocks]
+        evidence = results.ids(cells)
+        interval = median_interval(means, results.confidence) if means else None
+        if interval is None:
+            needs = f"at least {smallest_runs(results.confidence)} blocks"
+            return [
+                Finding(
+                    f"{self.name}-mean",
+                    self.name,
+                    "The mean of the six operations has too few runs.",
+                    "inconclusive",
+                    evidence,
+                    needs=needs,
+                )
+            ]
+        middle = sorted(means)[len(means) // 2]
+        what = f"Mean of the six mdtest operations, {ranks} ranks, a directory per rank"
+        statement = f"{what}: {middle:,.0f} op/s (dominated by the fastest; see each operation)."
+        return [
+            Finding(
+                f"{self.name}-mean",
+                self.name,
+                statement,
+                "measured",
+                evidence,
+                IntervalOf(interval.low, interval.high, interval.confidence, "mean of the six, op/s"),
+            )
+        ]
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        ranks = results.levels("ranks")
+        if not ranks:
+            return ()
+        unique = results.where(operation="file-create", ranks=ranks[-1], directory="unique")
+        shared = results.where(operation="file-create", ranks=ranks[-1], directory="shared")
+        if not (unique and shared):
+            return ()
+        ratio = better_ratio(unique[0], shared[0], results.confidence)
+        if ratio is None or ratio.interval is None:
+            return ()
+        evidence = (unique[0].id, shared[0].id)
+        if ratio.interval.low > 1:
+            reason = f"creating files is {ratio.median:.2f} times as fast as in one shared directory"
+            return [Advice("directories for many files", "one per rank", reason, unique[0].id, shared[0].id, 1.0, evidence)]
+        if ratio.interval.high < 1 / SATURATED:
+            reason = (
+                "creating files in one shared directory is shown to reach 95 % of the rate in a directory per rank: no need to spread them"
+            )
+            return [
+                Advice(
+                    "directories for many files", "one shared directory is fine", reason, shared[0].id, unique[0].id, SATURATED, evidence
+                )
+            ]
+        return ()
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        ranks = results.levels("ranks")
+        return [
+            Headline(f"{operation} ({ranks[-1]} ranks)", one.id)
+            for operation in ("file-create", "file-stat", "file-remove")
+            for one in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
+        ]

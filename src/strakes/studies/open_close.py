@@ -1,0 +1,80 @@
+"""open-close: what opening and closing files in parallel costs against the number of ranks. S1 section 3.5, figure 9."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from strakes.plan import MetadataPhase, Plan
+from strakes.portrait.model import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.studies.base import Cell, Context, Measure, Study
+from strakes.studies.compose import DEAR, Tone, ratio_finding, series
+from strakes.studies.results import Results
+
+_SURVEY_LEVELS = (1, 2, 4, 8, 16)
+_FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class OpenClose(Study):
+    """Seconds until every rank has opened and closed one file of its own, new or existing, in one directory."""
+
+    name = "open-close"
+    title = "Opening and closing files in parallel"
+    question = "What does it cost when every rank opens and closes a file of its own?"
+    source = "S1"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
+        for ranks in levels:
+            if context.max_items < 8 * ranks:
+                cells.append(SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be made here"))
+            else:
+                cells.append(self._cell(context, ranks))
+        return cells
+
+    def _cell(self, context: Context, ranks: int) -> Cell:
+        items = context.items(ranks)
+        create = MetadataPhase("create", "file-create", "shared", items, stop=context.stonewall())
+        reopen = MetadataPhase("reopen", "file-open-close", "shared", items, stop=context.stonewall())
+        return Cell(
+            self.name,
+            f"{self.name}/{ranks}",
+            {"ranks": ranks},
+            Plan(ranks, (create, reopen), context.seed),
+            (
+                Measure("create", "seconds_per_item", {"operation": "create and close"}),
+                Measure("reopen", "seconds_per_item", {"operation": "open and close"}),
+            ),
+        )
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = [
+            line
+            for operation in ("create and close", "open and close")
+            for line in series(operation, results.where(operation=operation), "ranks")
+        ]
+        theirs = Reference("S1", "S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
+        return [
+            Figure(
+                self.name, self.title, self.question, "ranks", "", "log", "time for all ranks, one file each", "s", tuple(lines), (theirs,)
+            )
+        ]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        found = []
+        for operation in ("create and close", "open and close"):
+            cells = results.where(operation=operation)
+            if len(cells) >= 2:
+                first, last = cells[0], cells[-1]
+                few, many = first.settings["ranks"], last.settings["ranks"]
+                statement = f"To {operation} one file each takes {many} ranks {{ratio}} times as long as {few}."
+                # In one queue for everybody, so many times the ranks take so many times as long.
+                queue = float(last.settings["ranks"]) / float(first.settings["ranks"])
+                tone = Tone(good=(0.0, math.sqrt(queue)), bad=(DEAR[1] * queue, math.inf))
+                found.append(ratio_finding(f"{self.name}-{operation.split()[0]}", statement, first, last, results, tone=tone))
+        return found
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        cells = results.where(operation="create and close")
+        return [Headline(f"create and close one file on each of {cells[-1].settings['ranks']} ranks", cells[-1].id)] if cells else []

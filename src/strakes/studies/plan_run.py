@@ -1,0 +1,53 @@
+"""A plan of the user's own, run as if it were a study with one cell: what ``strakes run PLAN.toml`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import MetadataPhase, Phase, Plan, SmallFilesPhase
+from strakes.portrait.model import Figure, Finding, Headline, Point, Series, SkippedCell
+from strakes.studies.base import Cell, Context, Measure, Metric, Study
+from strakes.studies.results import Results
+
+
+class PlanRun(Study):
+    """``plan`` is None when only results are looked at."""
+
+    name = "plan"
+    title = "The plan's phases"
+    question = "What does each phase of the plan reach?"
+    source = ""
+    needs_pilot = False
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        self._plan = plan
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        if self._plan is None:
+            return []
+        measures = tuple(Measure(phase.name, _metric(phase), {"phase": phase.name}) for phase in self._plan.phases)
+        return [Cell(self.name, self.name, {"ranks": self._plan.ranks}, self._plan, measures)]
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        figures = []
+        for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
+            measured = [one for one in results.where() if one.unit == unit]
+            if measured:
+                points = tuple(Point(str(one.settings["phase"]), one.id) for one in measured)
+                title, lines = f"{self.title}: {label}", (Series(label, points),)
+                figures.append(Figure(self.name, title, self.question, "phase", "", "category", label, unit, lines))
+        return figures
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        return ()
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        return [Headline(str(one.settings["phase"]), one.id) for one in results.where()]
+
+
+def _metric(phase: Phase) -> Metric:
+    return "operations_per_s" if isinstance(phase, MetadataPhase | SmallFilesPhase) else "bytes_per_s"

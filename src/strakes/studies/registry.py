@@ -1,0 +1,30 @@
+"""Every study by name. Adding one is its module and one line here."""
+
+from __future__ import annotations
+
+from strakes.errors import BadInputError
+from strakes.studies.access_patterns import AccessPatterns
+from strakes.studies.base import Study
+from strakes.studies.data_per_process import DataPerProcess
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.open_close import OpenClose
+from strakes.studies.plan_run import PlanRun
+from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.transfer_size import TransferSize
+
+STUDIES: tuple[Study, ...] = (
+    TransferSize(),
+    DataPerProcess(),
+    ProcessesPerNode(),
+    OpenClose(),
+    MetadataOps(),
+    AccessPatterns(),
+)
+
+
+def study_named(name: str) -> Study:
+    """The study of that name. Raises BadInputError that lists those there are."""
+    for study in (*STUDIES, PlanRun()):
+        if study.name == name:
+            return study
+    raise BadInputError(f"no study {name!r}", remedy=f"One of: {', '.join(study.name for study in STUDIES)}.")

@@ -1,0 +1,116 @@
+"""transfer-size: how many bytes per call. S1 section 3.1, on whatever file system there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import Plan, TransferPhase
+from strakes.portrait.model import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
+from strakes.studies.results import Results
+from strakes.units import KIB, MIB, format_bytes
+
+_SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
+_FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
+
+
+class TransferSize(Study):
+    """Bytes per read() or write() call against bandwidth, buffered and O_DIRECT."""
+
+    name = "transfer-size"
+    title = "Transfer size"
+    question = "How many bytes should one read() or write() call move?"
+    source = "S1"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        ranks = context.team
+        amount = context.amount_bytes(ranks)
+        for direct in (False, True):
+            io = "direct" if direct else "buffered"
+            if direct and not context.direct_io:
+                cells.append(SkippedCell(self.name, {"io": io}, f"O_DIRECT is refused by this file system ({context.file_system})"))
+                continue
+            for transfer in _FULL_LEVELS if context.full else _SURVEY_LEVELS:
+                settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": ranks}
+                if transfer > amount:
+                    cells.append(
+                        SkippedCell(
+                            self.name, settings, f"more than the {format_bytes(amount)} per rank that fit the budget and the free space"
+                        )
+                    )
+                else:
+                    cells.append(self._cell(context, transfer, direct, amount))
+        return cells
+
+    def _cell(self, context: Context, transfer: int, direct: bool, amount: int) -> Cell:
+        io = "direct" if direct else "buffered"
+        write = TransferPhase(
+            "write", "write", "file-per-process", "segmented", transfer, amount, direct=direct, sync="fsync", stop=context.stonewall()
+        )
+        read = TransferPhase(
+            "read", "read", "file-per-process", "segmented", transfer, amount, direct=direct, cache="drop", stop=context.stonewall()
+        )
+        return Cell(
+            self.name,
+            f"{self.name}/{io}/{transfer}",
+            {"transfer_bytes": transfer, "io": io, "ranks": context.team},
+            Plan(context.team, (write, read), context.seed),
+            (Measure("write", "bytes_per_s", {"operation": "write"}), Measure("read", "bytes_per_s", {"operation": "read"})),
+        )
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = [
+            line
+            for operation in ("write", "read")
+            for io in ("buffered", "direct")
+            for line in series(f"{operation}, {io}", results.where(operation=operation, io=io), "transfer_bytes")
+        ]
+        theirs = Reference(
+            "S1",
+            "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked near 8 MiB",
+            64 * KIB,
+            8 * MIB,
+        )
+        return [Figure(self.name, self.title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,))]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        found: list[Finding] = []
+        for operation in ("write", "read"):
+            for io in ("buffered", "direct"):
+                cells = results.where(operation=operation, io=io)
+                found += saturation_finding(f"{self.name}-{operation}-{io}", f"{io} {operation}s", cells, "transfer_bytes", results)
+            both = [results.where(operation=operation, io=io) for io in ("buffered", "direct")]
+            if both[0] and both[1]:
+                largest = [max(cells, key=lambda one: float(one.settings["transfer_bytes"])) for cells in both]
+                size = format_bytes(float(largest[0].settings["transfer_bytes"]))
+                statement = f"Buffered {operation}s of {size} are {{ratio}} times as fast as O_DIRECT ones."
+                found.append(ratio_finding(f"{self.name}-{operation}-buffered-to-direct", statement, largest[0], largest[1], results))
+        return found
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        return [
+            advice
+            for operation in ("write", "read")
+            for advice in saturation_advice(
+                f"transfer size, {operation}s",
+                f"buffered {operation}s",
+                results.where(operation=operation, io="buffered"),
+                "transfer_bytes",
+                results,
+            )
+        ]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        lines = []
+        for operation in ("write", "read"):
+            for io in ("buffered", "direct"):
+                cells = results.where(operation=operation, io=io)
+                if cells:
+                    best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+                    how = "to fsync" if operation == "write" else "after cache drop"
+                    lines.append(
+                        Headline(f"best {operation}, {io} ({format_bytes(float(best.settings['transfer_bytes']))} calls, {how})", best.id)
+                    )
+        return lines

@@ -1,0 +1,111 @@
+"""Before the first measured block: facts of the target, pilot, and the cells that fit it and the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.plan import plan_from_json
+from strakes.portrait.model import SkippedCell
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.base import Cell, Context, Measure, Pilot, Study
+from strakes.survey.request import Request
+from strakes.units import GIB, KIB, format_bytes
+
+# strakes never fills a target beyond this share of what is free.
+FREE_SHARE = 0.8
+# Nor does it push more than this share of the available memory through the page cache in one plan.
+MEMORY_SHARE = 0.25
+# Where the target is memory, its data counts twice: as file and as page.
+MEMORY_SHARE_IN_MEMORY = 0.1
+# Share of the budget for measuring; the rest goes to the pilot, the confirmation and clean-up.
+MEASURE_SHARE = 0.8
+# A phase costs more than its timed section: preparing, dropping caches, removing files.
+_OVERHEAD = 1.7
+# Blocks beyond the smallest number: findings compare several levels at once and need a few runs more than an interval does.
+_BLOCKS_TO_DECIDE = 3
+_SHORTEST_PHASE_S = 0.01
+_LONGEST_PHASE_S = 5.0
+_MOST_ITEMS = 1_000_000
+_SMALLEST_TARGET_BYTES = 1024 * KIB
+_MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
+
+
+def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool) -> tuple[int, int]:
+    """The most bytes and files one plan may put on the target.
+
+    Raises BadInputError where the target is too full for the smallest study.
+    """
+    share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in _MEMORY_FILE_SYSTEMS else MEMORY_SHARE
+    memory_cap = memory_available_bytes * share if not full or facts["file_system"] in _MEMORY_FILE_SYSTEMS else 1024 * GIB
+    max_bytes = int(min(FREE_SHARE * facts["free_bytes"], memory_cap))
+    free_inodes = facts["free_inodes"] if facts["total_inodes"] else _MOST_ITEMS  # btrfs and others count none
+    max_items = int(min(FREE_SHARE * free_inodes, _MOST_ITEMS))
+    if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
+        raise BadInputError(
+            "too little room to measure",
+            where=str(facts["path"]),
+            why=f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most {FREE_SHARE:.0%} of them",
+            remedy=f"Free at least {format_bytes(2 * _SMALLEST_TARGET_BYTES)} and 100 files there, or choose another directory.",
+        )
+    return max_bytes, max_items
+
+
+def phase_seconds(request: Request, context: Context) -> float:
+    """How long one phase may take so that every cell gets enough runs within the budget."""
+    trial, _ = choose_cells(request.studies, context)
+    phases = sum(len(cell.plan.phases) for cell in trial)
+    blocks = smallest_runs(request.confidence) + _BLOCKS_TO_DECIDE
+    seconds = request.budget_s * MEASURE_SHARE / (blocks * max(1, phases) * _OVERHEAD)
+    return max(_SHORTEST_PHASE_S, min(seconds, _LONGEST_PHASE_S))
+
+
+def make_context(request: Request, facts: Mapping[str, Any], pilot: Pilot, room: tuple[int, int]) -> Context:
+    """What the studies may know, with the phase length that fits the budget."""
+    context = Context(
+        file_system=facts["file_system"],
+        remote=facts["remote"],
+        direct_io=facts["direct_io"],
+        cpus=facts["cpus"],
+        memory_bytes=facts["memory_bytes"],
+        max_bytes=room[0],
+        max_items=room[1],
+        phase_s=0.1,
+        pilot=pilot,
+        seed=request.seed,
+        full=request.full,
+    )
+    return replace(context, phase_s=phase_seconds(request, context))
+
+
+def choose_cells(studies: Sequence[Study], context: Context) -> tuple[list[Cell], list[SkippedCell]]:
+    """All cells of the studies that fit the target, and those that do not, with the reason."""
+    cells: list[Cell] = []
+    skipped: list[SkippedCell] = []
+    for study in studies:
+        for one in study.cells(context):
+            if isinstance(one, SkippedCell):
+                skipped.append(one)
+            elif one.plan.bytes_on_target() > context.max_bytes or one.plan.inodes_on_target() > context.max_items:
+                needs = f"{format_bytes(one.plan.bytes_on_target())} and {one.plan.inodes_on_target():,} files"
+                skipped.append(SkippedCell(one.study, one.settings, f"needs {needs}, more than may be used here"))
+            else:
+                cells.append(one)
+    return cells, skipped
+
+
+def cell_from_record(record: Mapping[str, Any]) -> Cell:
+    """A cell as the store kept it; the inverse of ``cell_record``."""
+    measures = tuple(Measure(one["phase"], one["metric"], one["settings"]) for one in record["measures"])
+    return Cell(record["study"], record["key"], record["settings"], plan_from_json(record["plan"]), measures, record["priority"])
+
+
+def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """MemAvailable of this node."""
+    for line in meminfo.read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * KIB
+    raise BadInputError("no MemAvailable", where=str(meminfo), remedy="A Linux kernel of 3.14 or later is needed.")

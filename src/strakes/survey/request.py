@@ -1,0 +1,66 @@
+"""What is asked for: which studies, where, how long, how exact."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from strakes.studies.base import Study
+
+
+@dataclass(frozen=True)
+class Request:
+    """A survey, or one study by itself (``full``: every level of its factors).
+
+    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
+    """
+
+    kind: str
+    name: str
+    directory: Path
+    studies: tuple[Study, ...]
+    budget_s: float
+    confidence: float
+    relative_half_width: float
+    seed: int
+    command: str
+    full: bool = False
+    keep: bool = False
+    resume: str | None = None
+
+    def fingerprint(self) -> str:
+        """What must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
+        same = {
+            "kind": self.kind,
+            "name": self.name,
+            "directory": str(self.directory.resolve()),
+            "studies": [study.identity for study in self.studies],
+            "confidence": self.confidence,
+            "relative_half_width": self.relative_half_width,
+            "full": self.full,
+        }
+        return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
+
+    def options(self) -> dict[str, object]:
+        """As the store keeps them."""
+        return {
+            "fingerprint": self.fingerprint(),
+            "studies": [study.name for study in self.studies],
+            "budget_s": self.budget_s,
+            "confidence": self.confidence,
+            "relative_half_width": self.relative_half_width,
+            "seed": self.seed,
+            "full": self.full,
+            "command": self.command,
+        }
+
+
+class Progress(Protocol):
+    """Who is told how far things are."""
+
+    def update(self, text: str, fraction: float, detail: str) -> None: ...
+
+    def note(self, text: str) -> None: ...

@@ -1,0 +1,106 @@
+"""Which cell is measured next: randomised interleaved blocks until every interval is reached or the time is gone. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from strakes.portrait.collect import metric_value
+from strakes.statistics.stopping import Judgement, StoppingRule
+from strakes.studies.base import Cell
+
+# Until its first visit a cell is expected to take as long as its phases were sized for, times this.
+_FIRST_GUESS = 2.0
+
+
+@dataclass
+class CellState:
+    """What is known of one cell so far."""
+
+    cell: Cell
+    values: dict[str, list[float]] = field(default_factory=dict)
+    durations_s: list[float] = field(default_factory=list)
+
+    def runs(self) -> int:
+        return len(self.durations_s)
+
+
+class Schedule:
+    """Keeps the open cells and their order. A block visits every open cell once, in an order drawn from seed and block."""
+
+    def __init__(self, cells: Sequence[Cell], rule: StoppingRule, seed: int, phase_s: float, min_runs: int) -> None:
+        self._states = {cell.key: CellState(cell) for cell in cells}
+        self._rule = rule
+        self._seed = seed
+        self._phase_s = phase_s
+        self._min_runs = min_runs
+        self._dropped: set[str] = set()
+        self._visited: set[tuple[int, str]] = set()
+        self.block = 0
+
+    def record(self, visit: Mapping[str, Any]) -> None:
+        """Takes in one finished visit of purpose ``measure``, live or from the store on resume."""
+        state = self._states[visit["cell"]]
+        self._visited.add((visit["block"], visit["cell"]))
+        self.block = max(self.block, visit["block"])
+        if visit["ended"] != "ok":
+            return
+        state.durations_s.append(visit["elapsed_s"])
+        by_name = {sample["name"]: sample for sample in visit["samples"]}
+        for measure in state.cell.measures:
+            if measure.phase in by_name:
+                state.values.setdefault(measure.phase, []).append(metric_value(measure.metric, by_name[measure.phase]))
+
+    def judge(self, key: str, phase: str) -> Judgement | None:
+        """What the stopping rule says of one measure of a cell; None before its first run."""
+        values = self._states[key].values.get(phase)
+        return self._rule.judge(values) if values else None
+
+    def finished(self, key: str) -> bool:
+        """Every measure of the cell has its interval (or as many runs as the rule allows)."""
+        judgements = [self.judge(key, measure.phase) for measure in self._states[key].cell.measures]
+        return all(judgement is not None and judgement.stop for judgement in judgements)
+
+    def open_cells(self) -> list[Cell]:
+        """Cells that still want runs, in declared order."""
+        return [state.cell for key, state in self._states.items() if key not in self._dropped and not self.finished(key)]
+
+    def expected_s(self, cell: Cell) -> float:
+        """How long one visit of the cell takes, from its visits so far."""
+        state = self._states[cell.key]
+        return median(state.durations_s) if state.durations_s else _FIRST_GUESS * self._phase_s * len(cell.plan.phases)
+
+    def next_block(self) -> list[Cell]:
+        """The rest of the running block, else a new one, in its random order; empty when nothing is open."""
+        order = self._order(self.block)
+        rest = [cell for cell in order if (self.block, cell.key) not in self._visited]
+        if self.block == 0 or not rest:
+            self.block += 1
+            rest = self._order(self.block)
+        return rest
+
+    def _order(self, block: int) -> list[Cell]:
+        cells = self.open_cells()
+        random.Random(f"{self._seed}/{block}").shuffle(cells)
+        return cells
+
+    def fit(self, remaining_s: float) -> list[Cell]:
+        """Drops the least important cells that cannot get the smallest number of runs in time; returns what it dropped.
+
+        Only cells that have fewer runs than that are dropped, never those of priority 1: too few runs of what matters still say something.
+        """
+        dropped: list[Cell] = []
+        while self._needed_s() > remaining_s:
+            candidates = [cell for cell in self.open_cells() if cell.priority > 1 and self._states[cell.key].runs() < self._min_runs]
+            if not candidates:
+                break
+            worst = max(candidates, key=lambda cell: (cell.priority, self.expected_s(cell)))
+            self._dropped.add(worst.key)
+            dropped.append(worst)
+        return dropped
+
+    def _needed_s(self) -> float:
+        return sum(max(0, self._min_runs - self._states[cell.key].runs()) * self.expected_s(cell) for cell in self.open_cells())

@@ -1,0 +1,181 @@
+"""What every file system can be asked. A new one is a module with a class of this kind and one line in ``registry.py``."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError, MeasurementError
+from strakes.targets.block_device import BlockDevice
+from strakes.targets.command import Runner, Servers, run
+from strakes.targets.marker import MARKER_NAME
+from strakes.targets.model import Description, Layout, Limit, Observation, Placement
+from strakes.targets.mountinfo import Mount
+
+# Direct I/O wants multiples of the device's block; some file systems want more of it.
+_DIRECT_BYTES = (4096, 65536, 1 << 20)
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """What is known about the file system under ``path``.
+
+    ``total_inodes`` is 0 where the file system does not count them. ``direct_io`` is None until it was tried.
+    """
+
+    path: Path
+    file_system: str
+    device: str
+    mount_point: str
+    mount_options: tuple[str, ...]
+    total_bytes: int
+    free_bytes: int
+    total_inodes: int
+    free_inodes: int
+    block_bytes: int
+    direct_io: bool | None
+    remote: bool
+    notes: tuple[str, ...] = ()
+    block_device: BlockDevice | None = None
+
+
+class UnsupportedError(BadInputError):
+    """Asked for something this file system, or this way to it, does not offer."""
+
+
+class Target(ABC):
+    """A file system under a directory.
+
+    Nothing here writes but :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory`, and those only inside a workspace.
+    Tools are called through ``runner``, servers reached only by ``servers``; without it the file system is seen as a client sees it.
+    """
+
+    def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        self.path = path
+        self.mount = mount
+        self.servers = servers
+        self.run = runner
+
+    @classmethod
+    @abstractmethod
+    def claims(cls, mount: Mount) -> bool:
+        """Whether this class knows the file system of ``mount``."""
+
+    @abstractmethod
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """What is known now; with a workspace, direct I/O is tried in it."""
+
+    @abstractmethod
+    def controls(self) -> tuple[str, ...]:
+        """Which settings strakes can change here, each as one line for people."""
+
+    def describe(self) -> Description:
+        """The file system's parts, as far as they can be known from here."""
+        options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
+        return Description(self.mount.source, version="", client={"mount options": ",".join(options)})
+
+    def layout(self, path: Path) -> Layout | None:
+        """How the data of a file, or of the files to be made in a directory, is spread; None where that cannot be known."""
+        return None
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        """Give a directory's new files a layout; returns what they really get, read back.
+
+        Raises UnsupportedError where layouts cannot be set, StrakesError when the file system refuses this one.
+        """
+        raise self._unsupported("the layout of files cannot be set here")
+
+    def placement(self, directory: Path) -> Placement | None:
+        """Which metadata targets hold a directory; None where that cannot be known."""
+        return None
+
+    def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        """Make a directory on the metadata targets wanted; returns where it really is, read back.
+
+        Raises UnsupportedError where that cannot be chosen, StrakesError when the file system refuses.
+        """
+        if wanted.kind != "inherit":
+            raise self._unsupported("the placement of directories cannot be chosen here")
+        (parent / name).mkdir()
+        return self.placement(parent / name) or wanted
+
+    def observe(self) -> Observation:
+        """Counters of servers and targets as they stand now; empty where there are none. Never clears any."""
+        return {}
+
+    def drop_caches(self) -> bool:
+        """Empty this client's caches of this file system, where it offers a way of its own; whether that was done."""
+        return False
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What strakes cannot do here, and why."""
+        kind = self.mount.file_system
+        return tuple(
+            Limit(what, f"strakes knows no way to do that on {kind}")
+            for what in ("describe servers and targets", "set the layout of files", "place directories", "read counters of servers")
+        )
+
+    def _unsupported(self, what: str) -> UnsupportedError:
+        return UnsupportedError(what, where=str(self.path), why=f"strakes knows no way to do that on {self.mount.file_system}")
+
+    def environment(self) -> dict[str, Any]:
+        """The machine around the target, as a run keeps it."""
+        from strakes.store.environment import capture
+
+        return capture(self.path)
+
+    def probe_direct(self, workspace: Path) -> bool:
+        """Whether an O_DIRECT write and read really work.
+
+        Raises BadInputError outside a workspace, MeasurementError when the target fails.
+        """
+        directory = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if not _has_marker(directory):
+                raise BadInputError("not a directory that strakes made", where=str(workspace), why=f"it has no {MARKER_NAME}")
+            return any(_direct_works(directory, size) for size in _DIRECT_BYTES)
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            remedy = "strakes target DIR says how full it is."
+            raise MeasurementError("direct I/O could not be tried", where=str(workspace), why=why, remedy=remedy) from error
+        finally:
+            os.close(directory)
+
+
+def _has_marker(directory: int) -> bool:
+    try:
+        os.stat(MARKER_NAME, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _direct_works(directory: int, size: int) -> bool:
+    name = ".strakes-direct"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECT
+    try:
+        descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+    except OSError as error:
+        # The kernel refuses the flag only after it made the file.
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
+            return False
+        raise
+    try:
+        with mmap.mmap(-1, size) as buffer:  # anonymous memory begins at a page
+            buffer.write(b"strakes!" * (size // 8))
+            return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
+            return False
+        raise
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=directory)

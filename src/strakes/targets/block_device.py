@@ -1,0 +1,71 @@
+"""The local block device under a file system, as sysfs describes it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.targets.mountinfo import Mount
+
+_SECTOR_BYTES = 512  # sysfs counts sizes in these, whatever the device's own sectors are
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """``name`` is the disk's also for a partition; ``backing_file`` is set for loop devices only."""
+
+    name: str
+    total_bytes: int
+    rotational: bool
+    scheduler: str
+    logical_block_bytes: int
+    read_ahead_bytes: int
+    write_cache: str
+    backing_file: str
+
+
+def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
+    """The device of a mount; None where there is no local one (tmpfs, network, FUSE)."""
+    number = f"{mount.major}:{mount.minor}"
+    if mount.major == 0:
+        # btrfs and other multi-device file systems have a number of their own; their source is one of the devices.
+        try:
+            device = os.stat(mount.source).st_rdev if mount.source.startswith("/dev/") else 0
+        except OSError:
+            return None
+        if not device:
+            return None
+        number = f"{os.major(device)}:{os.minor(device)}"
+    directory = sysfs / "dev" / "block" / number
+    if not directory.is_dir():
+        return None
+    # A partition's queue is its disk's.
+    disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()
+    return BlockDevice(
+        name=disk.name,
+        total_bytes=int(_read(directory / "size") or 0) * _SECTOR_BYTES,
+        rotational=_read(disk / "queue" / "rotational") == "1",
+        scheduler=_chosen(_read(disk / "queue" / "scheduler")),
+        logical_block_bytes=int(_read(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
+        read_ahead_bytes=int(_read(disk / "queue" / "read_ahead_kb") or 0) * 1024,
+        write_cache=_read(disk / "queue" / "write_cache"),
+        backing_file=_read(disk / "loop" / "backing_file"),
+    )
+
+
+def _read(path: Path) -> str:
+    """The text of a sysfs file; empty where the kernel has no such file or no value for it."""
+    try:
+        return os.fsdecode(path.read_bytes()).strip()
+    except OSError:
+        return ""
+
+
+def _chosen(schedulers: str) -> str:
+    """The one in brackets.
+
+    >>> _chosen("none [mq-deadline] kyber")
+    'mq-deadline'
+    """
+    return schedulers.partition("[")[2].partition("]")[0] or schedulers

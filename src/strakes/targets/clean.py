@@ -1,0 +1,89 @@
+"""Sweeping up after runs that could not: removes exactly what strakes made and nobody uses any more."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import BadInputError
+from strakes.targets.directory import require_directory
+from strakes.targets.marker import STALE_S, WORKSPACE_PREFIX, Marker, NoMarker, read_marker
+from strakes.targets.removal import Left
+from strakes.targets.workspace import holds_nothing, remove_workspace
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """What was found in a directory. ``ignored`` has our names but is not known to be ours; ``left`` is ours and could not be removed."""
+
+    removed: tuple[str, ...]
+    skipped_live: tuple[Left, ...]
+    left: tuple[Left, ...]
+    ignored: tuple[Left, ...]
+
+
+def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
+    """Remove the workspaces of dead runs in ``directory``, with ``force`` also those that seem alive.
+
+    With ``dry_run``, ``removed`` is what would be. Raises BadInputError when there is no such directory.
+    """
+    real = require_directory(directory)
+    try:
+        parent = os.open(real, _OPEN)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise BadInputError("this directory cannot be read", where=str(real), why=why, remedy="Become a user who may.") from error
+    try:
+        _refuse_workspace_itself(real, parent)
+        return _clean(real, parent, dry_run=dry_run, force=force)
+    finally:
+        os.close(parent)
+
+
+def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanReport:
+    removed: list[str] = []
+    live: list[Left] = []
+    left: list[Left] = []
+    ignored: list[Left] = []
+    for name in sorted(name for name in os.listdir(parent) if name.startswith(WORKSPACE_PREFIX)):
+        path = str(real / name)
+        try:
+            opened = os.open(name, _OPEN, dir_fd=parent)
+        except OSError as error:
+            ignored.append(Left(path, f"it is no directory that can be entered ({os.strerror(error.errno or 0)})"))
+            continue
+        try:
+            marker = read_marker(opened, name)
+            if isinstance(marker, NoMarker) and not _was_never_finished(opened, name, marker):
+                ignored.append(Left(path, marker.why))
+                continue
+            if isinstance(marker, Marker) and marker.is_live() and not force:
+                live.append(Left(path, f"process {marker.pid} of {marker.user} on {marker.host} uses it"))
+                continue
+            remains = () if dry_run else remove_workspace(parent, name, opened, path)
+            if remains:
+                left.extend(remains)
+            else:
+                removed.append(path)
+        finally:
+            os.close(opened)
+    return CleanReport(tuple(removed), tuple(live), tuple(left), tuple(ignored))
+
+
+def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
+    """Its maker was killed between making the directory and writing the marker: our kind of name, of this user, old, and nothing in it."""
+    if not marker.unfinished or not _OWN_NAME.fullmatch(name):
+        return False
+    old = time.time() - os.fstat(directory).st_mtime > STALE_S
+    return old and holds_nothing(directory)
+
+
+def _refuse_workspace_itself(real: Path, opened: int) -> None:
+    if real.name.startswith(WORKSPACE_PREFIX) and isinstance(read_marker(opened, real.name), Marker):
+        raise BadInputError("this is what a run made, not where it was measured", where=str(real), remedy=f"Give {real.parent}.")

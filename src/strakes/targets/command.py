@@ -1,0 +1,170 @@
+"""Running the tools of a file system: no call blocks for ever, none waits for a terminal, and servers are reached only by a template."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import IO, Generic, Protocol, TypeVar
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+
+DEFAULT_TIMEOUT_S = 10.0
+# How long a killed child may take to go. One that waits in the kernel for a dead server does not go, and is left to it.
+_REAP_S = 1.0
+_abandoned: list[subprocess.Popen[bytes]] = []
+_abandoned_lock = threading.Lock()
+
+# Administration tools are here even where a user's PATH does not say so.
+_MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+# These hand their arguments to a shell on the other side, which must find them quoted.
+_REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh", "pdsh", "clush"})
+
+# The exit status of a remote shell's own errors.
+_NOT_REACHED = 255
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A call that ended; a status below 0 is the signal that ended it."""
+
+    argv: tuple[str, ...]
+    status: int
+    stdout: str
+    stderr: str
+
+
+class CommandTimeout(MeasurementError):
+    """A command did not end within its limit."""
+
+
+class Runner(Protocol):
+    """What runs a command: :func:`run`, or a test's replay of recorded output."""
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed: ...
+
+
+@dataclass(frozen=True)
+class Command(Generic[T_co]):
+    """One call of a tool: what is typed, and what its output means. ``read`` raises StrakesError for what it refuses."""
+
+    argv: tuple[str, ...]
+    read: Callable[[Completed], T_co]
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+    def ask(self, run: Runner) -> T_co:
+        return self.read(run(self.argv, self.timeout_s))
+
+
+def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+    """Run a command and keep its output, in English, with nothing on standard input.
+
+    Raises CommandTimeout when it does not end (it and its children are then killed), EnvironmentLacksError when it cannot be started.
+
+    >>> run(["echo", "hello"]).stdout
+    'hello\\n'
+    """
+    with _abandoned_lock:
+        _abandoned[:] = [child for child in _abandoned if child.poll() is None]
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
+    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
+    # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be on a dead server.
+    with os.fdopen(os.memfd_create("stdout"), "r+b") as stdout, os.fdopen(os.memfd_create("stderr"), "r+b") as stderr:
+        try:
+            # In a session of its own it has no terminal to ask for a password on, and is killed with its children.
+            child = subprocess.Popen(
+                list(argv), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise EnvironmentLacksError(f"{argv[0]} does not start", why=why, remedy=f"Install {argv[0]} or put it on the PATH.") from error
+        try:
+            status = child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            _kill(child)
+            raise CommandTimeout(
+                f"no answer within {timeout_s:g} s",
+                where=shlex.join(argv),
+                why=_last_line(_text(stderr)) or "it said nothing until then",
+                remedy="A server may be down or overloaded; see what it says of itself and try again.",
+            ) from None
+        except BaseException:
+            _kill(child)
+            raise
+        return Completed(tuple(argv), status, _text(stdout), _text(stderr))
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    try:
+        child.wait(_REAP_S)
+    except subprocess.TimeoutExpired:
+        with _abandoned_lock:
+            _abandoned.append(child)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    # File names need not be UTF-8: their bytes come through as os.fsdecode would have them.
+    return os.fsdecode(file.read())
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+@dataclass(frozen=True)
+class Servers:
+    """How commands reach a server: words with ``{host}`` in them, before the command's own.
+
+    >>> Servers("ssh {host} sudo").argv("10.0.0.5", ["lctl", "get_param", "mdt.*.md_stats"])
+    ('ssh', '10.0.0.5', 'sudo', 'lctl', 'get_param', "'mdt.*.md_stats'")
+    """
+
+    template: str
+
+    def __post_init__(self) -> None:
+        try:
+            words = shlex.split(self.template)
+        except ValueError as error:
+            raise _bad_template(self.template, str(error)) from error
+        if not any("{host}" in word for word in words):
+            raise _bad_template(self.template, "it has no {host}")
+
+    @property
+    def remote_shell(self) -> bool:
+        return any(PurePath(word).name in _REMOTE_SHELLS for word in shlex.split(self.template))
+
+    def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
+        """What to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
+        if not host or host.startswith("-"):
+            raise BadInputError("not a name of a host", where=repr(host), why="it is empty or would be taken for an option")
+        words = (word.replace("{host}", host) for word in shlex.split(self.template))
+        return (*words, *(map(shlex.quote, argv) if self.remote_shell else argv))
+
+    def runner(self, host: str, run: Runner) -> Runner:
+        """``run``, but on that host; raises MeasurementError when it cannot be reached."""
+
+        def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+            done = run(self.argv(host, argv), timeout_s)
+            if done.status == _NOT_REACHED and self.remote_shell:
+                why = _last_line(done.stderr) or f"exit status {_NOT_REACHED}"
+                remedy = f"Try: {shlex.join(self.argv(host, ['true']))}"
+                raise MeasurementError("a server cannot be reached", where=host, why=why, remedy=remedy)
+            return Completed(tuple(argv), done.status, done.stdout, done.stderr)
+
+        return on_host
+
+
+def _bad_template(template: str, why: str) -> BadInputError:
+    return BadInputError("not a template for reaching servers", where=template, why=why, remedy='Write it like "ssh {host} sudo".')

@@ -1,0 +1,30 @@
+"""DIR, the directory a user gives: does it exist, and is it one?"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from strakes.errors import BadInputError
+
+_PROBLEMS = {
+    errno.ENOENT: ("there is no such directory", "Make it, or give another directory."),
+    errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
+    errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the directory itself."),
+    errno.EACCES: ("this directory may not be entered", "Give a directory you may write to, or become another user."),
+    errno.ENOTCONN: ("the file system there does not answer", "Mount it again, then try again."),
+    errno.ESTALE: ("the file system there does not answer", "Mount it again, then try again."),
+}
+
+
+def require_directory(path: Path) -> Path:
+    """``path`` without links. Raises BadInputError with a remedy when it is no directory that can be entered."""
+    try:
+        real = Path(os.path.realpath(path, strict=True))
+        # The dot asks for a directory, for the right to enter it, and for an automounter to do its work.
+        os.stat(f"{real}/.")
+    except OSError as error:
+        what, remedy = _PROBLEMS.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
+        raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error
+    return real

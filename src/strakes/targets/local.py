@@ -1,0 +1,71 @@
+"""Any file system that only speaks POSIX: XFS, ext4, btrfs, tmpfs, and whatever has no module of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from strakes.targets.base import Target, TargetFacts
+from strakes.targets.block_device import BlockDevice, block_device_of
+from strakes.targets.mountinfo import Mount
+
+_IN_MEMORY = ("tmpfs", "ramfs")
+
+
+class LocalTarget(Target):
+    """Facts from mountinfo, statvfs and sysfs; nothing to control."""
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - whatever it is
+        return True
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        sizes = os.statvfs(self.path)
+        mount = self.mount
+        device = None if mount.remote else block_device_of(mount)
+        total_bytes = sizes.f_blocks * sizes.f_frsize
+        free_bytes = sizes.f_bavail * sizes.f_frsize
+        if total_bytes == 0 and mount.file_system in _IN_MEMORY:
+            # Mounted without a limit it says nothing of sizes; the machine's memory is the limit.
+            total_bytes, free_bytes = _memory("MemTotal"), _memory("MemAvailable")
+        return TargetFacts(
+            path=self.path,
+            file_system=mount.file_system,
+            device=mount.source,
+            mount_point=mount.mount_point,
+            # The same word often stands in both lists.
+            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
+            total_bytes=total_bytes,
+            free_bytes=free_bytes,
+            total_inodes=sizes.f_files if sizes.f_favail >= 0 else 0,  # CephFS counts none and says -1
+            free_inodes=max(0, sizes.f_favail),
+            block_bytes=sizes.f_bsize,
+            direct_io=None if workspace is None else self.probe_direct(workspace),
+            remote=mount.remote,
+            notes=_notes(mount, device),
+            block_device=device,
+        )
+
+    def controls(self) -> tuple[str, ...]:
+        return ()
+
+
+def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
+    """What a reader of figures from here should know."""
+    notes = []
+    if mount.file_system in _IN_MEMORY:
+        notes.append("This file system is in memory: its figures are those of the memory, and its data takes memory from everything else.")
+    if mount.file_system == "overlay":
+        notes.append("An overlay: new files go to its upper layer, whose file system is the one really measured.")
+    if device is not None and device.backing_file:
+        notes.append(f"A loop device over {device.backing_file}: the file system below it takes part, its cache included.")
+    if mount.remote:
+        notes.append("A network file system, measured from this client only; strakes knows nothing of its servers.")
+    return tuple(notes)
+
+
+def _memory(name: str) -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return 0

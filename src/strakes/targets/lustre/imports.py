@@ -1,0 +1,62 @@
+"""``*.*.import``: a client's connection to one target, as the client sees it. Root only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from strakes.targets.lustre.output import key_values, not_understood, number
+
+_TOOL = "lctl get_param (import)"
+_QUOTED = re.compile(r'"([^"]*)"')
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Import:
+    """``state`` is FULL when connected, IDLE when unused (it connects by itself), DISCONN, CONNECTING, REPLAY... otherwise.
+
+    ``deactivated``: an administrator took the target out, whatever the state says.
+    """
+
+    device: str
+    target: str
+    state: str
+    deactivated: bool
+    address: str
+    failover_addresses: tuple[str, ...]
+    server_version: str
+    attempts: int
+    idle_s: int | None
+    in_flight: int | None
+    timeouts: int | None
+
+
+def parse_import(text: str) -> Import:
+    """Raises NotUnderstoodError."""
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        for key, value in key_values(line):
+            values.setdefault(key, value)
+    for key in ("name", "target", "state", "import_flags", "failover_nids", "current_connection", "connection_attempts"):
+        if not values.get(key):
+            raise not_understood(_TOOL, f"no {key}")
+    address = _QUOTED.search(values["current_connection"])
+    return Import(
+        device=values["name"],
+        target=values["target"].removesuffix("_UUID"),
+        state=values["state"],
+        deactivated="IMPF_DEACTIVE" in _WORD.findall(values["import_flags"]),
+        address=address[1] if address else "",
+        failover_addresses=tuple(_QUOTED.findall(values["failover_nids"])),
+        server_version=values.get("target_version", ""),
+        attempts=number(values["connection_attempts"], _TOOL),
+        idle_s=_first_number(values.get("idle")),
+        in_flight=_first_number(values.get("inflight")),
+        timeouts=_first_number(values.get("timeouts")),
+    )
+
+
+def _first_number(text: str | None) -> int | None:
+    """The number of "12 sec"."""
+    return number(text.split()[0], _TOOL) if text else None

@@ -1,0 +1,50 @@
+"""``lfs quota``: what a user may have, and has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from strakes.targets.command import Command, Completed
+from strakes.targets.lustre.output import checked, not_understood
+
+_TOOL = "lfs quota"
+# A number is in brackets when a server did not answer, and starred when it is over its limit.
+_NUMBER = re.compile(r"^\[?(\d+)\]?\*?$")
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A limit of 0 is none. ``exact`` is False where a server did not answer."""
+
+    used_bytes: int
+    soft_bytes: int
+    hard_bytes: int
+    used_files: int
+    soft_files: int
+    hard_files: int
+    exact: bool
+
+
+def quota(user: str, path: str) -> Command[Quota]:
+    return Command(("lfs", "quota", "-u", user, path), read_quota)
+
+
+def read_quota(done: Completed) -> Quota:
+    lines = checked(done, "the quota is not known").splitlines()
+    heading = next((i for i, line in enumerate(lines) if line.split()[:1] == ["Filesystem"]), None)
+    if heading is None:
+        raise not_understood(_TOOL, lines[0] if lines else "")
+    # A long path stands on a line of its own; the eight values follow it.
+    words = [word for line in lines[heading + 1 : heading + 3] for word in line.split()][-8:]
+    if len(words) < 8:
+        raise not_understood(_TOOL, " ".join(words))
+    numbers = []
+    for place in (0, 1, 2, 4, 5, 6):
+        match = _NUMBER.match(words[place])
+        if match is None:
+            raise not_understood(_TOOL, words[place])
+        numbers.append(int(match[1]))
+    used, soft, hard, used_files, soft_files, hard_files = numbers
+    exact = "[" not in words[0] + words[4]
+    return Quota(used * 1024, soft * 1024, hard * 1024, used_files, soft_files, hard_files, exact)

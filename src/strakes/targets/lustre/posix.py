@@ -1,0 +1,72 @@
+"""The few POSIX calls on Lustre that could wait for a dead server, as commands, which have a limit of time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from strakes.targets.command import Command, Completed
+from strakes.targets.lustre.output import checked, not_understood, refusal
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What statfs(2) says."""
+
+    block_bytes: int
+    total_bytes: int
+    free_bytes: int
+    total_inodes: int
+    free_inodes: int
+
+
+_SIZES = re.compile(
+    r"^Block size: (\d+)\s+Fundamental block size: (\d+)\n"
+    r"Blocks: Total: (\d+)\s+Free: \d+\s+Available: (\d+)\n"
+    r"Inodes: Total: (\d+)\s+Free: (\d+)$",
+    re.MULTILINE,
+)
+
+
+def sizes(path: str) -> Command[Sizes]:
+    return Command(("stat", "-f", path), read_sizes)
+
+
+def read_sizes(done: Completed) -> Sizes:
+    match = _SIZES.search(checked(done, "the size of the file system is not known"))
+    if match is None:
+        raise not_understood("stat -f", done.stdout)
+    block, unit, total, free, inodes, free_inodes = map(int, match.groups())
+    return Sizes(block, total * unit, free * unit, inodes, free_inodes)
+
+
+def is_directory(path: str) -> Command[bool]:
+    """Raises StrakesError when there is nothing of the name."""
+
+    def read(done: Completed) -> bool:
+        return checked(done, "there is nothing to look at", path) == "directory\n"
+
+    return Command(("stat", "-c", "%F", path), read)
+
+
+def make_directory(path: str) -> Command[None]:
+    def read(done: Completed) -> None:
+        # mkdir ends with 1 whatever happened.
+        checked(done, "no directory was made")
+
+    return Command(("mkdir", path), read)
+
+
+def make_file(path: str) -> Command[None]:
+    def read(done: Completed) -> None:
+        if done.status != 0:
+            raise refusal(done, "no file can be made with this layout")
+
+    return Command(("touch", path), read)
+
+
+def remove_file(path: str) -> Command[None]:
+    def read(done: Completed) -> None:
+        checked(done, "a file of strakes could not be removed")
+
+    return Command(("rm", "-f", path), read)

@@ -1,0 +1,206 @@
+"""Lustre, seen from a client; its servers take part only where they may be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.targets.base import Target, TargetFacts
+from strakes.targets.command import Command, Servers
+from strakes.targets.lustre import describe as parts
+from strakes.targets.lustre import observe as counters
+from strakes.targets.lustre import posix
+from strakes.targets.lustre.answers import Answers, said
+from strakes.targets.lustre.connections import addresses, hosts
+from strakes.targets.lustre.lctl_param import get_param, set_param
+from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, placement
+from strakes.targets.lustre.lfs_getname import ClientName, getname
+from strakes.targets.lustre.lfs_getstripe import Form, directory_layout, file_layout
+from strakes.targets.lustre.lfs_mkdir import mkdir, set_default
+from strakes.targets.lustre.lfs_setstripe import setstripe
+from strakes.targets.lustre.lfs_targets import mdts
+from strakes.targets.lustre.lov_xattr import lov_attribute
+from strakes.targets.model import Description, Layout, Limit, Observation, Placement
+from strakes.targets.mountinfo import Mount
+
+T = TypeVar("T")
+
+# Subdirectories at every depth go to the targets in turn.
+_ALL_LEVELS = -1
+_PROBE = ".strakes-layout"
+
+
+class LustreTarget(Target):
+    """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        # On a server a target's own device is mounted under the same name; a client's source is "mgs@net:/name".
+        return mount.file_system == "lustre" and ":/" in mount.source
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        sizes = self._ask(posix.sizes(str(self.path)))
+        mount = self.mount
+        return TargetFacts(
+            path=self.path,
+            file_system=mount.file_system,
+            device=mount.source,
+            mount_point=mount.mount_point,
+            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
+            total_bytes=sizes.total_bytes,
+            free_bytes=sizes.free_bytes,
+            total_inodes=sizes.total_inodes,
+            free_inodes=sizes.free_inodes,
+            block_bytes=sizes.block_bytes,
+            direct_io=None if workspace is None else self.probe_direct(workspace),
+            remote=True,
+            notes=() if self.servers else ("A network file system, measured from this client only; servers are asked with --servers.",),
+        )
+
+    def controls(self) -> tuple[str, ...]:
+        return (
+            "stripe size, count, first target and pool of new files, composite, on metadata targets and overstriped (lfs setstripe)",
+            "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
+            "locks and caches of this client (lctl set_param lru_size=clear; root)",
+        )
+
+    def describe(self) -> Description:
+        answers = Answers(self.run)
+        try:
+            name = self._name
+        except EnvironmentLacksError as error:
+            answers.note(error)
+            return replace(super().describe(), file_system_name=self.mount.source.partition(":/")[2], notes=tuple(answers.notes))
+        return parts.describe(answers, str(self.path), self.mount, name, self.servers)
+
+    def layout(self, path: Path) -> Layout | None:
+        return self._layout(str(path), directory=self._ask(posix.is_directory(str(path))))
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        """Also makes and removes an empty file in the directory: only a file shows what counts were lowered to."""
+        self._ask(setstripe(str(directory), wanted))
+        probe = str(directory / _PROBE)
+        try:
+            self._ask(posix.make_file(probe))
+            given = self._layout(probe, directory=False)
+        except StrakesError:
+            with suppress(StrakesError):
+                self._ask(posix.remove_file(probe))
+            raise
+        self._ask(posix.remove_file(probe))
+        return given
+
+    def _layout(self, path: str, *, directory: bool) -> Layout:
+        command = directory_layout if directory else file_layout
+
+        def by_tool(form: Form) -> Layout:
+            return self._ask(command(path, form))
+
+        try:
+            return self._newest(by_tool)
+        except EnvironmentLacksError:
+            # No lfs, or one that may not; the attribute is there for any user. A directory without one has the file system's default.
+            return self._ask(lov_attribute(path)) or Layout()
+
+    def placement(self, directory: Path) -> Placement | None:
+        path = str(directory)
+        return self._newest(lambda form: placement(self._ask(dir_stripe(path, form)), self._ask(default_stripe(path, form))))
+
+    def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        path = str(_real(parent) / name)
+        if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
+            self._ask(posix.make_directory(path))
+        elif wanted.kind == "manual":
+            if not wanted.metadata_targets:
+                raise BadInputError("no directory was made", where=path, why="a placement by hand names its metadata targets")
+            self._ask(mkdir(path, targets=wanted.metadata_targets, hash_type=wanted.hash))
+        else:
+            self._ask(mkdir(path, count=wanted.count, hash_type=wanted.hash))
+        self._hand_down(path, wanted)
+        given = self.placement(Path(path)) or wanted
+        if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
+            return given
+        # A choice made by hand does not show in what is read; subdirectories of one target may be spread all the same.
+        spread = given.kind == "automatic" and len(given.metadata_targets) == 1
+        return replace(given, kind="manual", inherited=given.inherited and not spread)
+
+    def _hand_down(self, path: str, wanted: Placement) -> None:
+        """The default for subdirectories, where one is wanted."""
+        if wanted.kind == "automatic" and wanted.count in (None, 1):
+            self._ask(set_default(path, count=1, targets=(-1,), max_inherit=_ALL_LEVELS, max_inherit_rr=_ALL_LEVELS))
+        elif wanted.kind == "manual" and wanted.inherited:
+            targets = wanted.metadata_targets
+            self._ask(set_default(path, count=len(targets), targets=targets, hash_type=wanted.hash))
+        elif wanted.kind == "automatic" and wanted.inherited and wanted.count is not None:
+            self._ask(set_default(path, count=wanted.count, hash_type=wanted.hash))
+
+    def observe(self) -> Observation:
+        try:
+            name = self._name
+        except EnvironmentLacksError:
+            return {}  # limits() says why
+        return counters.observe(self.run, name, self.servers)
+
+    def drop_caches(self) -> bool:
+        """Gives back all locks of this mount, and with them the data and metadata they protect. Other users of the machine pay too."""
+        try:
+            mine = f"ldlm.namespaces.*-{self._name.instance}"
+            self._ask(set_param(f"{mine}.lru_size", "clear"))
+        except EnvironmentLacksError:
+            return False
+        left = self._ask(get_param(f"{mine}.lock_unused_count"))
+        return left.complete and all(count == "0" for count in left.values.values())
+
+    def limits(self) -> tuple[Limit, ...]:
+        limits = []
+        if self.servers is None:
+            limits.append(Limit("read counters of servers", "they are on the servers; --servers says how to reach them"))
+        else:
+            limits += self._servers_not_reached(self.servers)
+        if os.geteuid() != 0:
+            root = "Lustre lets only root do that"
+            limits.append(Limit("place directories", f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers"))
+            limits += [Limit(what, root) for what in ("read this client's counters", "drop caches")]
+        try:
+            targets = self._ask(mdts(str(self.path)))
+        except StrakesError as error:
+            limits.append(Limit("describe, lay out and place", said(error)))
+        else:
+            if len(targets) == 1:
+                limits.append(Limit("spread directories", "there is only one metadata target"))
+        return tuple(limits)
+
+    def _servers_not_reached(self, servers: Servers) -> list[Limit]:
+        answers = Answers(self.run)
+        try:
+            on = hosts(addresses(answers, self._name))
+        except StrakesError as error:
+            return [Limit("read counters of servers", said(error))]
+        return [Limit(f"read counters of server {host}", why) for host, why in counters.not_reached(self.run, servers, on).items()] or [
+            Limit("read counters of servers", note) for note in answers.notes
+        ]
+
+    @cached_property
+    def _name(self) -> ClientName:
+        return self._ask(getname(self.mount.mount_point))
+
+    def _ask(self, command: Command[T]) -> T:
+        return command.ask(self.run)
+
+    def _newest(self, ask: Callable[[Form], T]) -> T:
+        """In YAML; as text where ``lfs`` is too old for that."""
+        try:
+            return ask("yaml")
+        except EnvironmentLacksError:
+            return ask("text")
+
+
+def _real(parent: Path) -> Path:
+    """A directory's name: /proc/self is another process for a command."""
+    return Path(os.readlink(parent)) if parent.is_relative_to("/proc/self/fd") else parent

@@ -1,0 +1,162 @@
+"""The marker: the file by which strakes knows a directory that it made, whose it is, and whether it is still in use."""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import json
+import os
+import re
+import socket
+import stat
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Self
+
+MARKER_NAME = ".strakes-marker"
+WORKSPACE_PREFIX = "strakes-"
+HEARTBEAT_S = 5.0
+# A heart on another host that was still for so long has stopped: twelve beats, and more than clocks usually differ.
+STALE_S = 60.0
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+# Always this long, so that a heartbeat overwrites in place: it needs no room on a full target and is never seen half written.
+_MARKER_BYTES = 512
+_MOST_MARKER_BYTES = 16 * _MARKER_BYTES
+
+
+@dataclass(frozen=True)
+class Marker:
+    """Who works in the directory. ``pid_start`` tells a process from a later one of the same number, ``boot`` and ``pid_namespace``
+    whether the number means anything here."""
+
+    run: str
+    user: str
+    host: str
+    boot: str
+    pid_namespace: str
+    pid: int
+    pid_start: int
+    heartbeat_unix_s: float
+
+    @classmethod
+    def of_this_process(cls, run: str) -> Self:
+        pid = os.getpid()
+        return cls(
+            run=run,
+            user=_user(),
+            host=socket.gethostname(),
+            boot=_boot(),
+            pid_namespace=_pid_namespace(),
+            pid=pid,
+            pid_start=_process_start(pid) or 0,
+            heartbeat_unix_s=time.time(),
+        )
+
+    def beat(self) -> Self:
+        return replace(self, heartbeat_unix_s=time.time())
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"
+
+    def is_live(self) -> bool:
+        """Whether its process lives: known where we can see it, guessed from its heartbeat where not."""
+        if (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), _boot(), _pid_namespace()):
+            return _process_start(self.pid) == self.pid_start
+        return time.time() - self.heartbeat_unix_s < STALE_S
+
+
+@dataclass(frozen=True)
+class NoMarker:
+    """Why a directory is not (known to be) ours. ``unfinished``: it may be one whose maker was killed before the marker was written."""
+
+    why: str
+    unfinished: bool = False
+
+
+def is_run_id(text: str) -> bool:
+    return _RUN_ID.fullmatch(text) is not None
+
+
+def read_marker(directory: int, name: str) -> Marker | NoMarker:
+    """The marker of the open directory called ``name``, if both are what only strakes of this user (or root) makes."""
+    owner = os.fstat(directory).st_uid
+    if not _trusted(owner):
+        return NoMarker(f"it belongs to user {_name_of(owner)}")
+    try:
+        # Not to hang on a pipe, not to follow a link.
+        descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    except FileNotFoundError:
+        return NoMarker("it has no marker", unfinished=True)
+    except OSError as error:
+        return NoMarker("its marker is a symbolic link" if error.errno == errno.ELOOP else f"its marker cannot be read: {error.strerror}")
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return NoMarker("its marker is no regular file")
+        if not _trusted(found.st_uid):
+            return NoMarker(f"its marker belongs to user {_name_of(found.st_uid)}")
+        text = os.read(descriptor, _MOST_MARKER_BYTES)
+    except OSError as error:
+        return NoMarker(f"its marker cannot be read: {error.strerror}")
+    finally:
+        os.close(descriptor)
+    marker = _parse(text)
+    if marker is None:
+        return NoMarker("its marker is not what strakes writes", unfinished=not text.strip())
+    if name != WORKSPACE_PREFIX + marker.run:
+        return NoMarker(f"its marker is of another run ({marker.run})")
+    return marker
+
+
+def _parse(text: bytes) -> Marker | None:
+    try:
+        document = json.loads(text)
+        marker = Marker(**document)
+    except (TypeError, ValueError):
+        return None
+    texts = (marker.run, marker.user, marker.host, marker.boot, marker.pid_namespace)
+    numbers = (marker.pid, marker.pid_start, marker.heartbeat_unix_s)
+    well_formed = all(isinstance(one, str) for one in texts) and all(isinstance(one, int | float) for one in numbers)
+    return marker if well_formed and is_run_id(marker.run) else None
+
+
+def _trusted(uid: int) -> bool:
+    return uid in (0, os.geteuid())
+
+
+def _name_of(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.geteuid())
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _pid_namespace() -> str:
+    return os.readlink("/proc/self/ns/pid")
+
+
+def _process_start(pid: int) -> int | None:
+    """When the process began, in clock ticks since boot; None when there is none (field 22 of proc_pid_stat(5))."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field is the program's name in parentheses and may hold anything.
+    fields = text.rpartition(")")[2].split()
+    # A zombie works no more.
+    return None if fields[0] in "ZX" else int(fields[19])

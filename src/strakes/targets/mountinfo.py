@@ -1,0 +1,113 @@
+"""What is mounted where, from /proc/self/mountinfo (format: proc_pid_mountinfo(5))."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+# fmt: off
+_REMOTE = frozenset({
+    "9p", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
+})
+# fmt: on
+_REMOTE_FUSE = frozenset({"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"})
+# "server:/export", "server:9421", "//server/share": sources no local device has.
+_REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line: ``root`` is the directory of the file system that is visible at ``mount_point`` ("/" unless a bind mount or subvolume)."""
+
+    mount_id: int
+    parent_id: int
+    major: int
+    minor: int
+    root: str
+    mount_point: str
+    options: tuple[str, ...]
+    file_system: str
+    source: str
+    super_options: tuple[str, ...]
+
+    @property
+    def remote(self) -> bool:
+        """Whether the data is on another machine."""
+        if self.file_system in _REMOTE:
+            return True
+        if not self.file_system.startswith("fuse"):
+            return False
+        return self.file_system.removeprefix("fuse.") in _REMOTE_FUSE or _REMOTE_SOURCE.match(self.source) is not None
+
+
+def parse_mountinfo(text: str) -> tuple[Mount, ...]:
+    r"""All mounts, in the order of the text.
+
+    >>> mounts = parse_mountinfo(r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue")
+    >>> mounts[0].mount_point, mounts[0].source
+    ('/mnt 2', '/dev/root')
+    """
+    return tuple(_parse_line(line) for line in text.split("\n") if line)
+
+
+def _parse_line(line: str) -> Mount:
+    # Between the options and the lone "-" any number of optional fields stands.
+    fields = line.split(" ")
+    dash = fields.index("-", 6)
+    major, minor = fields[2].split(":")
+    super_options = fields[dash + 3] if len(fields) > dash + 3 else ""
+    return Mount(
+        mount_id=int(fields[0]),
+        parent_id=int(fields[1]),
+        major=int(major),
+        minor=int(minor),
+        root=_unescape(fields[3]),
+        mount_point=_unescape(fields[4]),
+        options=tuple(_unescape(fields[5]).split(",")),
+        file_system=_unescape(fields[dash + 1]),
+        source=_unescape(fields[dash + 2]),
+        super_options=tuple(option for option in _unescape(super_options).split(",") if option),
+    )
+
+
+def _unescape(field: str) -> str:
+    return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), field)
+
+
+def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
+    """The mount that ``path`` (absolute, without links) is on, by its name alone: the longest mount point, the last one mounted there."""
+    inside = [mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")]
+    longest = max(len(mount.mount_point) for mount in inside)
+    return [mount for mount in inside if len(mount.mount_point) == longest][-1]
+
+
+def read_mounts() -> tuple[Mount, ...]:
+    """The mounts of this process; names that are not UTF-8 keep their bytes as the file system encoding does."""
+    return parse_mountinfo(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
+
+
+def mount_of(path: Path) -> Mount:
+    """The mount that ``path`` is really on. Raises OSError when there is no such path."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        number = mount_id_of(descriptor)
+    finally:
+        os.close(descriptor)
+    mounts = read_mounts()
+    by_id = {mount.mount_id: mount for mount in mounts}
+    # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts outside this root.
+    return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
+
+
+def mount_id_of(descriptor: int) -> int:
+    """The kernel's number of the mount an open file is on."""
+    for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines():
+        if line.startswith("mnt_id:"):
+            return int(line.split()[1])
+    return -1

@@ -1,0 +1,198 @@
+"""Removing a tree without ever leaving it: through directory descriptors, past no symbolic link and onto no other mount.
+
+No recursion and one descriptor at a time, so that no depth is too deep: the way back up is "..", checked to be where we came from.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from strakes.targets.mountinfo import mount_id_of
+
+# Where so much cannot be removed (a failing or read-only target), the rest cannot either.
+_MOST_NAMED = 100
+# Some file systems skip names of a directory that shrinks while it is read, so it is read until nothing more goes.
+_MOST_PASSES = 1000
+_MOUNTED = "something else is mounted there"
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Left:
+    """Something that is still there, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass
+class _Level:
+    """A directory on the way down."""
+
+    name: str
+    path: str
+    identity: tuple[int, int]
+    left_before: int
+    inner: list[str] = field(default_factory=list)
+
+
+class _TooMuchLeftError(Exception):
+    """Removing was given up."""
+
+
+def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
+    """Remove the directory ``name`` of the open directory ``parent``; what is left is named below ``path``.
+
+    A ``name`` that is gone already is fine; one that is no directory is left.
+    """
+    path = path or name
+    try:
+        directory = os.open(name, _OPEN, dir_fd=parent)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        return (Left(path, _why(error)),)
+    try:
+        left = empty_directory(directory, path)
+        if not left:
+            left = remove_empty(parent, name, directory, path)
+        return left
+    finally:
+        os.close(directory)
+
+
+def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
+    """Remove the empty directory ``name`` if it still is the open ``directory``."""
+    try:
+        if not os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(directory)):
+            return (Left(path, "another directory has taken its place"),)
+        os.rmdir(name, dir_fd=parent)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        return (Left(path, _why(error)),)
+    return ()
+
+
+def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
+    """Remove everything in an open directory but the entry ``spare``; returns what could not be removed."""
+    return _Emptying(directory, path, spare).run()
+
+
+class _Emptying:
+    """One walk over a tree."""
+
+    def __init__(self, directory: int, path: str, spare: str) -> None:
+        self._device = os.fstat(directory).st_dev
+        self._mount = mount_id_of(directory)
+        self._spare = spare
+        self._left: list[Left] = []
+        self._here = os.open(".", _OPEN, dir_fd=directory)
+        self._levels = [_Level("", path, _identity(self._here), 0)]
+
+    def run(self) -> tuple[Left, ...]:
+        try:
+            self._sweep(self._levels[0])
+            while True:
+                level = self._levels[-1]
+                if level.inner:
+                    self._descend(level.inner.pop())
+                elif len(self._levels) > 1:
+                    self._ascend()
+                else:
+                    break
+        except _TooMuchLeftError:
+            self._left.append(Left(self._levels[0].path, "too much cannot be removed; given up"))
+        finally:
+            os.close(self._here)
+        return tuple(self._left)
+
+    def _descend(self, name: str) -> None:
+        path = f"{self._levels[-1].path}/{name}"
+        try:
+            inner = os.open(name, _OPEN, dir_fd=self._here)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._leave(path, _why(error))
+            return
+        if os.fstat(inner).st_dev != self._device or mount_id_of(inner) != self._mount:
+            os.close(inner)
+            self._leave(path, _MOUNTED)
+            return
+        os.close(self._here)
+        self._here = inner
+        level = _Level(name, path, _identity(inner), len(self._left))
+        self._levels.append(level)
+        self._sweep(level)
+
+    def _ascend(self) -> None:
+        emptied = self._levels.pop()
+        above = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._here)
+        if _identity(above) != self._levels[-1].identity:
+            os.close(above)
+            self._leave(emptied.path, "it was moved elsewhere while it was being removed")
+            raise _TooMuchLeftError
+        os.close(self._here)
+        self._here = above
+        try:
+            os.rmdir(emptied.name, dir_fd=above)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            # What keeps it from being empty is named already.
+            if len(self._left) == emptied.left_before:
+                self._leave(emptied.path, _why(error))
+
+    def _sweep(self, level: _Level) -> None:
+        """Remove every entry of the present directory that goes at once; the full directories stay to be entered."""
+        spared = {self._spare} if len(self._levels) == 1 else set()
+        inner: dict[str, None] = {}
+        for _ in range(_MOST_PASSES):
+            removed = 0
+            for entry in self._entries(level):
+                if entry.name in spared or entry.name in inner:
+                    continue
+                try:
+                    is_directory = entry.is_dir(follow_symlinks=False)
+                    (os.rmdir if is_directory else os.unlink)(entry.name, dir_fd=self._here)
+                    removed += 1
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                        inner[entry.name] = None
+                    else:
+                        spared.add(entry.name)
+                        self._leave(f"{level.path}/{entry.name}", _why(error))
+            if not removed:
+                break
+        level.inner = list(inner)
+
+    def _entries(self, level: _Level) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(self._here) as entries:
+                yield from entries
+        except OSError as error:
+            self._leave(level.path, _why(error))
+
+    def _leave(self, path: str, why: str) -> None:
+        self._left.append(Left(path, why))
+        if len(self._left) >= _MOST_NAMED:
+            raise _TooMuchLeftError
+
+
+def _identity(directory: int) -> tuple[int, int]:
+    found = os.fstat(directory)
+    return found.st_dev, found.st_ino
+
+
+def _why(error: OSError) -> str:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "it is no directory"
+    if error.errno == errno.EBUSY:
+        return _MOUNTED
+    return os.strerror(error.errno or 0)

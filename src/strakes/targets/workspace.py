@@ -1,0 +1,258 @@
+"""The one directory on a target in which strakes works: made and marked by it, and removed by it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from strakes.errors import BadInputError, MeasurementError
+from strakes.targets.directory import require_directory
+from strakes.targets.marker import HEARTBEAT_S, MARKER_NAME, WORKSPACE_PREFIX, Marker, NoMarker, is_run_id, read_marker
+from strakes.targets.removal import Left, empty_directory, remove_empty
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A beat that does not return in this time waits for a target that hangs, and so would removing.
+_LAST_BEAT_S = 10.0
+_NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
+_PAUSES_S = (0.2, 0.5, 1.0, 2.0)
+
+
+class Workspace:
+    """``DIR/strakes-RUN`` with its marker and a heartbeat; on leaving it as a context manager all of it is removed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with Workspace.create(Path(place), "20260101-000000-demo-1a2b") as workspace:
+    ...         print(workspace.path.name, os.listdir(workspace.path))
+    ...     os.listdir(place)
+    strakes-20260101-000000-demo-1a2b ['.strakes-marker']
+    []
+    """
+
+    def __init__(self, path: Path, parent: int, directory: int, marker: Marker, heart: int, *, keep: bool) -> None:
+        self.path = path
+        self._parent = parent
+        self._directory = directory
+        self._heart = heart
+        self._keep = keep
+        self._closed = False
+        self._stop = threading.Event()
+        self._heartbeat = threading.Thread(target=_beat, args=(heart, marker, self._stop), name="strakes-heartbeat", daemon=True)
+        self._heartbeat.start()
+
+    @classmethod
+    def create(cls, directory: Path, run_id: str, *, keep: bool = False) -> Self:
+        """Make it in ``directory``. What a killed process left of the same run is removed first.
+
+        With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is missing, no directory,
+        read-only, full, or itself a workspace, and when the run is being measured there by a living process.
+        """
+        if not is_run_id(run_id):
+            raise BadInputError(f"not a run id: {run_id!r}")
+        real = require_directory(directory)
+        parent = _open_parent(real)
+        try:
+            _refuse_workspace(real)
+            _refuse_unusable(real, parent)
+            name = WORKSPACE_PREFIX + run_id
+            opened = _make_directory(real, parent, name)
+            marker = Marker.of_this_process(run_id)
+            try:
+                heart = _write_marker(opened, marker)
+            except BaseException as error:
+                _undo(parent, name, opened)
+                if isinstance(error, OSError):
+                    raise _cannot_make(real, error) from error
+                raise
+            return cls(real / name, parent, opened, marker, heart, keep=keep)
+        except BaseException:
+            os.close(parent)
+            raise
+
+    def remove(self) -> tuple[Left, ...]:
+        """Stop the heartbeat and remove everything; returns what could not be removed (its marker then stays for ``strakes clean``)."""
+        if self._closed:
+            return ()
+        self._stop.set()
+        self._heartbeat.join(_LAST_BEAT_S)
+        if self._heartbeat.is_alive():
+            return (Left(str(self.path), "the file system does not answer"),)
+        self._closed = True
+        # Before removing: an open file that is removed stays as .nfs… on NFS.
+        os.close(self._heart)
+        try:
+            return () if self._keep else remove_workspace(self._parent, self.path.name, self._directory, str(self.path))
+        finally:
+            os.close(self._directory)
+            os.close(self._parent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        left = self.remove()
+        if not left:
+            return
+        failure = MeasurementError(
+            f"not everything that strakes made could be removed ({len(left)} left)",
+            where=left[0].path,
+            why=left[0].why,
+            remedy=f"When the cause is gone: strakes clean {self.path.parent}",
+        )
+        if error is None:
+            raise failure
+        error.add_note(str(failure))
+
+
+def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
+    """Remove an open workspace, its marker last, so that it is known as ours for as long as anything is in it."""
+    for pause_s in (*_PAUSES_S, None):
+        left = empty_directory(directory, path, spare=MARKER_NAME)
+        if not left:
+            break
+        if pause_s is None or any(one.why != _NOT_EMPTY for one in left):
+            return left
+        # An engine whose front end was killed notices within a second and stops making files.
+        time.sleep(pause_s)
+    try:
+        os.unlink(MARKER_NAME, dir_fd=directory)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
+    return remove_empty(parent, name, directory, path)
+
+
+def _beat(heart: int, marker: Marker, stop: threading.Event) -> None:
+    while not stop.wait(HEARTBEAT_S):
+        # A target that fails is for the measurement to report, and a heart that stops is what the marker is for.
+        with suppress(OSError):
+            os.pwrite(heart, marker.beat().to_bytes(), 0)
+
+
+def _open_parent(real: Path) -> int:
+    try:
+        return os.open(real, _OPEN)
+    except OSError as error:
+        raise _cannot_make(real, error) from error
+
+
+def _refuse_workspace(real: Path) -> None:
+    """What lies in a workspace is gone when its run ends."""
+    for place in (real, *real.parents):
+        if not place.name.startswith(WORKSPACE_PREFIX):
+            continue
+        with suppress(OSError):
+            directory = os.open(place, _OPEN)
+            try:
+                ours = isinstance(read_marker(directory, place.name), Marker)
+            finally:
+                os.close(directory)
+            if ours:
+                remedy = f"Give {place.parent}, or remove it with: strakes clean {place.parent}"
+                raise BadInputError("this is a directory that strakes itself made for a run", where=str(place), remedy=remedy)
+
+
+def _refuse_unusable(real: Path, parent: int) -> None:
+    sizes = os.fstatvfs(parent)
+    if sizes.f_flag & os.ST_RDONLY:
+        raise _cannot_make(real, OSError(errno.EROFS, ""))
+    if sizes.f_blocks and not sizes.f_bavail:
+        raise _cannot_make(real, OSError(errno.ENOSPC, ""))
+    if sizes.f_files and not sizes.f_favail:
+        raise BadInputError("the file system is full", where=str(real), why="no inode is free", remedy="Remove some files there.")
+
+
+def _make_directory(real: Path, parent: int, name: str) -> int:
+    for attempt in range(2):
+        try:
+            os.mkdir(name, 0o700, dir_fd=parent)
+        except FileExistsError:
+            if attempt:
+                raise BadInputError("somebody else keeps making this directory", where=str(real / name)) from None
+            _remove_remains(real, parent, name)
+        except OSError as error:
+            raise _cannot_make(real, error) from error
+        else:
+            break
+    try:
+        return os.open(name, _OPEN, dir_fd=parent)
+    except OSError as error:
+        raise _cannot_make(real, error) from error
+
+
+def _remove_remains(real: Path, parent: int, name: str) -> None:
+    """The same run was here before and was killed; it begins anew with the visit it was in."""
+    path = str(real / name)
+    try:
+        directory = os.open(name, _OPEN, dir_fd=parent)
+    except OSError as error:
+        remedy = "Remove it if you know what it is."
+        raise BadInputError("this name is taken by something that strakes did not make", where=path, remedy=remedy) from error
+    try:
+        marker = read_marker(directory, name)
+        if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
+            raise BadInputError(
+                "this directory was not made by strakes", where=path, why=marker.why, remedy="Remove it if you know what it is."
+            )
+        if isinstance(marker, Marker) and marker.is_live():
+            raise BadInputError(
+                "this run is being measured by another process",
+                where=path,
+                why=f"process {marker.pid} of {marker.user} on {marker.host} is alive",
+                remedy="Wait until it ends, or stop it.",
+            )
+        left = remove_workspace(parent, name, directory, path)
+        if left:
+            raise MeasurementError("what this run left before cannot be removed", where=left[0].path, why=left[0].why)
+    finally:
+        os.close(directory)
+
+
+def holds_nothing(directory: int) -> bool:
+    """Whether it is empty, or holds a marker alone."""
+    with os.scandir(directory) as entries:
+        return all(entry.name == MARKER_NAME for entry in entries)
+
+
+def _write_marker(directory: int, marker: Marker) -> int:
+    """Durable before anything else is written there; returns its descriptor."""
+    heart = os.open(MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory)
+    try:
+        content = marker.to_bytes()
+        if os.pwrite(heart, content, 0) != len(content):
+            raise OSError(errno.ENOSPC, "")
+        os.fsync(heart)
+        os.fsync(directory)
+    except BaseException:
+        os.close(heart)
+        raise
+    return heart
+
+
+def _undo(parent: int, name: str, directory: int) -> None:
+    with suppress(OSError):
+        os.unlink(MARKER_NAME, dir_fd=directory)
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=parent)
+    os.close(directory)
+
+
+def _cannot_make(real: Path, error: OSError) -> BadInputError:
+    why = os.strerror(error.errno or 0)
+    if error.errno in _FULL:
+        return BadInputError(
+            "the file system is full", where=str(real), why=why, remedy="Free some space there, or choose another directory."
+        )
+    if error.errno == errno.EROFS:
+        return BadInputError(
+            "the file system is read-only", where=str(real), why=why, remedy="Mount it read-write, or choose another directory."
+        )
+    return BadInputError("strakes cannot work in this directory", where=str(real), why=why, remedy="Give a directory you may write to.")

@@ -1,0 +1,106 @@
+"""Sizes, times and rates: parsed at the edge, printed in binary units."""
+
+from __future__ import annotations
+
+import re
+
+from strakes.errors import BadInputError
+
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+TIB = 1024**4
+
+_SIZE_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": KIB,
+    "kib": KIB,
+    "m": MIB,
+    "mib": MIB,
+    "g": GIB,
+    "gib": GIB,
+    "t": TIB,
+    "tib": TIB,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+}
+_TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
+
+
+def _parse(text: str, units: dict[str, int] | dict[str, float], kind: str, example: str) -> float:
+    match = _NUMBER.match(text)
+    unit = match.group(2).lower() if match else ""
+    if match is None or unit not in units:
+        raise BadInputError(f"not a {kind}: {text!r}", remedy=f"Write it like {example}.")
+    return float(match.group(1)) * units[unit]
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes of a size; K, M, G, T are binary, KB, MB, GB, TB decimal. Raises BadInputError.
+
+    >>> parse_bytes("64KiB"), parse_bytes("1.5m"), parse_bytes("1KB")
+    (65536, 1572864, 1000)
+    """
+    return int(_parse(text, _SIZE_UNITS, "size", "64KiB, 8MiB or 1GiB"))
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of a duration. Raises BadInputError.
+
+    >>> parse_seconds("90"), parse_seconds("2m"), parse_seconds("250ms")
+    (90.0, 120.0, 0.25)
+    """
+    return _parse(text, _TIME_UNITS, "duration", "90s, 2m or 1h")
+
+
+def _significant(value: float) -> str:
+    """At least three digits, no exponent: 1.23, 12.3, 123, 1,234."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def format_bytes(count: float) -> str:
+    """A size in binary units, whole where it is whole.
+
+    >>> format_bytes(65536), format_bytes(1536), format_bytes(3901)
+    ('64 KiB', '1.50 KiB', '3.81 KiB')
+    """
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    text = f"{value:.0f}" if value == int(value) else _significant(value)
+    return f"{text} {unit}"
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration for people.
+
+    >>> format_seconds(0.0000123), format_seconds(0.25), format_seconds(90)
+    ('12.3 us', '250 ms', '90.0 s')
+    """
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{_significant(seconds / factor)} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def format_value(value: float, unit: str) -> str:
+    """A measured value of the given base unit: "B/s" prints as MiB/s, "op/s" with separators, "s" as a duration.
+
+    >>> format_value(1048576 * 1234.0, "B/s"), format_value(612345.0, "op/s"), format_value(0.25, "s")
+    ('1,234 MiB/s', '612,345 op/s', '250 ms')
+    """
+    if unit == "B/s":
+        return f"{_significant(value / MIB)} MiB/s"
+    if unit == "s":
+        return format_seconds(value)
+    if unit == "B":
+        return format_bytes(value)
+    return f"{_significant(value)} {unit}".rstrip()

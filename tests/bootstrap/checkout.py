@@ -1,0 +1,89 @@
+"""A small checkout to call ./strakes in, with an environment that only repeats what it was called with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ECHO = '#!/bin/sh\nprintf "%s\\n" "$0" "$@"\n'
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """``path`` holds strakes, bootstrap/ and sources of no meaning."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path) -> Checkout:
+        for folder in ("engine", "schemas", "src/strakes"):
+            (path / folder).mkdir(parents=True)
+        shutil.copy(ROOT / "strakes", path)
+        shutil.copytree(ROOT / "bootstrap", path / "bootstrap")
+        for name in ("CMakeLists.txt", "engine/main.cpp", "schemas/plan.json", "src/strakes/__init__.py"):
+            (path / name).write_text("as it was\n")
+        shutil.copy(ROOT / "pyproject.toml", path)
+        return cls(path)
+
+    def install(self, environment: Path | None = None) -> Path:
+        """An environment that is up to date; returns its python."""
+        environment = environment or self.path / ".venv"
+        python = environment / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(ECHO)
+        python.chmod(0o755)
+        digest = self.shell('digest_of_sources "$1"').stdout
+        stamp = environment / "strakes.stamp"
+        stamp.write_text(f"{self.path}\n{digest}-\n")
+        before_any_edit = time.time() - 1  # a real one is as old as the build took; ticks of the clock are coarse
+        os.utime(stamp, (before_any_edit, before_any_edit))
+        return python
+
+    def shell(self, command: str, *, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a shell command with the functions of bootstrap/state.sh; $1 is the checkout."""
+        program = f'. "$1/bootstrap/state.sh"; {command}'
+        return _run(["bash", "-c", program, "bash", self.path], environment, None)
+
+    def is_fresh(self) -> bool:
+        return self.shell('is_fresh "$1" "$1/.venv"').returncode == 0
+
+    def strakes(
+        self,
+        *arguments: str,
+        through: Path | None = None,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        become: Sequence[str] = (),
+    ) -> subprocess.CompletedProcess[str]:
+        """./strakes ARGUMENTS, called ``through`` a link, in ``cwd``, by a command that makes us somebody else."""
+        return _run([*become, through or self.path / "strakes", *arguments], environment, cwd)
+
+
+def bare_path(directory: Path, *programs: str) -> str:
+    """A PATH with these programs and the shell's usual helpers only."""
+    helpers = ["bash", "cat", "cksum", "cut", "env", "find", "flock", "mkdir", "mv", "printf", "readlink", "rm", "sed", "sort", "tail"]
+    directory.mkdir(exist_ok=True)
+    for name in [*helpers, "touch", "wc", "xargs", *programs]:
+        found = shutil.which(name)
+        assert found, name
+        (directory / name).symlink_to(found)
+    return str(directory)
+
+
+def _run(command: Sequence[str | Path], environment: Mapping[str, str] | None, cwd: Path | None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **(environment or {})},
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,111 @@
+"""First use on a machine that lacks something, or that somebody else is setting up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bootstrap.checkout import Checkout, bare_path
+
+NO_INSTALL = {"STRAKES_NO_INSTALL": "1"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout.create(tmp_path / "a checkout with spaces")
+
+
+def test_a_machine_with_nothing_is_told_the_exact_commands_of_three_distributions(checkout: Checkout, tmp_path: Path) -> None:
+    called = checkout.strakes("survey", "/tmp", environment={**NO_INSTALL, "PATH": bare_path(tmp_path / "bin")})
+    assert called.returncode == 3
+    assert called.stdout == ""
+    assert "this machine lacks Python 3.11 or newer with venv, a C++20 compiler" in called.stderr
+    assert "apt-get update && apt-get install -y python3 python3-venv g++" in called.stderr
+    assert "dnf install -y python3.12 gcc-c++" in called.stderr
+    assert "zypper install -y python312 gcc13-c++" in called.stderr
+
+
+def test_only_what_lacks_is_asked_for(checkout: Checkout, tmp_path: Path) -> None:
+    called = checkout.strakes(environment={**NO_INSTALL, "PATH": f"{python_only(tmp_path)}"})
+    assert called.returncode == 3
+    assert "this machine lacks a C++20 compiler" in called.stderr
+    assert "python3-venv" not in called.stderr
+
+
+def test_a_compiler_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) -> None:
+    path = python_only(tmp_path)
+    old = Path(path) / "c++"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    assert "a C++20 compiler" in checkout.strakes(environment={**NO_INSTALL, "PATH": path}).stderr
+
+
+def test_a_python_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) -> None:
+    path = bare_path(tmp_path / "bin", "c++")
+    old = Path(path) / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    assert "Python 3.11 or newer" in checkout.strakes(environment={**NO_INSTALL, "PATH": path}).stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_without_being_root_the_administrator_is_asked(checkout: Checkout, tmp_path: Path) -> None:
+    for folder in [*checkout.path.parents][:3]:
+        folder.chmod(0o755)
+    shutil.chown(checkout.path, user="nobody")
+    nobody = [str(shutil.which("setpriv")), "--reuid=65534", "--regid=65534", "--clear-groups"]
+    called = checkout.strakes("doctor", environment={"PATH": bare_path(tmp_path / "bin")}, become=nobody)
+    assert called.returncode == 3
+    assert "ask the administrator for" in called.stderr
+
+
+def test_a_failing_step_names_its_log_and_shows_the_end_of_it(checkout: Checkout, tmp_path: Path) -> None:
+    path = python_only(tmp_path, "c++")
+    broken = Path(path) / "python3"
+    broken.unlink()
+    # Good enough to be chosen, not good enough to make an environment.
+    broken.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "the disk is on fire" >&2; exit 1;; esac\nexec {sys.executable} "$@"\n')
+    broken.chmod(0o755)
+    called = checkout.strakes(environment={**NO_INSTALL, "PATH": path})
+    if "nlohmann" in called.stderr:
+        pytest.skip("nlohmann/json.hpp is not installed")
+    assert called.returncode == 3
+    assert "virtual environment (Python 3." in called.stderr
+    assert "  | the disk is on fire" in called.stderr
+    assert str(checkout.path / ".venv" / "bootstrap.log") in called.stderr
+
+
+def python_only(tmp_path: Path, *programs: str) -> str:
+    path = bare_path(tmp_path / "bin", *programs)
+    (Path(path) / "python3").symlink_to(sys.executable)
+    return path
+
+
+def test_an_interrupted_first_use_says_so_and_ends_with_130(checkout: Checkout, tmp_path: Path) -> None:
+    path = python_only(tmp_path, "c++", "sleep")
+    slow = Path(path) / "python3"
+    slow.unlink()
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"*) sleep 60;; esac\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    process = subprocess.Popen(
+        ["bash", checkout.path / "bootstrap" / "install", checkout.path, checkout.path / ".venv"],
+        env={**NO_INSTALL, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    said = ""
+    while "virtual environment" not in said:
+        said += process.stderr.read(1)
+    os.killpg(process.pid, signal.SIGTERM)
+    said += process.communicate(timeout=60)[1]
+    assert "interrupted; the same command goes on from here" in said
+    assert process.returncode == 130

@@ -1,0 +1,180 @@
+"""How the command line finds its commands and ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.commands import register
+from strakes.cli.main import COMMANDS, run
+from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, MeasurementError, StrakesError
+
+HEAVY = {"numpy", "scipy", "rich", "jinja2", "jsonschema", "sqlite3", "asyncio", "importlib.metadata"}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def modules_loaded_by(*arguments: str) -> set[str]:
+    """What a fresh interpreter has imported after ``strakes ARGUMENTS``."""
+    program = f"import sys; from strakes.cli.main import run; assert run({list(arguments)!r}) == 0; print('modules:', *sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": python_path()}
+    )
+    return set(process.stdout.rpartition("modules:")[2].split())
+
+
+def python_path() -> str:
+    # Without site: what an editable installation imports at start is not ours to count.
+    return f"{ROOT / 'src'}:{Path(click.__file__).parents[1]}"
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    loaded = modules_loaded_by("--help")
+    ours = {name for name in loaded if name.startswith("strakes.")}
+    assert ours == {"strakes.cli", "strakes.cli.main", "strakes.cli.signals", "strakes.errors"}
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_imports_nothing_heavy(command: str) -> None:
+    assert not modules_loaded_by(command, "--help") & HEAVY
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_registry_loads(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    assert f"Usage: strakes {command}" in capsys.readouterr().out
+
+
+def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown and entry.summary in shown for name, entry in COMMANDS.items())
+
+
+def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("strakes 0.")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("survy", "survey"), ("doktor", "doctor"), ("rnus", "runs")])
+def test_an_unknown_command_suggests_the_nearest(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([typed]) == 2
+    assert f"no such command: {typed}; did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_a_word_like_no_command_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["zzzz"]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--no-such-option"],
+        ["survey"],
+        ["survey", ".", "--budget", "soon"],
+        ["survey", ".", "--confidence", "2"],
+        ["survey", ".", "--seed", "x"],
+    ],
+)
+def test_wrong_usage_is_refused_with_status_2_and_says_where_to_read(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("strakes: error: ")
+    assert "  next: See: strakes" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [(StrakesError, 1), (MeasurementError, 1), (BadInputError, 2), (EnvironmentLacksError, 3), (InterruptedByUser, 130)]
+)
+def test_an_error_prints_its_four_parts_and_gives_its_status(
+    kind: type[StrakesError], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise kind("it broke", where="node 7", why="No space left on device", remedy="Make room.")
+
+    register(monkeypatch, fail)
+    assert run(["probe"]) == status
+    said = capsys.readouterr()
+    assert said.err == "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
+    assert said.out == ""
+
+
+def test_parts_an_error_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise BadInputError("no DIR given")
+
+    register(monkeypatch, fail)
+    assert run(["probe"]) == 2
+    assert capsys.readouterr().err == "strakes: error: no DIR given\n"
+
+
+def test_a_commands_own_status_is_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, lambda: 3)
+    assert run(["probe"]) == 3
+
+
+def test_a_bug_is_one_message_and_a_log_with_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+    register(monkeypatch, fail)
+    assert run(["probe"]) == 1
+    said = capsys.readouterr().err
+    assert "strakes itself failed: ZeroDivisionError" in said
+    assert "Traceback" not in said
+    log = Path(said.rpartition("this log: ")[2].strip())
+    assert "a bug of ours" in log.read_text()
+    assert "Traceback" in log.read_text()
+
+
+def test_a_bug_where_no_log_can_be_kept_goes_to_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    register(monkeypatch, lambda: int("one"))
+    assert run(["probe"]) == 1
+    assert str(tmp_path / "strakes-crash-") in capsys.readouterr().err
+
+
+def test_a_missing_package_is_something_the_machine_lacks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from strakes.cli import main
+
+    monkeypatch.setattr(main, "COMMANDS", {"probe": main.Entry("no_such_package.cli:command", "A probe.")})
+    assert run(["probe"]) == 3
+    assert "No module named 'no_such_package'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["study", "list"]])
+def test_a_reader_who_leaves_is_no_error(arguments: list[str]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    process = subprocess.run(
+        [sys.executable, "-m", "strakes", *arguments],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": python_path()},
+        check=False,
+    )
+    os.close(write_end)
+    assert (process.returncode, process.stderr) == (141, "")
+
+
+def test_a_broken_pipe_that_is_not_standard_output_is_not_hidden(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise BrokenPipeError(32, "the engine has gone")
+
+    register(monkeypatch, fail)
+    assert run(["probe"]) == 1
+    assert "the engine has gone" in capsys.readouterr().err

@@ -1,0 +1,110 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from strakes.cli.options import BYTES, OUTPUT, SECONDS, Output, Resume, measuring_options
+from strakes.errors import MeasurementError
+
+
+def parse(*arguments: str) -> dict[str, Any]:
+    """What a measuring command gets for these arguments."""
+    given: dict[str, Any] = {}
+
+    @click.command()
+    @click.argument("directory")
+    @measuring_options("2m")
+    def command(**options: Any) -> None:
+        given.update(options)
+
+    command.main(list(arguments), standalone_mode=False)
+    return given
+
+
+def test_defaults_are_two_minutes_and_ninety_percent() -> None:
+    assert parse("d") == {
+        "directory": "d",
+        "budget": 120.0,
+        "confidence": 0.9,
+        "html": None,
+        "json": None,
+        "resume": None,
+        "launcher": "local",
+        "keep": False,
+        "seed": None,
+        "quiet": False,
+    }
+
+
+def test_options_arrive_as_values_with_meaning(tmp_path: Path) -> None:
+    given = parse(
+        "d", "--budget", "90s", "--confidence", "0.95", "--json", "-", "--html", str(tmp_path / "r.html"), "--seed", "7", "-q", "--keep"
+    )
+    assert (given["budget"], given["confidence"], given["seed"], given["quiet"], given["keep"]) == (90.0, 0.95, 7, True, True)
+    assert given["json"] == Output(None)
+    assert given["html"] == Output(tmp_path / "r.html")
+
+
+@pytest.mark.parametrize(
+    ("words", "resume"),
+    [(["d", "--resume"], Resume(None)), (["d", "--resume", "2026"], Resume("2026")), (["--resume=", "d"], Resume(None))],
+)
+def test_resume_may_name_its_run_or_not(words: list[str], resume: Resume) -> None:
+    assert parse(*words)["resume"] == resume
+
+
+@pytest.mark.parametrize("word", ["soon", "0", "-1", "5 parsec", ""])
+def test_a_duration_that_is_none_is_refused(word: str) -> None:
+    with pytest.raises(click.BadParameter):
+        SECONDS.convert(word, None, None)
+
+
+@pytest.mark.parametrize("word", ["0", "many", "5XB"])
+def test_a_size_that_is_none_is_refused(word: str) -> None:
+    with pytest.raises(click.BadParameter):
+        BYTES.convert(word, None, None)
+
+
+def test_a_size_is_bytes() -> None:
+    assert BYTES.convert("64KiB", None, None) == 65536
+
+
+def test_an_output_that_could_not_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    with pytest.raises(click.BadParameter, match="does not exist"):
+        OUTPUT.convert(str(tmp_path / "nowhere" / "out.json"), None, None)
+    with pytest.raises(click.BadParameter, match="is a directory"):
+        OUTPUT.convert(str(tmp_path), None, None)
+
+
+def test_an_output_replaces_the_file_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    Output(path).write("new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["out.json"]
+
+
+def test_an_output_follows_a_link_instead_of_replacing_it(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    Output(tmp_path / "link").write("text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_an_output_on_standard_output_ends_with_a_newline(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(None).write("{}")
+    assert capsys.readouterr().out == "{}\n"
+
+
+def test_an_output_whose_directory_has_gone_says_where_the_measurement_is(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError) as caught:
+        Output(tmp_path / "gone" / "out.json").write("{}")
+    assert "strakes report latest" in caught.value.remedy

@@ -1,0 +1,79 @@
+"""What a long command shows while it works."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import suppress
+
+import pytest
+
+from strakes.cli import progress as progress_module
+from strakes.cli.progress import LiveProgress
+
+
+def work(progress: LiveProgress) -> None:
+    with progress:
+        progress.start(total_s=120.0)
+        progress.update("open-close: 2 ranks", 0.25, "1.1 M op/s so far")
+        progress.note("the page cache could not be dropped")
+
+
+def test_a_log_file_gets_plain_lines_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
+    stream = io.StringIO()
+    work(LiveProgress(stream=stream))
+    assert (
+        stream.getvalue() == " 25 %  0:00 of 2:00, 1:59 left  open-close: 2 ranks  1.1 M op/s so far\nthe page cache could not be dropped\n"
+    )
+
+
+def test_a_log_file_is_not_flooded() -> None:
+    stream = io.StringIO()
+    with LiveProgress(stream=stream) as progress:
+        progress.start(total_s=120.0)
+        for step in range(1000):
+            progress.update("transfer-size", step / 1000, "")
+    assert stream.getvalue() == ""
+
+
+def test_quiet_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
+    stream = io.StringIO()
+    work(LiveProgress(quiet=True, stream=stream))
+    assert stream.getvalue() == ""
+
+
+def on_terminal() -> str:
+    """All that a terminal was sent."""
+    leader, follower = os.openpty()
+    with open(follower, "w") as stream:
+        work(LiveProgress(stream=stream))
+    shown = b""
+    # A terminal says by an error that its other side is closed.
+    with open(leader, "rb", buffering=0) as screen, suppress(OSError):
+        while chunk := screen.read(65536):
+            shown += chunk
+    return shown.decode()
+
+
+def test_a_terminal_shows_what_is_measured_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    shown = on_terminal()
+    assert "open-close: 2 ranks" in shown
+    assert "1.1 M op/s so far" in shown
+    assert "of 2:00" in shown
+    assert "the page cache could not be dropped" in shown
+
+
+def test_a_terminal_without_abilities_is_treated_as_a_log_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert on_terminal() == "the page cache could not be dropped\r\n"
+
+
+def test_it_can_end_before_it_began_and_twice() -> None:
+    stream = io.StringIO()
+    progress = LiveProgress(stream=stream)
+    progress.finish()
+    progress.finish()
+    assert stream.getvalue() == ""

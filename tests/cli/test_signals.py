@@ -1,0 +1,79 @@
+"""A command that is interrupted ends in order, sooner when told twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def waiting_command(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """``commands.py`` as a process that has said that it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("commands.py")), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"},
+    )
+    with process:
+        try:
+            expect(process, "ready")
+            yield process
+        finally:
+            process.kill()
+
+
+def expect(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{word}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_command_in_order_with_status_130(number: signal.Signals) -> None:
+    with waiting_command() as process:
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert out == "cleaning\n"
+    assert err == "strakes: stopping in order; once more to hurry\nstrakes: error: interrupted\n"
+    assert process.returncode == 130
+
+
+def test_a_second_signal_hurries_the_clean_up() -> None:
+    with waiting_command("slowly") as process:
+        process.send_signal(signal.SIGINT)
+        expect(process, "cleaning")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert out == "hurried\n"
+    assert "strakes clean DIR" in err
+    assert process.returncode == 130
+
+
+def test_a_third_signal_ends_it_at_once() -> None:
+    with waiting_command("very", "slowly") as process:
+        process.send_signal(signal.SIGINT)
+        expect(process, "cleaning")
+        process.send_signal(signal.SIGTERM)
+        expect(process, "hurried")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+
+
+def test_a_hangup_that_was_ignored_on_purpose_stays_ignored() -> None:
+    with waiting_command("ignoring-hangup") as process:
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+    assert out == "cleaning\n"
+    assert "once more to hurry" in err
+    assert "hurrying;" not in err

@@ -1,0 +1,48 @@
+"""Every example plan runs for real, ends well and measures all of its phases; what it reads is what it wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from mounts import tmpfs_mounted
+from strakes.plan.toml import plan_from_toml
+from strakes.store import Store
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+NAMED = (ROOT / "examples" / "README.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Path]:
+    with tmpfs_mounted("1g") as place:
+        yield place
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_and_every_phase_of_it_is_measured(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = strakes("run", path, target, "--budget", "1s", "--seed", "7", "--json", out)
+    assert done.returncode == 0, done.stderr
+    _, plan = plan_from_toml(path, seed=7)
+    document = json.loads(out.read_text())
+    assert [cell["id"].partition(":")[2] for cell in document["cells"]] == [phase.name for phase in plan.phases]
+    assert not any(target.iterdir())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_says_what_it_is_for(path: Path) -> None:
+    assert path.read_text().startswith("# ")
+    assert plan_from_toml(path, seed=0)[0] != path.stem
+    assert path.stem in NAMED or f"-{path.stem.partition('-')[2]}" in NAMED
+
+
+def test_a_growing_population_is_in_the_samples(strakes: StrakesRunner, target: Path) -> None:
+    assert strakes("run", ROOT / "examples" / "accumulate.toml", target, "--budget", "1s").returncode == 0
+    samples = Store().open("latest").visits[0]["samples"]
+    counted = [(sample["population"]["before_files"], sample["population"]["after_files"]) for sample in samples]
+    assert counted == [(0, 2000), (2000, 4000), (4000, 8000)]

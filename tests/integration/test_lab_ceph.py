@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import ctypes.util
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.running import Labs, need, own_labs
+from strakes.lab.ceph.monitor import Monitors
+from strakes.lab.cgroup import hierarchy_of
+
+pytestmark = pytest.mark.lab
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as found:
+        yield found
+
+
+def wait_for(condition: object, seconds: float = 60) -> None:
+    assert callable(condition)
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def busy_ms(device: str) -> int:
+    return int(Path("/sys/block", Path(device).name, "stat").read_text().split()[9])
+
+
+def test_it_comes_up_with_everything_asked_for_and_goes_without_a_trace(labs: Labs) -> None:
+    mount = labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "1", "--osd-size", "2GiB")
+    status = labs.status("ceph")
+    assert status["condition"] == "up" and status["ready_after_s"] < 60
+    roles = ["mon.a", "osd.0", "osd.1", "mds.a", "mds.b", "mds.c", "mgr.x", "client"]
+    assert [one["role"] for one in status["processes"] if one["alive"]] == roles
+
+    (mount / "file").write_bytes(os.urandom(MIB))
+    sizes = os.statvfs(mount)
+    assert 2 << 30 < sizes.f_bavail * sizes.f_frsize < 4 << 30
+
+    # The layout is really a layout: what is set is read back, and objects are where it says.
+    directory = mount / "striped"
+    directory.mkdir()
+    os.setxattr(directory, "ceph.dir.layout", b"stripe_unit=65536 stripe_count=2 object_size=1048576")
+    (directory / "file").write_bytes(os.urandom(4 * MIB))
+    layout = os.getxattr(directory / "file", "ceph.file.layout")
+    assert layout == b"stripe_unit=65536 stripe_count=2 object_size=1048576 pool=cephfs_data"
+    os.setxattr(directory, "ceph.dir.pin", b"1")
+    assert os.getxattr(directory, "ceph.dir.pin") == b"1"
+
+    with Monitors(Path(status["facts"]["ceph_conf"])) as monitors:
+        assert monitors.command("health")["status"] == "HEALTH_OK"
+
+    again = labs.run("up", "ceph", "--osds", "2", "--mds", "2", "--standby", "1", "--osd-size", "2GiB")
+    assert again.returncode == 0 and again.stdout.strip() == str(mount) and (mount / "file").exists()
+    used = labs.footprint()
+    assert len(used.pids) == len(roles)
+    labs.down("ceph")
+    assert not labs.remains(used)
+
+
+def test_libcephfs_is_usable_with_the_configuration_that_status_names(labs: Labs) -> None:
+    library = ctypes.util.find_library("cephfs")
+    if library is None:
+        pytest.skip("libcephfs is not installed")
+    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore")
+    (mount / "file").touch()
+    script = """
+import ctypes, sys
+lib, handle = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+assert lib.ceph_create(ctypes.byref(handle), None) == 0
+assert lib.ceph_conf_read_file(handle, sys.argv[2].encode()) == 0
+assert lib.ceph_mount(handle, b"/") == 0
+assert lib.ceph_chmod(handle, b"/file", 0o640) == 0
+lib.ceph_shutdown(handle)
+"""
+    words = ["python3", "-c", script, library, labs.status("ceph")["facts"]["ceph_conf"]]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: (mount / "file").stat().st_mode & 0o777 == 0o640)
+
+
+def test_a_standby_takes_over_and_status_says_who_has_ended(labs: Labs) -> None:
+    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB")
+    with Monitors(Path(labs.status("ceph")["facts"]["ceph_conf"])) as monitors:
+        info = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
+    active = next(one["name"] for one in info if one["state"] == "up:active")
+    os.kill(labs.pids("ceph", f"mds.{active}")[0], signal.SIGKILL)
+    created = subprocess.run(["touch", mount / "after"], timeout=60)
+    assert created.returncode == 0 and (mount / "after").exists()
+    status = labs.status("ceph")
+    assert status["condition"] == "degraded" and status["detail"] == f"ended: mds.{active}"
+    again = labs.run("up", "ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB")
+    assert again.returncode == 0 and f"mds.{active}" in again.stderr and again.stdout.strip() == str(mount)
+
+
+def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_nothing(labs: Labs) -> None:
+    if hierarchy_of("blkio") is None or hierarchy_of("cpu") is None or os.geteuid() != 0:
+        pytest.skip("control groups cannot be written here")
+    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--slow-osd", "0=60", "--mds-cpu", "15")
+    device = labs.status("ceph")["facts"]["slow_devices"]["osd.0"]
+    busy, began = busy_ms(device), time.monotonic()
+    for _ in range(2):
+        with (mount / "file").open("wb") as file:
+            file.write(os.urandom(16 * MIB))
+            os.fsync(file.fileno())
+    took = time.monotonic() - began
+    # At 60 operations a second this takes time, and the device is seen to be what is waited for.
+    assert busy_ms(device) - busy > 300 * took
+    (mds,) = labs.pids("ceph", "mds")
+    assert "strakes-lab" in Path(f"/proc/{mds}/cgroup").read_text()
+    used = labs.footprint()
+    labs.down("ceph")
+    assert not labs.remains(used)
+
+
+def test_stopped_servers_and_a_writer_that_hangs_do_not_stop_down(labs: Labs) -> None:
+    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB")
+    for pid in labs.pids("ceph", "osd"):
+        os.kill(pid, signal.SIGSTOP)
+    writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={mount}/file", "bs=1M", "count=8", "conv=fsync"], stderr=subprocess.DEVNULL)
+    with pytest.raises(subprocess.TimeoutExpired):
+        writer.wait(timeout=2)
+    used = labs.footprint()
+    labs.down("ceph")
+    assert writer.wait(timeout=30) != 0 and not labs.remains(used)

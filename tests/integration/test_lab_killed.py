@@ -1,0 +1,136 @@
+"""Labs whose ``up`` was killed, whose servers were killed, or whose machine was restarted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from lab.running import Labs, need, own_labs
+from strakes.lab.state import JOURNAL
+from strakes.targets.mountinfo import read_mounts
+
+pytestmark = pytest.mark.lab
+
+SMALL = {
+    "ceph": ("--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB"),
+    "gluster": ("--bricks", "2", "--size", "512MiB"),
+    "moosefs": ("--chunkservers", "1", "--size", "512MiB"),
+    "xfs": (),
+}
+# Kind, and the step at which its up is killed.
+MOMENTS = [
+    ("xfs", "loop device"),
+    ("ceph", "monitor"),
+    ("ceph", "object store"),
+    ("ceph", "metadata server"),
+    ("ceph", "client"),
+    ("gluster", "device(s)"),
+    ("gluster", "management daemon"),
+    ("gluster", "client"),
+    ("moosefs", "master"),
+    ("moosefs", "client"),
+]
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    with own_labs() as found:
+        yield found
+
+
+def kill_up_at(labs: Labs, kind: str, step: str) -> None:
+    begun = labs.begin("up", kind, *SMALL[kind])
+    assert begun.stderr is not None
+    for line in begun.stderr:
+        if step in line:
+            break
+    os.kill(begun.pid, signal.SIGKILL)
+    begun.communicate()
+    assert begun.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("kind", "step"), MOMENTS)
+def test_what_a_killed_up_has_started_is_all_removed(labs: Labs, kind: str, step: str) -> None:
+    need(kind)
+    kill_up_at(labs, kind, step)
+    status = labs.status(kind)
+    assert status["condition"] == "stale" and step in status["detail"]
+    used = labs.footprint()
+    labs.down(kind)
+    assert not labs.remains(used)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")]
+)
+def test_after_a_killed_up_the_next_one_begins_anew(labs: Labs, kind: str, step: str) -> None:
+    need(kind)
+    kill_up_at(labs, kind, step)
+    used = labs.footprint()
+    mount = labs.up(kind, *SMALL[kind])
+    (mount / "file").write_text("content")
+    alive = labs.footprint()
+    assert used.ids.isdisjoint(alive.ids) and used.pids.isdisjoint(alive.pids)
+
+
+def test_an_interrupted_up_removes_what_it_has_started(labs: Labs) -> None:
+    need("ceph")
+    begun = labs.begin("up", "ceph", *SMALL["ceph"])
+    assert begun.stderr is not None
+    for line in begun.stderr:
+        if "metadata server" in line:
+            break
+    used = labs.footprint()
+    begun.send_signal(signal.SIGTERM)
+    begun.communicate(timeout=60)
+    assert begun.returncode == 130 and not labs.remains(used)
+
+
+def test_while_one_up_is_at_work_a_second_one_is_refused(labs: Labs) -> None:
+    need("ceph")
+    begun = labs.begin("up", "ceph", *SMALL["ceph"])
+    assert begun.stderr is not None
+    begun.stderr.readline()
+    begun.send_signal(signal.SIGSTOP)
+    assert labs.status("ceph")["condition"] == "working"
+    for command in (("up", "ceph", *SMALL["ceph"]), ("down", "ceph")):
+        second = labs.run(*command)
+        assert second.returncode == 2 and f"process {begun.pid}" in second.stderr
+    begun.send_signal(signal.SIGCONT)
+    begun.communicate(timeout=200)
+    assert begun.returncode == 0 and labs.status("ceph")["condition"] == "up"
+
+
+@pytest.mark.parametrize("kind", ["ceph", "gluster", "moosefs"])
+def test_a_lab_whose_processes_were_all_killed_comes_up_again(labs: Labs, kind: str) -> None:
+    need(kind)
+    labs.up(kind, *SMALL[kind])
+    used = labs.footprint()
+    for pid, _ in used.pids:
+        os.kill(pid, signal.SIGKILL)
+    assert labs.status(kind)["condition"] == "stale"
+    assert labs.run("mount", kind).returncode == 2
+    mount = labs.up(kind, *SMALL[kind])
+    (mount / "file").write_text("content")
+    assert labs.status(kind)["condition"] == "up"
+
+
+def test_a_directory_from_before_a_restart_of_the_machine_is_no_obstacle(labs: Labs) -> None:
+    need("xfs")
+    mount = labs.up("xfs")
+    directory = mount.parent
+    kept = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file() and path.name != "image"}
+    labs.up("tmpfs")  # keeps the root
+    labs.down("xfs")
+    directory.mkdir()
+    for name, content in kept.items():
+        (directory / name).write_bytes(content)
+    head, *rest = (directory / JOURNAL).read_text().splitlines()
+    (directory / JOURNAL).write_text("\n".join([json.dumps({**json.loads(head), "boot": "the one before"}), *rest, ""]))
+    assert labs.status("xfs")["detail"] == "the machine was started again since"
+    assert labs.up("xfs").is_mount()
+    assert sum(one.mount_point == str(mount) for one in read_mounts()) == 1

@@ -1,0 +1,173 @@
+"""Labs for tests: in a root of their own, one test at a time on the machine, removed whatever happens, and what is left of them found."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strakes.lab.packages import missing
+from strakes.lab.process import MARK, start_of
+from strakes.lab.registry import load
+from strakes.targets.mountinfo import read_mounts
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+# Others work on the machine too; servers are patient.
+_COMMAND = ["nice", "-n", "10", sys.executable, "-m", "strakes", "lab"]
+_UP_S, _SHORT_S = 300, 60
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a lab is known by while it is up, to be looked for when it is down."""
+
+    ids: frozenset[str]
+    pids: frozenset[tuple[int, int]]
+    networks: frozenset[int]
+
+
+class Labs:
+    """The command line, with a root that nobody else uses."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environment = {**os.environ, "PYTHONPATH": str(SOURCES), "XDG_STATE_HOME": str(root)}
+
+    def run(self, *words: str | Path, timeout_s: float = _SHORT_S) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*_COMMAND, *map(str, words)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def begin(self, *words: str | Path) -> subprocess.Popen[str]:
+        """One to be watched: the steps of an ``up`` come on standard error."""
+        return subprocess.Popen(
+            [*_COMMAND, *map(str, words)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def up(self, *words: str | Path) -> Path:
+        """Bring one up; its mount point."""
+        done = self.run("up", *words, timeout_s=_UP_S)
+        assert done.returncode == 0, done.stderr
+        return Path(done.stdout.strip())
+
+    def down(self, *words: str | Path) -> None:
+        done = self.run("down", *words)
+        assert done.returncode == 0, done.stderr
+
+    def status(self, name: str) -> dict[str, Any]:
+        found = json.loads(self.run("status", name, "--json").stdout)
+        assert len(found) == 1, found
+        document: dict[str, Any] = found[0]
+        return document
+
+    def pids(self, name: str, role: str) -> list[int]:
+        """The living processes whose role begins so."""
+        return [one["pid"] for one in self.status(name)["processes"] if one["alive"] and one["role"].startswith(role)]
+
+    def footprint(self) -> Footprint:
+        """Of everything that is there now."""
+        # Nothing here may look into what is mounted: its servers may have been stopped.
+        journals = [path.read_text().splitlines() for path in self.root.glob("strakes/lab/*/lab.jsonl")]
+        records = [json.loads(line) for lines in journals for line in lines]
+        ids = frozenset(one["id"] for one in records if one["is"] == "lab")
+        kept = [one for one in read_mounts() if one.file_system == "nsfs" and one.mount_point.startswith(str(self.root))]
+        networks = frozenset(int(one.root.partition("[")[2].rstrip("]")) for one in kept)
+        members = {pid for pid in _processes() if _marked(pid, ids) or _network(pid) in networks}
+        members |= {one["pid"] for one in records if one["is"] == "process"}
+        return Footprint(ids, frozenset((pid, started) for pid in members if (started := start_of(pid)) is not None), networks)
+
+    def remains(self, *footprints: Footprint) -> list[str]:
+        """What is still there of labs that should be gone."""
+        found = [str(path) for path in (self.root, *self.root.glob("strakes/lab/*")) if os.path.lexists(path)]
+        found += [f"mounted: {one.mount_point}" for one in read_mounts() if one.mount_point.startswith(str(self.root))]
+        for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+            with suppress(OSError):
+                if str(self.root) in (text := backing.read_text()):
+                    found.append(f"loop device: {text.strip()}")
+        found += [f"process {pid}" for pid in _processes() if str(self.root) in _words(pid)]
+        for one in footprints:
+            found += [f"process {pid}" for pid, started in one.pids if start_of(pid) == started]
+            found += [f"process {pid}" for pid in _processes() if _marked(pid, one.ids) or _network(pid) in one.networks]
+            for lab in one.ids:
+                found += [str(path) for path in Path("/sys/fs/cgroup").rglob(f"strakes-lab-{lab}*")]
+                found += [str(path) for path in Path("/sys/class/net").glob(f"*{lab}")]
+        return found
+
+
+@contextmanager
+def own_labs() -> Iterator[Labs]:
+    """Labs that are all gone in the end, which is asserted."""
+    with Path(tempfile.gettempdir(), "strakes-lab-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Short, for the names of sockets. Removed as well when the lab that made it takes it along.
+        root = Path(tempfile.mkdtemp(prefix="sl-"))
+        root.chmod(0o755)
+        labs = Labs(root / "s")
+        try:
+            yield labs
+            before = labs.footprint()
+        finally:
+            done = labs.run("down", "--all", "--force")
+            left = labs.remains()
+            if not any(one.mount_point.startswith(str(root)) for one in read_mounts()):
+                shutil.rmtree(root, ignore_errors=True)
+        assert done.returncode == 0, done.stderr
+        left += labs.remains(before)
+        assert not left, left
+
+
+def need(kind: str) -> None:
+    """Skip where a lab of this kind cannot be."""
+    lab = load(kind)
+    if lab.needs_root and os.geteuid() != 0:
+        pytest.skip(f"a lab of {kind} needs root")
+    lacking = missing(lab.packages)
+    if lacking:
+        pytest.skip(f"packages for {kind} are missing: {', '.join(sorted({one.name for one in lacking}))}")
+
+
+def _processes() -> list[int]:
+    return [
+        int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) != os.getpid() and start_of(int(entry)) is not None
+    ]
+
+
+def _marked(pid: int, ids: frozenset[str]) -> bool:
+    with suppress(OSError):
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return any(f"{MARK}={lab}".encode() in environment for lab in ids)
+    return False
+
+
+def _network(pid: int) -> int:
+    with suppress(OSError):
+        return os.stat(f"/proc/{pid}/ns/net").st_ino
+    return 0
+
+
+def _words(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    return ""

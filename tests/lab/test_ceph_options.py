@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import configparser
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.lab.ceph.config import config_text
+from strakes.lab.ceph.options import CephOptions, check
+from strakes.lab.options import require_bounds
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (CephOptions(slow_osd=((3, 100),)), "--slow-osd 3"),
+        (CephOptions(slow_osd=((1, 100), (1, 50))), "--slow-osd 1"),
+        (CephOptions(slow_osd=((0, 100),), store="memstore"), "in memory"),
+        (CephOptions(osds=1, pool_size=2), "2 copies"),
+        (CephOptions(beacon_grace=1.4, beacon_interval=0.5), "never be replaced"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(options: CephOptions, complaint: str) -> None:
+    with pytest.raises(BadInputError, match=complaint):
+        check(options)
+
+
+def test_what_was_measured_to_fail_over_is_accepted() -> None:
+    for grace, interval in ((1.5, 0.25), (3.0, 0.5), (15.0, 4.0)):
+        check(CephOptions(beacon_grace=grace, beacon_interval=interval))
+
+
+def test_sizes_and_times_have_bounds() -> None:
+    with pytest.raises(BadInputError, match="--osd-size must be at least 1 GiB"):
+        require_bounds(CephOptions(osd_size=1 << 20))
+    with pytest.raises(BadInputError, match="--beacon-grace must be at most"):
+        require_bounds(CephOptions(beacon_grace=1e6))
+    require_bounds(CephOptions())
+
+
+def test_placement_groups_are_a_power_of_two_and_enough() -> None:
+    assert [CephOptions(osds=osds).placement_groups for osds in (1, 2, 3, 4, 16)] == [16, 32, 64, 64, 256]
+    assert CephOptions(osds=3, pool_size=2).placement_groups == 128
+
+
+def test_the_configuration_keeps_everything_in_the_directory_and_on_loopback() -> None:
+    text = config_text(Path("/lab"), "an-id", {"a": 20001, "b": 20002}, CephOptions(osd_memory=1 << 27), {1: Path("/dev/loop9")})
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.read_string(text)
+    assert parsed["global"]["mon_host"] == "[v2:127.0.0.1:20001/0],[v2:127.0.0.1:20002/0]"
+    assert parsed["global"]["public_addr"] == parsed["global"]["cluster_addr"] == "127.0.0.1"
+    assert parsed["osd"]["bluestore_cache_size"] == str(1 << 27)
+    assert parsed["osd.1"]["bluestore_block_path"] == "/dev/loop9" and "osd.0" not in parsed
+    paths = [value for section in parsed.values() for key, value in section.items() if value.startswith("/") and "device" not in key]
+    assert all(path.startswith(("/lab/", "/dev/loop9")) for path in paths) and len(paths) > 8

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from strakes.cli.main import run
+from strakes.lab.local import TmpfsLab
+from strakes.lab.packages import Package
+from strakes.lab.registry import KINDS, load
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="refused before without root")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_says_what_can_be_chosen(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lab", "up", kind, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--install" in text and "--at" in text and "SIZE" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_names_its_packages(kind: str) -> None:
+    assert load(kind).packages
+
+
+def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lab"]) == 0 and run(["lab", "up"]) == 0
+    text = capsys.readouterr().out
+    assert all(word in text for word in (*KINDS, "status", "mount", "down"))
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["up", "lustre"], "no such lab: lustre"),
+        (["up", "ceph", "--slow-osd", "fast"], "not ID=IOPS"),
+        (["up", "ceph", "--slow-osd", "0=1"], "at least 10"),
+        (["up", "ceph", "--osds", "0"], "--osds"),
+        (["up", "xfs", "--size", "1MiB"], "--size must be at least 320 MiB"),
+        (["up", "xfs", "--name", "../x"], "not a name"),
+        pytest.param(["up", "tmpfs", "--at", "/proc/nowhere"], "cannot be made", marks=needs_root),
+        (["mount", "ceph"], "ceph is not up"),
+        (["down", "ceph", "--all"], "not both"),
+    ],
+)
+def test_bad_input_ends_with_2_and_says_what_is_wrong(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lab", *words]) == 2
+    captured = capsys.readouterr()
+    assert complaint in captured.err and not captured.out
+
+
+def test_without_labs_there_is_nothing_to_tell_and_nothing_to_remove(strakes: StrakesRunner) -> None:
+    assert json.loads(strakes("lab", "status", "--json").stdout) == []
+    assert "No lab is up" in strakes("lab", "status").stdout
+    for words in (["ceph"], ["--all"], []):
+        done = strakes("lab", "down", *words)
+        assert done.returncode == 0 and not done.stderr
+
+
+def test_missing_packages_end_with_3_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(TmpfsLab, "packages", (Package("strakes-no-such-package", "strakes-no-such-program"),))
+    monkeypatch.setattr(TmpfsLab, "needs_root", False)
+    assert run(["lab", "up", "tmpfs", "--at", str(tmp_path / "labs")]) == 3
+    text = capsys.readouterr().err
+    assert "strakes-no-such-package" in text and "--install" in text
+    assert not (tmp_path / "labs").exists()

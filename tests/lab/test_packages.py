@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mounts import other_user
+from strakes.errors import EnvironmentLacksError
+from strakes.lab.packages import Package, missing, require_packages
+
+THERE = Package("coreutils", "ls")
+NOT_THERE = Package("strakes-no-such-package", "strakes-no-such-program")
+
+
+def refusal(*, install: bool) -> EnvironmentLacksError:
+    with pytest.raises(EnvironmentLacksError) as caught:
+        require_packages("ceph", (THERE, NOT_THERE), install=install, say=lambda _text: None)
+    return caught.value
+
+
+def test_only_what_is_missing_is_missing(tmp_path: Path) -> None:
+    directory = Package("some-data", str(tmp_path))
+    assert missing((THERE, NOT_THERE, directory)) == (NOT_THERE,)
+    require_packages("ceph", (THERE, directory), install=False, say=lambda _text: None)
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them() -> None:
+    error = refusal(install=False)
+    assert error.exit_status == 3
+    assert NOT_THERE.name in error.what and NOT_THERE.needed in error.why and "coreutils" not in error.what
+    assert "strakes lab up ceph --install" in error.remedy and f"apt-get install --no-install-recommends {NOT_THERE.name}" in error.remedy
+
+
+def test_only_root_installs() -> None:
+    with other_user():
+        error = refusal(install=True)
+    assert "sudo apt-get install" in error.remedy
+
+
+def test_a_machine_without_apt_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.lab.packages._SEARCH", "/nowhere")
+    monkeypatch.setattr("strakes.lab.packages.os.geteuid", lambda: 0)
+    assert "no apt-get" in refusal(install=True).remedy

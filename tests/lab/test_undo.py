@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.lab.places import place_of
+from strakes.lab.process import start_of
+from strakes.lab.state import JOURNAL, Journal, ProcessRecord
+from strakes.lab.undo import undo
+
+
+def test_after_a_reboot_numbers_of_processes_mean_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(["sleep", "66"])
+    (tmp_path / "ceph").mkdir()
+    journal, _ = Journal.create(tmp_path / "ceph", "ceph", "ceph", {})
+    journal.process(ProcessRecord("mon.a", process.pid, start_of(process.pid) or 0))
+    journal.close()
+    head, *rest = (tmp_path / "ceph" / JOURNAL).read_text().splitlines()
+    earlier = json.dumps({**json.loads(head), "boot": "another"})
+    (tmp_path / "ceph" / JOURNAL).write_text("\n".join([earlier, *rest, ""]))
+    assert undo(place_of("ceph", tmp_path))
+    assert process.poll() is None and not (tmp_path / "ceph").exists()
+    process.kill()
+    process.wait()
+
+
+def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "ceph").mkdir()
+    (tmp_path / "ceph/thesis.tex").touch()
+    with pytest.raises(BadInputError, match="not made by strakes"):
+        undo(place_of("ceph", tmp_path))
+    assert (tmp_path / "ceph/thesis.tex").exists()
+
+
+@pytest.mark.parametrize("journal", [None, "", '{"is": "la'])
+def test_what_was_killed_at_its_very_beginning_is_removed(tmp_path: Path, journal: str | None) -> None:
+    (tmp_path / "ceph").mkdir()
+    if journal is not None:
+        (tmp_path / "ceph" / JOURNAL).write_text(journal)
+    undo(place_of("ceph", tmp_path))
+    assert not (tmp_path / "ceph").exists()

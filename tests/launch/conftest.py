@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mounts import tmpfs_mounted
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.local import LocalEngine, find_engine
+from strakes.targets.workspace import Workspace
+
+Log = list[str]
+FakeEngine = Callable[[str], Path]
+
+_PREAMBLE = """#!{python}
+import json, os, signal, sys, time
+def say(type, **keys):
+    print(json.dumps({{"type": type, "version": 1, **keys}}), flush=True)
+def hello(**keys):
+    say("hello", **{{"engine": "{version}", "host": "h", "pid": os.getpid(), "backends": ["posix"], "kinds": [], "clock": "tsc", **keys}})
+def plans():
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["type"] == "plan":
+            yield message
+"""
+
+
+@pytest.fixture
+def log() -> Log:
+    return []
+
+
+@pytest.fixture
+def engine(log: Log) -> Iterator[LocalEngine]:
+    """The real one."""
+    try:
+        find_engine()
+    except EnvironmentLacksError:
+        pytest.skip("the engine is not built")
+    with LocalEngine(log=log.append) as engine:
+        yield engine
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    with Workspace.create(tmp_path, "20260101-000000-test-0000") as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def small_workspace() -> Iterator[Workspace]:
+    """On a tmpfs with room for 4 MiB."""
+    with tmpfs_mounted("4m") as place, Workspace.create(place, "20260101-000000-test-0000") as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def fake_engine(tmp_path: Path) -> FakeEngine:
+    """An engine that misbehaves as its body says, which no real one does when asked."""
+
+    def make(body: str) -> Path:
+        from strakes import __version__
+
+        path = tmp_path / "fake-engine"
+        path.write_text(_PREAMBLE.format(python=sys.executable, version=__version__) + body)
+        path.chmod(0o755)
+        return path
+
+    return make

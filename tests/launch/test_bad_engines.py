@@ -1,0 +1,151 @@
+"""Engines that do not keep the contract: whatever they do, the front end ends with a result or an error in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from launch.conftest import FakeEngine, Log
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.local import LocalEngine
+from strakes.plan import MetadataPhase, Plan
+from strakes.targets.workspace import Workspace
+
+PLAN = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50),))
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {"_HELLO_S": 3.0, "_OVERTIME_S": 0.3, "_CANCEL_S": 0.5, "_STOP_S": 0.3}.items():
+        monkeypatch.setattr(f"strakes.launch.local.{name}", seconds)
+
+
+def start_fails(executable: Path) -> EnvironmentLacksError:
+    with LocalEngine(executable) as engine, pytest.raises(EnvironmentLacksError) as caught:
+        engine.start()
+    assert caught.value.where == str(executable)
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_one_of_another_version_is_not_used(fake_engine: FakeEngine) -> None:
+    assert "version 0.0.0" in start_fails(fake_engine("hello(engine='0.0.0')\nsys.stdin.read()")).why
+
+
+def test_one_that_ends_at_once_is_quoted(fake_engine: FakeEngine) -> None:
+    error = start_fails(fake_engine("print('no libfmt.so', file=sys.stderr); sys.exit(127)"))
+    assert "exit status 127" in error.why
+    assert "no libfmt.so" in error.why
+
+
+def test_one_that_says_nothing_is_not_waited_for(fake_engine: FakeEngine) -> None:
+    assert "said nothing" in start_fails(fake_engine("time.sleep(60)")).why
+
+
+def test_one_that_says_something_else_first_is_not_used(fake_engine: FakeEngine) -> None:
+    assert "no hello" in start_fails(fake_engine("say('done', id='x')\ntime.sleep(60)")).why
+
+
+def test_a_file_that_is_no_program_is_not_started(tmp_path: Path) -> None:
+    path = tmp_path / "engine"
+    path.write_text("")
+    assert "Permission denied" in start_fails(path).why
+    path.chmod(0o755)
+    assert "Exec format error" in start_fails(path).why
+
+
+def test_what_is_no_message_goes_to_the_log(fake_engine: FakeEngine, workspace: Workspace, log: Log) -> None:
+    body = """
+print("launcher: a word of its own", flush=True)
+hello()
+for plan in plans():
+    print("{not json")
+    say("later")
+    print('{"type": "sample", "version": 2}')
+    say("sample", id="v1")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(b"\\xff\\xfe\\n")
+    print("a warning", file=sys.stderr, flush=True)
+    say("done", id="another", status="failed", cleaned=True, left=[])
+    say("done", id=plan["id"], status="sometimes", cleaned=True, left=[])
+    say("done", id=plan["id"], status="ok", cleaned=True, left=[])
+"""
+    with LocalEngine(fake_engine(body), log.append) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 5)
+    assert (result.ended, result.samples, result.errors) == ("ok", (), ())
+    text = "\n".join(log)
+    for kept in ("launcher: a word", "{not json", "later", '"version": 2', "another plan", "sometimes", "a warning", "\ufffd"):
+        assert kept in text
+
+
+def test_one_that_ignores_everything_is_killed(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+hello()
+for plan in plans():
+    say("progress", id=plan["id"], phase=0, name="create", elapsed_s=1, bytes=0, operations=7, ranks_done=1)
+    os.mkdir(plan["directory"] + "/" + plan["id"])
+    while True: time.sleep(1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 0.1)
+    assert (result.ended, result.cleaned) == ("limit", True)
+    assert result.errors[0].where["ranks_done"] == 1
+    assert not (workspace.path / "v1").exists()
+
+
+def test_one_that_does_not_cancel_is_stopped_and_heard_to_the_end(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+hello()
+def last_words(*_):
+    say("error", id="v1", what="rank 1 hangs", where={"rank": 1}, why="", remedy="")
+    sys.exit(1)
+signal.signal(signal.SIGTERM, last_words)
+for plan in plans():
+    say("progress", id=plan["id"], phase=0, name="create", elapsed_s=1, bytes=0, operations=7, ranks_done=1)
+    while True: time.sleep(1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 60, lambda _: engine.cancel())
+    assert result.ended == "cancelled"
+    assert result.errors[0].what == "rank 1 hangs"
+    assert len(result.errors) == 2
+
+
+def test_the_second_cancel_is_not_patient(fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.launch.local._CANCEL_S", 3600)
+    body = """
+hello()
+for plan in plans():
+    for number in range(1000):
+        say("progress", id=plan["id"], phase=0, name="create", elapsed_s=number, bytes=0, operations=7, ranks_done=1)
+        time.sleep(0.1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        assert engine.run(PLAN, workspace.path, "v1", 60, lambda _: engine.cancel()).ended == "cancelled"
+
+
+def test_one_that_dies_with_words_is_quoted(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+hello()
+for plan in plans():
+    os.makedirs(plan["directory"] + "/" + plan["id"] + "/deep/er")
+    print("terminate called", file=sys.stderr, flush=True)
+    os.abort()
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 60)
+    assert (result.ended, result.cleaned) == ("died", True)
+    assert result.errors[0].why == "killed by SIGABRT; terminate called"
+
+
+def test_one_that_gave_up_is_replaced(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+hello()
+for plan in plans():
+    say("done", id=plan["id"], status="failed", cleaned=False, left=[plan["id"]])
+    os._exit(1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        assert [engine.run(PLAN, workspace.path, f"v{number}", 60).ended for number in range(5)] == ["failed"] * 5

@@ -1,0 +1,252 @@
+"""The real engine, in good days and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes import __version__
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.local import LocalEngine, engine_version, find_engine
+from strakes.launch.messages import Progress
+from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
+from strakes.targets.workspace import Workspace
+
+MIB = 1 << 20
+SHORT = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50), MetadataPhase("stat", "file-stat", "unique", items=50)))
+ENDLESS = Plan(
+    2,
+    (
+        MetadataPhase("create", "file-create", "unique", items=20),
+        MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3600.0)),
+    ),
+)
+
+
+def write_plan(bytes_per_rank: int) -> Plan:
+    return Plan(2, (TransferPhase("write", "write", "file-per-process", "segmented", MIB, bytes_per_rank),))
+
+
+def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
+    """Calls ``act`` at the first progress, once."""
+    done = threading.Event()
+
+    def on_progress(progress: Progress) -> None:
+        if not done.is_set():
+            done.set()
+            act()
+
+    return on_progress
+
+
+def test_the_engine_says_what_it_is(engine: LocalEngine) -> None:
+    hello = engine.start()
+    assert hello.engine == __version__ == engine_version()
+    assert "posix" in hello.backends
+    assert set(hello.kinds) >= {"transfer", "metadata"}
+    assert engine.start() is hello
+
+
+def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: Workspace) -> None:
+    result = engine.run(SHORT, workspace.path, "c1.v1", 60)
+    assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
+    assert [(sample.name, sample.operations) for sample in result.samples] == [("create", 100), ("stat", 100)]
+    assert result.samples[0].raw["id"] == "c1.v1"
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+
+
+def test_one_engine_serves_plan_after_plan(engine: LocalEngine, workspace: Workspace) -> None:
+    pid = engine.start().pid
+    assert [engine.run(SHORT, workspace.path, f"v{number}", 60).ended for number in range(5)] == ["ok"] * 5
+    assert engine.start().pid == pid
+
+
+def test_what_is_to_be_kept_stays(engine: LocalEngine, workspace: Workspace) -> None:
+    result = engine.run(SHORT, workspace.path, "kept", 60, keep=True)
+    assert result.ended == "ok"
+    assert any((workspace.path / "kept").rglob("*"))
+
+
+def test_progress_is_told(engine: LocalEngine, workspace: Workspace) -> None:
+    seen: list[Progress] = []
+    plan = Plan(2, (*ENDLESS.phases[:1], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 1.2))))
+    engine.run(plan, workspace.path, "p", 60, seen.append)
+    assert {(progress.phase, progress.name) for progress in seen} == {(1, "stat")}
+    assert seen[0].operations > 0
+
+
+def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace) -> None:
+    contradiction = Plan(1, (MetadataPhase("stat", "file-stat", "unique", items=5),))
+    result = engine.run(contradiction, workspace.path, "r", 60)
+    assert result.ended == "refused"
+    assert str(result.errors[0].where["key"]).startswith("phases[0]")
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_directory_that_is_no_workspace_is_refused(engine: LocalEngine, tmp_path: Path) -> None:
+    result = engine.run(SHORT, tmp_path, "r", 60)
+    assert result.ended == "refused"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_target_fails_in_words_and_is_left_clean(engine: LocalEngine, small_workspace: Workspace) -> None:
+    result = engine.run(write_plan(8 * MIB), small_workspace.path, "full", 60)
+    assert (result.ended, result.cleaned) == ("failed", True)
+    error = result.errors[0]
+    assert (error.errno, error.why) == ("ENOSPC", "No space left on device")
+    assert {"rank", "path", "operation"} <= set(error.where)
+    assert error.to_exception().remedy
+    assert engine.run(write_plan(MIB), small_workspace.path, "fits", 60).ended == "ok"
+
+
+def test_a_plan_over_its_limit_is_ended_and_a_rank_is_named(engine: LocalEngine, workspace: Workspace) -> None:
+    result = engine.run(ENDLESS, workspace.path, "long", 0.7)
+    assert (result.ended, result.cleaned) == ("failed", True)
+    assert "limit" in result.errors[0].what
+    assert "rank" in result.errors[0].where
+
+
+def test_a_cancelled_plan_ends_in_order(engine: LocalEngine, workspace: Workspace) -> None:
+    result = engine.run(ENDLESS, workspace.path, "c", 3600, when_running(engine.cancel))
+    assert (result.ended, result.cleaned) == ("cancelled", True)
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_cancel_comes_from_any_thread(engine: LocalEngine, workspace: Workspace) -> None:
+    timer = threading.Timer(0.3, engine.cancel)
+    timer.start()
+    assert engine.run(ENDLESS, workspace.path, "c", 3600).ended == "cancelled"
+    timer.join()
+
+
+def test_a_cancel_comes_from_a_signal_handler(engine: LocalEngine, workspace: Workspace) -> None:
+    before = signal.signal(signal.SIGUSR1, lambda *_: engine.cancel())
+    try:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        assert engine.run(ENDLESS, workspace.path, "c", 3600).ended == "cancelled"
+        timer.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_an_exception_in_the_meantime_ends_the_plan_in_order(engine: LocalEngine, workspace: Workspace) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    pid = engine.start().pid
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(ENDLESS, workspace.path, "c", 3600, when_running(interrupt))
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+    assert engine.start().pid == pid
+
+
+def test_a_killed_engine_is_reported_swept_up_after_and_replaced(engine: LocalEngine, workspace: Workspace) -> None:
+    pid = engine.start().pid
+    result = engine.run(ENDLESS, workspace.path, "k", 3600, when_running(lambda: os.kill(pid, signal.SIGKILL)))
+    assert (result.ended, result.cleaned, result.left) == ("died", True, ())
+    assert "SIGKILL" in result.errors[-1].why
+    assert result.errors[-1].where["operation"] == "stat"
+    assert [sample.name for sample in result.samples] == ["create"]
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+    assert engine.start().pid != pid
+
+
+def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngine, workspace: Workspace) -> None:
+    pid = engine.start().pid
+    os.kill(pid, signal.SIGKILL)
+    while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+        time.sleep(0.01)
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_stopped_engine_is_over_its_limit(engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.launch.local._OVERTIME_S", 0.5)
+    monkeypatch.setattr("strakes.launch.local._STOP_S", 0.5)
+    pid = engine.start().pid
+    result = engine.run(ENDLESS, workspace.path, "s", 1.0, when_running(lambda: os.kill(pid, signal.SIGSTOP)))
+    assert (result.ended, result.cleaned) == ("limit", True)
+    assert result.errors[-1].where["operation"] == "stat"
+    assert "1.50 s" in result.errors[-1].what
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_closed_engine_is_gone(engine: LocalEngine) -> None:
+    pid = engine.start().pid
+    engine.close()
+    engine.close()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_ENGINE", str(tmp_path / "none"))
+    with pytest.raises(EnvironmentLacksError, match="missing") as caught:
+        find_engine()
+    assert caught.value.where == str(tmp_path / "none")
+    assert caught.value.remedy
+
+
+FRONT_END = """
+import json, sys
+from pathlib import Path
+from strakes.launch.local import LocalEngine
+from strakes.plan import plan_from_json
+
+engine = LocalEngine()
+print(engine.start().pid, flush=True)
+plan = plan_from_json(json.loads(sys.argv[2]))
+engine.run(plan, Path(sys.argv[1]), "v1", 3600, lambda progress: print("running", flush=True))
+"""
+
+
+def front_end(workspace: Workspace) -> tuple[subprocess.Popen[str], int]:
+    """A front end as a process of its own, in the middle of an endless plan, and the pid of its engine."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", FRONT_END, str(workspace.path), json.dumps(ENDLESS.to_json())],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    first = process.stdout.readline()
+    assert first, process.stderr.read()
+    assert process.stdout.readline() == "running\n"
+    return process, int(first)
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < deadline, "the engine outlives its front end"
+        time.sleep(0.05)
+
+
+def test_the_engine_of_a_killed_front_end_cleans_up_and_leaves(engine: LocalEngine, workspace: Workspace) -> None:
+    process, pid = front_end(workspace)
+    process.kill()
+    process.communicate()
+    wait_until_gone(pid)
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_engine_through_the_front_end_only(engine: LocalEngine, workspace: Workspace) -> None:
+    process, pid = front_end(workspace)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=60)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    wait_until_gone(pid)
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]

@@ -1,0 +1,99 @@
+"""Plans for property tests: every one is valid by the schema, though not always free of contradictions."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from strakes.plan import AMOUNT, FlowOperation, MetadataPhase, Plan, SmallFilesPhase, Stop, StreamPhase, TransferPhase
+
+names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,31}", fullmatch=True)
+sizes = st.integers(1, 2**50)
+stops = st.one_of(
+    st.just(AMOUNT),
+    st.builds(Stop, st.sampled_from(["stonewall", "seconds"]), st.floats(0, 86400, exclude_min=True, allow_subnormal=False)),
+)
+transfers = st.builds(
+    TransferPhase,
+    name=names,
+    operation=st.sampled_from(["write", "read", "rewrite", "mixed"]),
+    layout=st.sampled_from(["file-per-process", "shared-file"]),
+    access=st.sampled_from(["segmented", "strided", "random", "whole", "random-whole"]),
+    transfer_bytes=sizes,
+    block_bytes=sizes,
+    segments=st.integers(1, 2**30),
+    backend=st.sampled_from(["posix", "stdio", "mmap", "uring"]),
+    queue_depth=st.integers(1, 4096),
+    files=names,
+    direct=st.booleans(),
+    sync=st.sampled_from(["none", "close", "fsync"]),
+    time_open=st.booleans(),
+    pattern=st.sampled_from(["stamped", "once"]),
+    compressible_percent=st.integers(0, 100),
+    duplicate_percent=st.integers(0, 100),
+    verify=st.booleans(),
+    preallocate=st.booleans(),
+    cache=st.sampled_from(["as-is", "drop", "drop-system"]),
+    rank_shift=st.integers(0, 2**31),
+    read_percent=st.none() | st.integers(1, 99),
+    stop=stops,
+)
+metadata = st.builds(
+    MetadataPhase,
+    name=names,
+    operation=st.sampled_from(["dir-create", "dir-stat", "file-create", "file-open-close", "file-remove"]),
+    directory=st.sampled_from(["unique", "shared"]),
+    items=st.integers(1, 2**30),
+    backend=st.sampled_from(["posix", "uring"]),
+    queue_depth=st.integers(1, 4096),
+    files=names,
+    depth=st.integers(0, 16),
+    branch=st.integers(1, 1024),
+    file_bytes=st.integers(0, 2**30),
+    create_with=st.sampled_from(["open", "mknod"]),
+    rank_shift=st.integers(0, 2**31),
+    share=st.sampled_from(["own", "all"]),
+    stop=stops,
+)
+streams = st.builds(
+    StreamPhase,
+    name=names,
+    operation=st.sampled_from(["write", "read"]),
+    block_bytes=sizes,
+    count=st.integers(1, 2**30),
+    files=names,
+    direct=st.booleans(),
+    sync=st.sampled_from(["none", "close", "fsync"]),
+    pattern=st.sampled_from(["stamped", "once"]),
+    verify=st.booleans(),
+    cache=st.sampled_from(["as-is", "drop"]),
+    rank_shift=st.integers(0, 2**31),
+    stop=stops,
+)
+counts = st.integers(0, 2**30)
+flow = st.lists(st.builds(FlowOperation, st.sampled_from(["create", "write", "read", "close", "delete"]), counts, counts), max_size=6)
+small_files = st.builds(
+    SmallFilesPhase,
+    name=names,
+    mode=st.sampled_from(["accumulate", "transactions", "remove", "flow"]),
+    size_low_bytes=counts,
+    size_high_bytes=counts,
+    files=names,
+    files_per_rank=counts,
+    subdirectories=st.integers(0, 65536),
+    read_unit_bytes=st.integers(1, 2**30),
+    write_unit_bytes=st.integers(1, 2**30),
+    transactions=counts,
+    read_percent=st.integers(0, 100),
+    create_percent=st.integers(0, 100),
+    first_item=st.integers(0, 2**40),
+    verify=st.booleans(),
+    flow=flow.map(tuple),
+    stop=stops,
+)
+plans = st.builds(
+    Plan,
+    ranks=st.integers(1, 65536),
+    phases=st.lists(st.one_of(transfers, metadata, streams, small_files), min_size=1, max_size=5).map(tuple),
+    seed=st.integers(0, 2**32 - 1),
+    ranks_per_node=st.none() | st.integers(1, 65536),
+)

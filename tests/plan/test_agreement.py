@@ -1,0 +1,81 @@
+"""The schema, as the front end checks it, and the engine must take and refuse the same plans."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.launch.local import find_engine
+from strakes.plan.validate import validate_plan_document
+
+PLANS = Path(__file__).parents[1] / "plans"
+GOOD = sorted((PLANS / "good").glob("*.json"))
+BAD = sorted((PLANS / "bad").glob("*.json"))
+CONTRADICTORY = sorted((PLANS / "contradictory").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def backends(engine: Path) -> frozenset[str]:
+    hello = json.loads(subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0])
+    return frozenset(hello["backends"])
+
+
+@pytest.fixture(scope="module")
+def engine() -> Path:
+    try:
+        return find_engine()
+    except EnvironmentLacksError:
+        pytest.skip("the engine is not built")
+
+
+def verdict(engine: Path, document: object, directory: Path) -> tuple[str, str]:
+    """What the engine makes of a plan: the status, and the key at fault when it is refused."""
+    (directory / ".strakes-marker").touch()
+    message = {"type": "plan", "version": 1, "id": "p", "directory": str(directory), "plan": document, "limit_s": 60}
+    answer = subprocess.run([engine], input=json.dumps(message) + "\n", capture_output=True, text=True, timeout=120)
+    messages: list[dict[str, Any]] = [json.loads(line) for line in answer.stdout.splitlines()]
+    done = next(one for one in messages if one["type"] == "done")
+    keys = [one["where"].get("key", "") for one in messages if one["type"] == "error"]
+    return done["status"], keys[0] if keys else ""
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_good_plan_is_valid(path: Path) -> None:
+    validate_plan_document(read(path))
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_a_good_plan_is_taken(path: Path, engine: Path, backends: frozenset[str], tmp_path: Path) -> None:
+    lacking = {phase.get("backend", "posix") for phase in read(path)["phases"]} - backends
+    if lacking:
+        pytest.skip(f"the engine is without {', '.join(lacking)}")
+    # Not every machine can run the largest: whether it ends well is not asked here.
+    assert verdict(engine, read(path), tmp_path)[0] != "refused"
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_plan_is_not_valid(path: Path) -> None:
+    with pytest.raises(BadInputError):
+        validate_plan_document(read(path))
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_plan_is_refused_for_the_same_key(path: Path, engine: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError) as caught:
+        validate_plan_document(read(path))
+    assert verdict(engine, read(path), tmp_path) == ("refused", caught.value.where)
+
+
+@pytest.mark.parametrize("path", CONTRADICTORY, ids=lambda path: path.stem)
+def test_a_contradictory_plan_is_valid_but_refused(path: Path, engine: Path, tmp_path: Path) -> None:
+    validate_plan_document(read(path))
+    assert verdict(engine, read(path), tmp_path)[0] == "refused"

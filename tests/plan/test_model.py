@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+
+from plan.strategies import plans
+from strakes.plan import MetadataPhase, Phase, Plan, SmallFilesPhase, Stop, StreamPhase, TransferPhase, plan_from_json
+from strakes.schemas import load_schema
+
+KINDS: dict[str, type[Phase]] = {
+    "transfer": TransferPhase,
+    "metadata": MetadataPhase,
+    "stream": StreamPhase,
+    "small-files": SmallFilesPhase,
+}
+
+
+@settings(deadline=None)
+@given(plans)
+def test_a_plan_survives_its_json_form(plan: Plan) -> None:
+    assert plan_from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@settings(deadline=None)
+@given(plans)
+def test_a_plan_read_back_has_the_same_fingerprint(plan: Plan) -> None:
+    assert plan_from_json(json.loads(json.dumps(plan.to_json()))).fingerprint() == plan.fingerprint()
+
+
+@pytest.mark.parametrize(("kind", "phase"), KINDS.items())
+def test_defaults_are_those_of_the_schema(kind: str, phase: type[Phase]) -> None:
+    keys = load_schema("plan")["$defs"][kind]["properties"]
+    of_schema = {key: rule["default"] for key, rule in keys.items() if "default" in rule}
+    of_model = {one.name: one.default for one in dataclasses.fields(phase)}
+    assert of_schema
+    for key, value in of_schema.items():
+        default = of_model[key]
+        if isinstance(default, Stop):
+            default = default.to_json()
+        assert (list(default) if isinstance(default, tuple) else default) == value, key
+
+
+@pytest.mark.parametrize(("kind", "phase"), KINDS.items())
+def test_the_model_has_exactly_the_keys_of_the_schema(kind: str, phase: type[Phase]) -> None:
+    assert {one.name for one in dataclasses.fields(phase)} == set(load_schema("plan")["$defs"][kind]["properties"])
+
+
+def test_left_out_keys_and_spelt_out_defaults_are_one_plan() -> None:
+    short = {"kind": "metadata", "name": "c", "operation": "file-create", "directory": "unique", "items": 3}
+    document = {"schema": 1, "seed": 0, "team": {"ranks": 1}, "phases": [short]}
+    full = plan_from_json(document).to_json()
+    assert plan_from_json(full).fingerprint() == plan_from_json(document).fingerprint()
+    assert full["phases"] != [short]
+
+
+def test_the_seed_is_no_part_of_the_fingerprint() -> None:
+    phases = (MetadataPhase("c", "file-create", "unique", items=3),)
+    assert Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()

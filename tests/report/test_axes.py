@@ -1,0 +1,105 @@
+"""Ranges and ticks."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.portrait.model import Figure, Point, Reference, Series
+from strakes.report.axes import band, x_axis, y_axis
+from strakes.units import GIB, KIB, MIB
+
+
+def figure(
+    points: list[float | str], scale: str = "log", unit: str = "B", y_unit: str = "B/s", references: tuple[Reference, ...] = ()
+) -> Figure:
+    series = Series("write", tuple(Point(x, f"c{i}") for i, x in enumerate(points)))
+    return Figure("s", "t", "q", "size", unit, scale, "rate", y_unit, (series,), references)  # type: ignore[arg-type]
+
+
+def texts(ticks: tuple[tuple[float, str], ...]) -> list[str]:
+    return [text for _, text in ticks]
+
+
+def test_sizes_are_labelled_in_binary_units() -> None:
+    assert texts(x_axis(figure([4 * KIB, 64 * KIB, MIB, 16 * MIB])).ticks) == ["4 KiB", "64 KiB", "1 MiB", "16 MiB"]
+
+
+def test_many_levels_get_no_more_ticks_than_there_is_room_for() -> None:
+    ticks = x_axis(figure([2.0**power for power in range(40)])).ticks
+    assert 4 <= len(ticks) <= 9
+    assert texts(ticks)[0] == "1 B"
+
+
+def test_counts_are_labelled_as_counts() -> None:
+    assert texts(x_axis(figure([1, 2, 4, 1024], unit="")).ticks) == ["1", "2", "4", "1,024"]
+    assert texts(x_axis(figure([1, 2, 4, 4096], unit="")).ticks) == ["1", "4", "16", "64", "256", "1,024", "4,096"]
+
+
+def test_categories_stand_in_the_order_of_their_first_appearance() -> None:
+    axis = x_axis(figure(["b", "a", "b"], scale="category"))
+    assert axis.ticks == ((0.0, "b"), (1.0, "a"))
+    assert (axis.low, axis.high) == (-0.5, 1.5)
+
+
+def test_a_published_band_near_our_points_widens_the_axis() -> None:
+    axis = x_axis(figure([MIB, 256 * MIB], references=(Reference("S1", "t", 64 * MIB, GIB),)))
+    assert axis.high > GIB
+    assert band(Reference("S1", "t", 64 * MIB, GIB), axis) == (64 * MIB, GIB)
+
+
+def test_a_published_band_far_from_our_points_is_not_drawn() -> None:
+    far = Reference("S1", "t", 1024.0, None)
+    axis = x_axis(figure([1, 2, 4], unit="", references=(far,)))
+    assert axis.high < 8
+    assert band(far, axis) is None
+
+
+def test_an_open_band_ends_at_the_axis() -> None:
+    open_ended = Reference("S1", "t", 4.0, None)
+    axis = x_axis(figure([1, 2, 4, 8], unit="", references=(open_ended,)))
+    assert band(open_ended, axis) == (4.0, axis.high)
+    assert band(Reference("S1", "text only"), axis) is None
+
+
+@pytest.mark.parametrize("points", [[64.0 * KIB], [7.0]])
+def test_a_single_point_has_an_axis_around_it(points: list[float]) -> None:
+    for scale in ("log", "linear"):
+        axis = x_axis(figure(list(points), scale=scale))
+        assert axis.low < points[0] < axis.high
+        assert len(axis.ticks) == 1
+
+
+def test_zero_on_a_log_axis_makes_it_linear() -> None:
+    assert x_axis(figure([0, 1, 2], unit="")).scale == "linear"
+
+
+def test_near_values_stand_on_an_axis_from_zero_and_far_ones_on_a_log_axis() -> None:
+    near = y_axis(figure([1, 2]), [900.0 * MIB, 1000.0 * MIB], [850.0 * MIB, 1050.0 * MIB])
+    assert (near.scale, near.low) == ("linear", 0.0)
+    assert texts(near.ticks) == ["0", "200", "400", "600", "800", "1,000"]
+    assert near.title == "rate (MiB/s)"
+    far = y_axis(figure([1, 2]), [1.0 * MIB, 1000.0 * MIB], [1.0 * MIB, 1000.0 * MIB])
+    assert far.scale == "log"
+    assert {"1", "10", "100", "1,000"} <= set(texts(far.ticks))
+
+
+def test_times_on_a_log_axis_carry_their_own_units() -> None:
+    axis = y_axis(figure([1, 2], y_unit="s"), [1e-6, 2e-3], [1e-6, 2e-3])
+    assert {"1 us", "100 us", "1 ms"} <= set(texts(axis.ticks))
+    assert axis.title == "rate"
+
+
+@pytest.mark.parametrize(("largest", "unit"), [(3.0, "rate (s)"), (0.02, "rate (ms)"), (4e-6, "rate (us)"), (4e-10, "rate (ns)")])
+def test_times_on_a_linear_axis_take_the_unit_of_the_largest(largest: float, unit: str) -> None:
+    assert y_axis(figure([1], y_unit="s"), [largest], [largest]).title == unit
+
+
+def test_a_zero_rate_keeps_the_axis_linear() -> None:
+    assert y_axis(figure([1, 2]), [0.0, 1e9], [0.0, 1e9]).scale == "linear"
+    assert y_axis(figure([1]), [0.0], [0.0]).high > 0
+
+
+@pytest.mark.parametrize("decades", [2, 3, 5, 9, 20])
+def test_any_number_of_decades_has_a_legible_number_of_ticks(decades: int) -> None:
+    axis = y_axis(figure([1, 2], y_unit="op/s"), [1.0, 10.0**decades], [1.0, 10.0**decades])
+    assert 3 <= len(axis.ticks) <= 11

@@ -1,0 +1,149 @@
+"""The HTML report in a real browser without a network: drawn, silent, printable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.example import example_portrait
+from strakes.report.html import render_html
+from strakes.report.sections import sections
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium (Debian package chromium)")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render_html(example_portrait()), encoding="utf-8")
+    return path
+
+
+class Visit:
+    """A page with everything it asked for and complained about."""
+
+    def __init__(self, browser: Any, file: Path, **options: Any) -> None:
+        self.context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(file.as_uri())
+
+    def drawn(self) -> Any:
+        self.page.wait_for_selector("html[data-drawn=yes]", timeout=60_000)
+        return self.page
+
+
+def eventually(page: Any, condition: str, tries: int = 100) -> bool:
+    """Whether a condition comes true. (The page's policy forbids the evaluation that playwright's own waiting uses.)"""
+    for _ in range(tries):
+        if page.evaluate(condition):
+            return True
+        page.wait_for_timeout(100)
+    return False
+
+
+@pytest.fixture
+def visit(browser: Any, file: Path) -> Iterator[Visit]:
+    visit = Visit(browser, file)
+    yield visit
+    visit.context.close()
+
+
+def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(visit: Visit, file: Path) -> None:
+    page = visit.drawn()
+    page.hover("#figure-1 .nsewdrag")
+    assert visit.requests == [file.as_uri()]
+    assert visit.complaints == []
+
+
+def test_every_figure_is_drawn_with_every_point(visit: Visit) -> None:
+    page = visit.drawn()
+    expected = {plot.number: plot.drawing.points for part in sections(example_portrait()) for plot in part.plots if plot.drawing}
+    drawn = {number: page.locator(f"#figure-{number} svg.main-svg .scatterlayer .points path.point").count() for number in expected}
+    assert drawn == expected
+    assert len(expected) == 6
+
+
+def test_published_bands_are_hatched(visit: Visit) -> None:
+    page = visit.drawn()
+    assert page.locator("#figure-1 svg.main-svg pattern").count() > 0
+    assert page.locator("#figure-5 svg.main-svg pattern").count() == 0
+
+
+def test_no_labels_of_an_axis_overlap(visit: Visit) -> None:
+    overlaps = visit.drawn().evaluate(
+        """() => [...document.querySelectorAll('.plot')].flatMap(plot => ['.xtick', '.ytick'].flatMap(kind => {
+          const boxes = [...plot.querySelectorAll(kind + ' text')].map(one => [one.textContent, one.getBoundingClientRect()]);
+          return boxes.flatMap(([a, p], i) => boxes.slice(i + 1)
+            .filter(([, q]) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom).map(([b]) => [plot.id, a, b]));
+        }))"""
+    )
+    assert overlaps == []
+
+
+@pytest.mark.parametrize("width", [1280, 800, 420])
+def test_nothing_runs_off_the_page(visit: Visit, width: int) -> None:
+    page = visit.drawn()
+    page.set_viewport_size({"width": width, "height": 900})
+    assert eventually(page, "[...document.querySelectorAll('.plot')].every(one => one.scrollWidth <= one.clientWidth + 1)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_it_prints_with_figures_at_the_width_of_the_paper_and_all_tables_open(visit: Visit, tmp_path: Path) -> None:
+    page = visit.drawn()
+    page.evaluate(
+        """() => addEventListener('beforeprint', () => {
+          window.widths = [...document.querySelectorAll('.plot svg.main-svg')].map(one => one.getBoundingClientRect().width);
+          window.closed = document.querySelectorAll('details:not([open], .extra)').length;
+        })"""
+    )
+    printed = page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
+    assert printed.startswith(b"%PDF")
+    assert page.evaluate("Math.max(...window.widths)") <= 680
+    assert page.evaluate("window.closed") == 0
+    assert visit.complaints == []
+
+
+def test_after_printing_the_page_is_as_it_was(visit: Visit, tmp_path: Path) -> None:
+    page = visit.drawn()
+    box = "document.querySelector('.plot svg.main-svg').getBoundingClientRect()"
+    before = page.evaluate(f"[{box}.width, {box}.height]")
+    page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
+    assert eventually(page, f"{box}.width === {before[0]} && {box}.height === {before[1]}")
+    assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
+
+
+def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Path) -> None:
+    visit = Visit(browser, file, java_script_enabled=False)
+    assert "scripts are off here" in visit.page.locator("noscript p").inner_text()
+    assert visit.page.get_by_text("Bytes per call: rate of all processes against transfer size").first.is_visible()
+    visit.page.locator("summary").first.click()
+    assert visit.page.get_by_text("1,716 MiB/s").first.is_visible()
+    visit.context.close()

@@ -1,0 +1,121 @@
+"""Figures as plotly values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from report.example import HOSTILE_PATH, example_portrait
+from strakes.portrait.model import CellEstimate, Figure, Point, Portrait, Series
+from strakes.report.figures import Drawing, draw
+
+
+def drawing_of(study: str, portrait: Portrait | None = None, warned: tuple[str, ...] = ()) -> Drawing:
+    portrait = portrait or example_portrait()
+    figure = next(figure for figure in portrait.figures if figure.study == study)
+    drawing = draw(figure, cells_of(portrait), warned)
+    assert drawing is not None
+    return drawing
+
+
+def cells_of(portrait: Portrait) -> dict[str, CellEstimate]:
+    return {cell.id: cell for cell in portrait.cells}
+
+
+def traces(drawing: Drawing) -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = json.loads(json.dumps(drawing.data, allow_nan=False))
+    return loaded
+
+
+def test_every_run_is_drawn_besides_the_medians() -> None:
+    portrait = example_portrait()
+    drawn = traces(drawing_of("transfer-size"))
+    cells = [cell for cell in portrait.cells if cell.study == "transfer-size"]
+    points = [trace for trace in drawn if "markers" in trace["mode"]]
+    assert sum(len(trace["x"]) for trace in points) == len(cells) + sum(cell.runs for cell in cells)
+    assert drawing_of("transfer-size").points == len(cells) + sum(cell.runs for cell in cells)
+
+
+def test_error_bars_are_the_intervals() -> None:
+    cells = cells_of(example_portrait())
+    median = next(trace for trace in traces(drawing_of("transfer-size")) if trace["name"] == "write" and "error_y" in trace)
+    first = cells["transfer-size-4096:write"]
+    assert first.low is not None
+    assert first.high is not None
+    assert median["error_y"]["array"][0] == first.high - first.median
+    assert median["error_y"]["arrayminus"][0] == first.median - first.low
+
+
+def test_a_cell_without_interval_has_no_error_bar() -> None:
+    drawn = [trace for trace in traces(drawing_of("data-per-process")) if "error_y" in trace]
+    assert [trace["error_y"]["array"][-1] for trace in drawn] == [0.0, 0.0]
+
+
+def test_no_two_series_share_colour_dash_or_marker() -> None:
+    drawn = [trace for trace in traces(drawing_of("transfer-size")) if "error_y" in trace]
+    assert len(drawn) == 3
+    assert len({trace["line"]["dash"] for trace in drawn}) == 3
+    assert len({trace["marker"]["symbol"] for trace in drawn}) == 3
+    assert len({trace["line"]["color"] for trace in drawn}) == 3
+
+
+def test_what_others_published_is_hatched_named_as_theirs_and_has_no_marker() -> None:
+    theirs = [trace for trace in traces(drawing_of("transfer-size")) if "fillpattern" in trace]
+    assert [trace["name"] for trace in theirs] == ["published by S1, not measured here"]
+    assert theirs[0]["mode"] == "lines"
+    assert not any("published" in trace["name"] for trace in traces(drawing_of("transfer-size")) if "markers" in trace["mode"])
+
+
+def test_a_cell_with_a_warning_is_hollow() -> None:
+    drawn = traces(drawing_of("transfer-size", warned=("transfer-size-4096:write",)))
+    colours = next(trace for trace in drawn if trace["name"] == "write" and "error_y" in trace)["marker"]["color"]
+    assert colours[0] == "#ffffff"
+    assert "#ffffff" not in colours[1:]
+
+
+def test_categories_are_not_joined_by_lines_and_stand_apart() -> None:
+    drawn = [trace for trace in traces(drawing_of("metadata-ops")) if "error_y" in trace]
+    assert [trace["mode"] for trace in drawn] == ["markers", "markers"]
+    assert not set(drawn[0]["x"]) & set(drawn[1]["x"])
+
+
+def test_a_figure_whose_cells_have_no_value_is_not_drawn() -> None:
+    figure = Figure("s", "t", "q", "x", "", "linear", "y", "op/s", (Series("a", (Point(1.0, "gone"),)),))
+    assert draw(figure, {}) is None
+    assert draw(replace(figure, series=()), {}) is None
+
+
+def test_values_that_are_no_numbers_are_left_out() -> None:
+    portrait = example_portrait()
+    cells = cells_of(portrait)
+    nan, infinite = float("nan"), float("inf")
+    cells["transfer-size-4096:write"] = replace(cells["transfer-size-4096:write"], median=nan)
+    cells["transfer-size-16384:write"] = replace(cells["transfer-size-16384:write"], high=infinite, values=(nan, 1e9))
+    drawing = draw(portrait.figures[0], cells)
+    assert drawing is not None
+    json.dumps([drawing.data, drawing.layout], allow_nan=False)
+
+
+def test_names_are_shown_as_they_are_not_read_as_markup() -> None:
+    portrait = example_portrait()
+    figure = replace(portrait.figures[0], series=(replace(portrait.figures[0].series[0], name=HOSTILE_PATH),), x_label="<a href='x'>")
+    drawing = draw(figure, cells_of(portrait))
+    assert drawing is not None
+    assert "<" not in json.dumps([trace["name"] for trace in drawing.data])
+    assert "<a" not in json.dumps(drawing.layout)
+
+
+def test_the_alternative_text_names_every_series_with_its_range() -> None:
+    text = drawing_of("open-close").alternative
+    assert "open: 2.60 us to 41.1 us in 6 points." in text
+    assert "close: " in text
+
+
+def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
+    cell = CellEstimate("c", "s", {}, 5.0, None, None, 0.9, 1, "op/s", "budget", (5.0,))
+    for scale in ("log", "linear", "category"):
+        figure = Figure("s", "t", "q", "x", "", scale, "y", "op/s", (Series("a", (Point("one" if scale == "category" else 1.0, "c"),)),))
+        drawing = draw(figure, {"c": cell})
+        assert drawing is not None
+        assert drawing.points == 2

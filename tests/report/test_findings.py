@@ -1,0 +1,88 @@
+"""The document for programs keeps to its schema, and gives the portrait back."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from report.example import HOSTILE_PATH, example_portrait
+from report.golden import assert_golden
+from strakes.errors import BadInputError
+from strakes.report.findings import portrait_from_document, to_document, validate
+
+
+def example_document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(to_document(example_portrait()), allow_nan=False))
+    return document
+
+
+def test_the_document_is_the_portrait_as_plain_values() -> None:
+    assert example_document() == json.loads(json.dumps(asdict(example_portrait())))
+    assert_golden("findings.json", json.dumps(example_document(), indent=1) + "\n")
+
+
+def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
+    portrait = example_portrait()
+    again = portrait_from_document(example_document())
+    assert again.cells == portrait.cells
+    assert again.figures == portrait.figures
+    assert again.findings == portrait.findings
+    assert again.recommendations == portrait.recommendations
+    assert again.warnings == portrait.warnings
+    assert again.target["path"] == HOSTILE_PATH
+    assert to_document(again) == example_document()
+
+
+def test_a_portrait_of_nothing_is_a_document_too() -> None:
+    empty = replace(
+        example_portrait(), headlines=(), cells=(), findings=(), recommendations=(), figures=(), warnings=(), skipped=(), reproduce=()
+    )
+    assert portrait_from_document(to_document(empty)) == empty
+
+
+def _cell(document: dict[str, Any]) -> dict[str, Any]:
+    cell: dict[str, Any] = document["cells"][0]
+    return cell
+
+
+FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "an unknown key": (lambda one: one.update(extra=1), "extra"),
+    "a missing key": (lambda one: one.pop("warnings"), "warnings"),
+    "a newer schema": (lambda one: one.update(schema=2), "schema"),
+    "a recommendation without evidence": (lambda one: one["recommendations"][0].update(evidence=[]), "recommendations[0].evidence"),
+    "a recommendation without interval": (lambda one: one["recommendations"][0].pop("interval"), "interval"),
+    "a warning without remedy": (lambda one: one["warnings"][0].update(remedy=""), "warnings[0].remedy"),
+    "half an interval": (lambda one: _cell(one).update(low=None), "cells[0]"),
+    "no runs": (lambda one: _cell(one).update(runs=0, values=[]), "cells[0]"),
+    "a median that is text": (lambda one: _cell(one).update(median="fast"), "cells[0].median"),
+    "an unknown verdict": (lambda one: one["findings"][0].update(verdict="maybe"), "findings[0].verdict"),
+    "an unknown that does not say what it needs": (lambda one: one["findings"][1].update(needs=""), "findings[1].needs"),
+    "evidence that is not there": (lambda one: one["findings"][0].update(evidence=["nowhere"]), "findings[0].evidence"),
+    "a headline that is not there": (lambda one: one["headlines"][0].update(cell="nowhere"), "headlines[0].cell"),
+    "a point that is not there": (lambda one: one["figures"][0]["series"][0]["points"][0].update(cell="nowhere"), "figures[0].series"),
+    "two cells with one id": (lambda one: one["cells"].append(copy.deepcopy(_cell(one))), ".id"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_document_with_a_fault_is_refused_and_the_place_is_named(fault: str) -> None:
+    spoil, place = FAULTS[fault]
+    document = example_document()
+    spoil(document)
+    with pytest.raises(BadInputError) as refused:
+        validate(document)
+    assert place in f"{refused.value.where} {refused.value.why}"
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_number_that_json_cannot_hold_is_refused_with_its_place(bad: float) -> None:
+    portrait = example_portrait()
+    spoilt = replace(portrait, cells=(replace(portrait.cells[0], median=bad), *portrait.cells[1:]))
+    with pytest.raises(BadInputError) as refused:
+        to_document(spoilt)
+    assert refused.value.where == "$.cells[0].median"

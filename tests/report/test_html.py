@@ -1,0 +1,175 @@
+"""The HTML report as text: whole, offline, and safe whatever a path says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+
+from report.example import HOSTILE_PATH, example_portrait
+from report.golden import assert_golden
+from strakes.portrait.model import Portrait
+from strakes.report.html import PLOTLY, plotly_bundle, render_html
+
+FIVE_MB = 5_000_000
+PLACEHOLDER = "/* plotly */"
+
+
+class Page(HTMLParser):
+    """What the tests ask of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts: list[dict[str, str | None]] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append(values)
+        self.links += [value for key in ("src", "href", "srcset", "data", "action") if (value := values.get(key)) is not None]
+        self.ids += [value for key, value in attrs if key == "id" and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+@pytest.fixture(scope="module")
+def report() -> str:
+    return render_html(example_portrait())
+
+
+@pytest.fixture(scope="module")
+def page(report: str) -> Page:
+    return Page(report.replace(plotly_bundle(), PLACEHOLDER))
+
+
+def test_the_report_is_as_it_was(report: str) -> None:
+    assert_golden("report.html", report.replace(plotly_bundle(), PLACEHOLDER))
+
+
+def test_it_is_smaller_than_the_bar(report: str) -> None:
+    assert len(report.encode()) < FIVE_MB
+
+
+def test_it_asks_for_nothing_outside_itself(page: Page) -> None:
+    assert [link for link in page.links if not link.startswith("#") and link != "data:,"] == []
+    assert all(not script.get("src") for script in page.scripts)
+
+
+def test_every_inner_link_leads_somewhere(page: Page) -> None:
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_policy_names_exactly_the_scripts_that_are_there(report: str) -> None:
+    import base64
+
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', report)
+    assert policy is not None
+    assert "default-src &#39;none&#39;" in policy.group(1)
+    assert "unsafe-inline" not in policy.group(1).split("style-src")[0]
+    inline = re.findall(r"<script>(.*?)</script>", report, flags=re.DOTALL)
+    allowed = re.findall(r"sha256-([A-Za-z0-9+/=]+)", policy.group(1).replace("&#43;", "+"))
+    assert [base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in inline] == allowed
+
+
+def test_a_hostile_path_is_text_everywhere(report: str, page: Page) -> None:
+    assert "<script>alert(1)" not in report
+    assert HOSTILE_PATH in page.text
+    assert len(page.scripts) == 3
+
+
+def test_hostile_text_in_every_place_stays_text() -> None:
+    evil = "</script></style><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}\u2028"
+    portrait = example_portrait()
+    hostile = replace(
+        portrait,
+        scope=evil,
+        run={**portrait.run, "id": evil, "status": evil, evil: evil},
+        environment={evil: {evil: [evil]}},
+        headlines=tuple(replace(one, label=evil) for one in portrait.headlines),
+        cells=tuple(replace(one, settings={**one.settings, evil: evil}, stopped_because=evil, warnings=(evil,)) for one in portrait.cells),
+        findings=tuple(replace(one, statement=evil, needs=evil) for one in portrait.findings),
+        recommendations=tuple(replace(one, setting=evil, value=evil, reason=evil) for one in portrait.recommendations),
+        warnings=tuple(replace(one, text=evil, remedy=evil) for one in portrait.warnings),
+        skipped=tuple(replace(one, reason=evil) for one in portrait.skipped),
+        reproduce=(evil,),
+        figures=tuple(
+            replace(
+                one,
+                title=evil,
+                question=evil,
+                x_label=evil,
+                y_label=evil,
+                series=tuple(replace(line, name=evil) for line in one.series),
+                references=tuple(replace(theirs, source=evil, text=evil) for theirs in one.references),
+            )
+            for one in portrait.figures
+        ),
+    )
+    report = render_html(hostile)
+    rest = report.replace(plotly_bundle(), PLACEHOLDER)
+    assert len(Page(rest).scripts) == 3
+    assert "<script>alert" not in rest
+    assert "<img" not in rest
+    assert "{{ 7 * 7 }}" in rest
+
+
+def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
+    portrait = example_portrait()
+    said = [one.statement for one in portrait.findings] + [one.needs for one in portrait.findings if one.needs]
+    said += [one.text for one in portrait.warnings] + [one.remedy for one in portrait.warnings]
+    said += [one.reason for one in portrait.recommendations] + [one.reason for one in portrait.skipped] + list(portrait.reproduce)
+    said += [reference.text for figure in portrait.figures for reference in figure.references]
+    said += [one.label for one in portrait.headlines] + [portrait.scope]
+    assert [text for text in said if text not in page.text] == []
+
+
+def test_the_papers_that_are_cited_are_named_and_no_others(page: Page) -> None:
+    assert "Tianhe-2" in page.text
+    assert "Booher" not in page.text
+
+
+@pytest.mark.parametrize("status", ["interrupted", "partial", "failed"])
+def test_a_run_that_is_not_whole_says_so_at_its_head(status: str) -> None:
+    portrait = example_portrait()
+    report = render_html(replace(portrait, run={**portrait.run, "status": status}))
+    assert re.search(r'class="ended">[^<]*this run', report, flags=re.IGNORECASE)
+
+
+def test_a_portrait_of_nothing_is_still_a_report() -> None:
+    text = Page(render_html(Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())).replace(plotly_bundle(), PLACEHOLDER)).text
+    assert "Nothing was measured often enough" in text
+    assert "No setting stood out" in text
+
+
+def test_the_vendored_library_is_the_one_its_readme_names() -> None:
+    vendor = files("strakes.report") / "vendor"
+    digest = hashlib.sha256((vendor / PLOTLY).read_bytes()).hexdigest()
+    assert f"`{digest}`" in (vendor / "README.md").read_text(encoding="utf-8")
+    assert "MIT" in (vendor / "LICENSE").read_text(encoding="utf-8")
+    assert "v4.1.1" in plotly_bundle()[:200]
+    # What would end or confuse a script element must not be in there.
+    assert not re.search(r"</script|<!--|\r", plotly_bundle(), flags=re.IGNORECASE)
+
+
+def test_the_licence_of_the_library_goes_with_every_report(report: str) -> None:
+    assert "The above copyright notice and this permission notice shall be included" in report

@@ -1,0 +1,76 @@
+"""Tables, notices and the order of sections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from report.example import example_portrait
+from strakes.portrait.model import RunWarning, SkippedCell
+from strakes.report.notices import notices, omissions, touching
+from strakes.report.sections import foremost, sections, statement
+from strakes.report.tables import tables_of
+
+
+def test_what_all_cells_share_stands_above_their_table() -> None:
+    cells = [cell for cell in example_portrait().cells if cell.study == "transfer-size" and ":write" in cell.id]
+    (table,) = tables_of(cells)
+    assert ("layout", "file per process") in table.shared
+    assert table.factors == ("transfer",)
+    assert [row.levels for row in table.rows][:2] == [("4 KiB",), ("16 KiB",)]
+
+
+def test_cells_of_several_studies_make_several_tables() -> None:
+    cells = example_portrait().cells
+    assert [table.study for table in tables_of([cells[0], cells[-1], cells[1]])] == ["transfer-size", "access-patterns"]
+
+
+def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_stand_first() -> None:
+    found = notices(example_portrait())
+    # Both at the end touch neither a headline nor the evidence of a recommendation.
+    assert [one.code for one in found] == ["background-load", "cache-suspect", "impossible-rate", "interval-not-reached"]
+    reached = next(one for one in found if one.code == "interval-not-reached")
+    assert [len(cells) for _, cells in reached.said] == [1, 2]
+    assert reached.text.startswith("For example: ")
+    assert reached.extent == "3 cells"
+    assert found[0].extent == "whole run"
+
+
+def test_a_notice_beside_a_figure_counts_only_the_cells_of_that_figure() -> None:
+    warning = RunWarning("cache-suspect", "text", "remedy", ("a", "b", "c"))
+    (notice,) = touching([warning, RunWarning("other", "text", "remedy", ("d",)), RunWarning("all", "text", "remedy")], {"a", "b"})
+    assert (notice.code, notice.cells) == ("cache-suspect", ("a", "b"))
+
+
+def test_skipped_cells_are_gathered_by_reason() -> None:
+    skipped = [SkippedCell("s", {"data_bytes": size, "ranks": 4}, "the budget") for size in (1024, 2048)] + [SkippedCell("s", {}, "no")]
+    assert [(one.reason, one.settings) for one in omissions(skipped)] == [
+        ("the budget", ("ranks 4", "data 1 KiB", "data 2 KiB")),
+        ("no", ()),
+    ]
+
+
+def test_every_study_has_one_section_and_every_warned_cell_its_notice_there() -> None:
+    portrait = example_portrait()
+    parts = sections(portrait)
+    assert [part.study for part in parts] == list(dict.fromkeys(cell.study for cell in portrait.cells))
+    shown = {cell for part in parts for plot in part.plots for notice in plot.notices for cell in notice.cells}
+    shown |= {cell for part in parts for notice in part.notices for cell in notice.cells}
+    assert shown == {cell for warning in portrait.warnings for cell in warning.cells}
+
+
+def test_a_study_without_figure_still_shows_its_warnings_cells_and_findings() -> None:
+    portrait = replace(example_portrait(), figures=())
+    part = next(part for part in sections(portrait) if part.study == "transfer-size")
+    assert not part.plots
+    assert part.statements
+    assert part.tables
+    assert [notice.code for notice in part.notices] == ["cache-suspect"]
+
+
+def test_every_study_gets_a_turn_among_the_foremost_before_any_gets_a_second() -> None:
+    first = example_portrait().findings[0]
+    many = [statement(replace(first, study=study, statement=f"{study}{number}")) for study in "ab" for number in range(3)]
+    chosen, more = foremost(many, 3)
+    assert [one.text for one in chosen] == ["a0", "a1", "b0"]
+    assert more == 3
+    assert foremost([], 3) == ((), 0)

@@ -1,0 +1,105 @@
+"""The one-screen summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from report.example import example_portrait
+from report.golden import assert_golden
+from strakes.portrait.model import Headline, Recommendation, RunWarning
+from strakes.report.summary import MOST_LINES, render_summary
+
+REPORT = Path("/home/someone/strakes/runs/2026-11-21-0625-9f3c/report.html")
+
+
+@pytest.mark.parametrize("width", [100, 80])
+def test_the_summary_is_as_it_was(width: int) -> None:
+    assert_golden(f"summary-{width}.txt", render_summary(example_portrait(), REPORT, width=width, colour=False) + "\n")
+
+
+@pytest.mark.parametrize("width", [200, 100, 80, 60, 20])
+def test_it_fits_one_screen_at_any_width(width: int) -> None:
+    lines = render_summary(example_portrait(), REPORT, width=width, colour=False).splitlines()
+    assert len(lines) <= MOST_LINES
+    # What is there to be copied is never cut.
+    whole = [line for line in lines if str(REPORT) not in line and "strakes " not in line]
+    assert max(map(len, whole)) <= max(60, min(width, 100))
+
+
+def test_much_to_say_still_fits_and_says_what_was_left_out() -> None:
+    portrait = example_portrait()
+    advice = tuple(replace(portrait.recommendations[0], setting=f"setting {number}", reason="because " * 60) for number in range(20))
+    warnings = tuple(RunWarning(f"code-{number}", "text " * 60, "remedy " * 60) for number in range(20))
+    headlines = portrait.headlines * 4
+    text = render_summary(
+        replace(portrait, recommendations=advice, warnings=warnings, headlines=headlines), REPORT, width=100, colour=False
+    )
+    assert len(text.splitlines()) <= MOST_LINES
+    assert "more in the report" in text
+    assert "setting 0 = 1 MiB or more" in text
+    assert "code-0" in text
+    assert "Not known" in text
+
+
+def test_every_recommendation_is_named_before_any_is_explained_at_length() -> None:
+    portrait = example_portrait()
+    advice = tuple(replace(portrait.recommendations[0], setting=f"setting {number}", reason="because " * 60) for number in range(5))
+    text = render_summary(replace(portrait, recommendations=advice), REPORT, width=100, colour=False)
+    assert all(f"setting {number} = " in text for number in range(5))
+
+
+def test_a_run_that_found_nothing_says_so() -> None:
+    empty = replace(example_portrait(), headlines=(), cells=(), findings=(), recommendations=(), figures=(), warnings=())
+    text = render_summary(empty, None, width=80, colour=False)
+    assert "nothing was measured often enough" in text
+    assert "no setting stood out" in text
+    assert "Report" not in text
+
+
+def test_a_run_that_is_not_whole_says_so() -> None:
+    portrait = example_portrait()
+    text = render_summary(replace(portrait, run={**portrait.run, "status": "interrupted"}), REPORT, width=100, colour=False)
+    assert "This run was interrupted" in text
+
+
+def test_a_hostile_path_cannot_steer_the_terminal_or_break_the_layout() -> None:
+    portrait = example_portrait()
+    hostile = "/mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
+    text = render_summary(replace(portrait, target={**portrait.target, "path": hostile}), REPORT, width=100, colour=False)
+    assert text.splitlines()[0] == "strakes  /mnt/?[31mred??[bold]x[/bold] ?abc"
+
+
+def test_colours_come_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    portrait = example_portrait()
+    assert "\x1b[" not in render_summary(portrait, REPORT, width=100, colour=False)
+    assert "\x1b[" in render_summary(portrait, REPORT, width=100, colour=True)
+    assert "\x1b[" not in render_summary(portrait, REPORT, width=100)  # standard output is no terminal in tests
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in render_summary(portrait, REPORT, width=100)
+
+
+def test_colours_change_nothing_but_colours() -> None:
+    import re
+
+    coloured = render_summary(example_portrait(), REPORT, width=100, colour=True)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_summary(example_portrait(), REPORT, width=100, colour=False)
+
+
+def test_a_cell_with_too_few_runs_shows_its_value_without_an_interval() -> None:
+    portrait = replace(example_portrait(), headlines=(Headline("read of a shared file", "patterns-SFWA:read"),))
+    line = next(line for line in render_summary(portrait, None, width=100, colour=False).splitlines() if "read of a shared" in line)
+    assert "[too few runs]" in line
+    assert line.endswith(" 1")
+
+
+def test_unconfirmed_advice_says_that_it_is() -> None:
+    def said(one: Recommendation) -> str:
+        return render_summary(replace(example_portrait(), recommendations=(one,)), None, width=100, colour=False)
+
+    advice = example_portrait().recommendations[0]
+    assert "(confirmed on fresh runs)" in said(replace(advice, confirmed=True))
+    assert "(not confirmed)" in said(replace(advice, confirmed=False))

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from store.conftest import MakeRun
+from strakes.store import Store
+
+
+@pytest.fixture
+def three(store: Store, make_run: MakeRun) -> list[str]:
+    """The ids of three complete runs."""
+    ids = []
+    for name in "abc":
+        with make_run(name) as writer:
+            writer.finish("complete")
+        ids.append(writer.id)
+    return ids
+
+
+def listed(store: Store) -> list[str]:
+    return [run.id for run in store.runs()]
+
+
+def test_a_missing_catalogue_is_made_again(store: Store, three: list[str]) -> None:
+    catalogue = store.root / "catalogue.sqlite"
+    before = store.runs()
+    catalogue.unlink()
+    assert store.runs() == before
+    assert catalogue.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no database", bytes(8192)])
+def test_a_broken_catalogue_is_made_again(store: Store, three: list[str], content: bytes) -> None:
+    before = store.runs()
+    (store.root / "catalogue.sqlite").write_bytes(content)
+    assert store.runs() == before
+    assert store.rebuild_catalogue() == 3
+
+
+def test_a_catalogue_with_torn_pages_is_made_again(store: Store, make_run: MakeRun) -> None:
+    for number in range(40):
+        make_run(f"run {number}").close()
+    before = listed(store)
+    catalogue = store.root / "catalogue.sqlite"
+    data = bytearray(catalogue.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    catalogue.write_bytes(bytes(data))
+    assert listed(store) == before
+
+
+def test_a_catalogue_of_another_layout_is_made_again(store: Store, three: list[str]) -> None:
+    with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection, connection:
+        connection.execute("DROP TABLE runs")
+        connection.execute("CREATE TABLE runs (id TEXT, something TEXT)")
+        connection.execute("PRAGMA user_version = 99")
+    assert listed(store) == three
+
+
+def test_a_removed_run_is_listed_no_more(store: Store, three: list[str]) -> None:
+    assert listed(store) == three
+    shutil.rmtree(store.root / "runs" / three[1])
+    assert listed(store) == [three[0], three[2]]
+
+
+def test_a_run_that_came_by_copying_is_listed(store: Store, three: list[str], tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    shutil.copytree(store.root / "runs" / three[0], other.root / "runs" / three[0])
+    assert listed(other) == [three[0]]
+
+
+def test_a_status_that_changed_without_the_catalogue_is_seen(store: Store, three: list[str]) -> None:
+    manifest = store.root / "runs" / three[0] / "run.json"
+    fresh = manifest.with_suffix(".new")
+    fresh.write_text(manifest.read_text().replace('"complete"', '"partial"'))
+    fresh.replace(manifest)
+    assert [run.status for run in store.runs()] == ["partial", "complete", "complete"]
+
+
+def test_a_locked_catalogue_does_not_keep_the_list_back(store: Store, three: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.store.catalogue._BUSY_TIMEOUT_S", 0.1)
+    with closing(sqlite3.connect(store.root / "catalogue.sqlite", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        assert listed(store) == three
+        connection.execute("ROLLBACK")
+
+
+def test_there_is_no_write_ahead_log(store: Store, three: list[str]) -> None:
+    with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    assert not list(store.root.glob("*-wal"))
+
+
+def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from strakes.store import Store\n"
+        "for number in range(10):\n"
+        "    with Store(Path(sys.argv[1])).create('study', f'w{sys.argv[3]}', Path(sys.argv[2]), {}, {}) as writer:\n"
+        "        writer.append_visit({'visit': number}); writer.finish('complete')\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", script, str(store.root), str(measured), str(number)]) for number in range(3)]
+    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
+    runs = store.runs()
+    assert len(runs) == 30
+    assert {run.status for run in runs} == {"complete"}
+    with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection:
+        assert connection.execute("SELECT count(*) FROM runs WHERE status = 'complete'").fetchone() == (30,)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strakes.cli.main import run
+from strakes.store import Store
+
+
+@pytest.fixture
+def ids(measured: Path) -> list[str]:
+    """Of three runs in the user's own store."""
+    store = Store()
+    ids = []
+    for kind, name in (("survey", "survey"), ("study", "transfer-size"), ("study", "open-close")):
+        with store.create(kind, name, measured, {}, {"mount": {"file_system": "xfs"}}) as writer:
+            if name != "open-close":
+                writer.finish("complete")
+        ids.append(writer.id)
+    return ids
+
+
+def test_runs_are_listed_uncut_with_what_they_are(ids: list[str], measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["runs"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip() and "─" not in line]
+    assert lines[0].split() == ["id", "when", "what", "target", "file", "system", "status"]
+    for line, identifier, what, status in zip(
+        lines[1:], ids, ("survey", "study transfer-size", "study open-close"), ("complete", "complete", "interrupted"), strict=True
+    ):
+        for text in (identifier, what, str(measured), "xfs", status):
+            assert text in line
+
+
+def test_json_is_a_list_oldest_first(ids: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["runs", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["id"] for one in listed] == ids
+    assert listed[1]["name"] == "transfer-size"
+    assert Path(listed[0]["path"]).is_dir()
+
+
+def test_a_limit_shows_the_newest(ids: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["runs", "--json", "--limit", "2"]) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)] == ids[1:]
+    assert run(["runs", "--limit", "1"]) == 0
+    assert "2 older ones" in capsys.readouterr().out
+    assert run(["runs", "--limit", "0"]) == 2
+
+
+def test_an_empty_store_says_how_to_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["runs"]) == 0
+    assert "strakes survey DIR" in capsys.readouterr().out
+    assert run(["runs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []

@@ -1,0 +1,78 @@
+"""What holds for every study: its plans are valid, bounded and told apart, and a flat file system earns no advice it does not deserve."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.plan.validate import validate_plan_document
+from strakes.portrait.model import SkippedCell
+from strakes.studies.base import Cell, Study
+from strakes.studies.registry import STUDIES, study_named
+from strakes.units import KIB, MIB
+from studies.world import context, flat, measured
+
+each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+
+
+def cells_of(study: Study, **changes: object) -> list[Cell]:
+    return [one for one in study.cells(context(**changes)) if isinstance(one, Cell)]
+
+
+@each_study
+@pytest.mark.parametrize("full", [False, True])
+def test_every_plan_is_valid(study: Study, full: bool) -> None:
+    cells = cells_of(study, full=full)
+    assert cells
+    for cell in cells:
+        validate_plan_document(cell.plan.to_json())
+        assert {measure.phase for measure in cell.measures} <= {phase.name for phase in cell.plan.phases}
+
+
+@each_study
+def test_keys_tell_cells_apart(study: Study) -> None:
+    keys = [cell.key for cell in cells_of(study, full=True)]
+    assert len(set(keys)) == len(keys)
+    assert all(cell.study == study.name for cell in cells_of(study))
+
+
+@each_study
+def test_no_plan_exceeds_the_room_there_is(study: Study) -> None:
+    for room in (2 * MIB, 64 * MIB):
+        for cell in cells_of(study, max_bytes=room, max_items=2000):
+            if study.name != "data-per-process":
+                assert cell.plan.bytes_on_target() <= room, cell.key
+            assert cell.plan.inodes_on_target() <= 2200, cell.key
+
+
+@each_study
+def test_a_skipped_cell_says_why(study: Study) -> None:
+    for one in study.cells(context(max_bytes=300 * KIB, max_items=20, direct_io=False)):
+        if isinstance(one, SkippedCell):
+            assert one.reason
+
+
+@each_study
+def test_a_flat_file_system_yields_figures_with_points_and_findings_with_evidence(study: Study) -> None:
+    results = measured(study, flat)
+    ids = {one.id for one in results.measured}
+    for figure in study.figures(results):
+        assert figure.series
+        assert {point.cell for series in figure.series for point in series.points} <= ids
+    for finding in study.findings(results):
+        assert set(finding.evidence) <= ids
+        assert "{" not in finding.statement
+    for advice in study.advice(results):
+        assert {advice.chosen, advice.against, *advice.evidence} <= ids
+
+
+@each_study
+def test_too_few_runs_are_inconclusive_not_wrong(study: Study) -> None:
+    results = measured(study, flat, blocks=2)
+    assert all(finding.verdict in ("inconclusive", "unknown") and finding.needs for finding in study.findings(results))
+
+
+def test_an_unknown_study_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadInputError) as caught:
+        study_named("striping-guide")
+    assert "transfer-size" in caught.value.remedy

@@ -1,0 +1,116 @@
+"""Studies on made-up file systems whose truth is known."""
+
+from __future__ import annotations
+
+from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.portrait.model import Finding
+from strakes.studies.access_patterns import AccessPatterns
+from strakes.studies.base import Study
+from strakes.studies.data_per_process import DataPerProcess
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.open_close import OpenClose
+from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.results import Results
+from strakes.studies.transfer_size import TransferSize
+from strakes.units import KIB, MIB
+from studies.world import measured
+
+
+def finding(study: Study, results: Results, identifier: str) -> Finding:
+    return next(one for one in study.findings(results) if one.id == identifier)
+
+
+def saturating_at_one_mebibyte(phase: Phase, ranks: int) -> float:
+    assert isinstance(phase, TransferPhase)
+    return 1000.0 * MIB * min(1.0, phase.transfer_bytes / MIB)
+
+
+def test_transfer_size_finds_where_writes_saturate_and_advises_it() -> None:
+    study = TransferSize()
+    results = measured(study, saturating_at_one_mebibyte)
+    found = finding(study, results, "transfer-size-write-buffered")
+    assert found.verdict == "measured"
+    assert "1 MiB" in found.statement
+    advice = next(one for one in study.advice(results) if one.setting == "transfer size, writes")
+    assert advice.value == "1 MiB"
+    assert advice.chosen == "transfer-size/buffered/1048576:write"
+
+
+def test_transfer_size_without_direct_io_says_so_and_measures_the_rest() -> None:
+    study = TransferSize()
+    results = measured(study, saturating_at_one_mebibyte, direct_io=False)
+    assert not results.where(io="direct")
+    assert results.where(io="buffered")
+
+
+def test_data_per_process_does_not_guess_the_cache_knee() -> None:
+    study = DataPerProcess()
+    found = finding(study, measured(study, saturating_at_one_mebibyte), "data-per-process-knee")
+    assert found.verdict == "unknown"
+    assert "48 GiB" in found.needs
+
+
+def test_processes_per_node_finds_the_saturating_number() -> None:
+    study = ProcessesPerNode()
+    results = measured(study, lambda phase, ranks: 300.0 * MIB * min(ranks, 4))
+    assert "4 ranks" in finding(study, results, "processes-per-node-write").statement
+
+
+def test_open_close_states_how_the_cost_grows() -> None:
+    study = OpenClose()
+    results = measured(study, lambda phase, ranks: 10_000.0)  # one queue for everybody: 16 ranks take 16 times as long
+    found = finding(study, results, "open-close-create")
+    assert found.interval is not None
+    assert found.interval.low < 16 < found.interval.high or abs(found.interval.low - 16) < 0.5
+
+
+def test_metadata_ops_prefers_own_directories_where_sharing_costs() -> None:
+    def contended(phase: Phase, ranks: int) -> float:
+        assert isinstance(phase, MetadataPhase)
+        return 10_000.0 if phase.directory == "shared" else 20_000.0
+
+    study = MetadataOps()
+    results = measured(study, contended)
+    (advice,) = study.advice(results)
+    assert advice.value == "one per rank"
+    assert finding(study, results, "metadata-ops-mean").interval is not None
+
+
+def test_access_patterns_tests_the_claims_of_s5() -> None:
+    def strided_hurts(phase: Phase, ranks: int) -> float:
+        assert isinstance(phase, TransferPhase)
+        rate = 1000.0 * MIB * (0.5 if phase.access == "strided" else 1.0)
+        return rate * (1.2 if phase.operation == "read" else 1.0)
+
+    study = AccessPatterns()
+    results = measured(study, strided_hurts)
+    strided = finding(study, results, "access-patterns-strided-read")
+    assert strided.interval is not None
+    assert strided.interval.low < 0.51 and strided.interval.high > 0.49
+    assert finding(study, results, "access-patterns-request-size-mfwa").verdict == "holds"
+
+
+def test_access_patterns_refutes_a_claim_that_is_wrong_here() -> None:
+    study = AccessPatterns()
+    results = measured(study, lambda phase, ranks: 100.0 * MIB * (phase.transfer_bytes / (64 * KIB)) ** 0.5)  # type: ignore[union-attr]
+    assert finding(study, results, "access-patterns-request-size-sfsa").verdict == "does-not"
+
+
+def test_noise_leaves_a_close_call_inconclusive() -> None:
+    study = AccessPatterns()
+    results = measured(study, lambda phase, ranks: 1000.0 * MIB, blocks=6, noise=0.3)
+    assert finding(study, results, "access-patterns-request-size-mfwa").verdict == "inconclusive"
+
+
+def test_where_saturation_is_not_shown_a_setting_that_beats_the_smallest_is_still_advised() -> None:
+    study = TransferSize()
+    results = measured(study, saturating_at_one_mebibyte, blocks=6, noise=0.3)
+    advice = next(one for one in study.advice(results) if one.setting == "transfer size, writes")
+    assert advice.against == "transfer-size/buffered/4096:write"
+    assert "too wide to tell" in advice.reason
+
+
+def test_nothing_is_advised_where_nothing_differs_beyond_the_noise() -> None:
+    study = TransferSize()
+    results = measured(study, lambda phase, ranks: 1000.0 * MIB, blocks=5, noise=0.5)
+    assert list(study.advice(results)) == []

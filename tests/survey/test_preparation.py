@@ -1,0 +1,119 @@
+"""Before the first block: amounts that fit the target, the memory and the budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.errors import BadInputError
+from strakes.portrait.collect import cell_record
+from strakes.studies.base import Pilot
+from strakes.studies.registry import STUDIES
+from strakes.survey.pilot import pilot_from_samples, pilot_plan
+from strakes.survey.preparation import FREE_SHARE, cell_from_record, choose_cells, limits, make_context
+from strakes.survey.request import Request
+from strakes.units import GIB, KIB, MIB
+
+
+def facts(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "path": "/scratch",
+        "file_system": "xfs",
+        "remote": False,
+        "direct_io": True,
+        "cpus": 2,
+        "memory_bytes": 24 * GIB,
+        "free_bytes": 100 * GIB,
+        "total_inodes": 10_000_000,
+        "free_inodes": 9_000_000,
+    }
+    return {**usual, **changes}
+
+
+def request(**changes: Any) -> Request:
+    usual: dict[str, Any] = {
+        "kind": "survey",
+        "name": "survey",
+        "directory": Path("/scratch"),
+        "studies": STUDIES,
+        "budget_s": 120.0,
+        "confidence": 0.9,
+        "relative_half_width": 0.1,
+        "seed": 1,
+        "command": "strakes survey /scratch",
+    }
+    return Request(**{**usual, **changes})
+
+
+@given(free=st.integers(4 * MIB, 10**15), memory=st.integers(64 * MIB, 10**13), full=st.booleans())
+def test_never_more_than_the_free_share(free: int, memory: int, full: bool) -> None:
+    max_bytes, max_items = limits(facts(free_bytes=free), memory, full)
+    assert max_bytes <= FREE_SHARE * free
+    assert max_items <= FREE_SHARE * 9_000_000
+
+
+def test_a_file_system_in_memory_is_not_filled_with_the_memory() -> None:
+    max_bytes, _ = limits(facts(file_system="tmpfs", free_bytes=24 * GIB), 20 * GIB, full=True)
+    assert max_bytes <= 2 * GIB
+
+
+def test_a_file_system_that_counts_no_inodes_is_not_full() -> None:
+    assert limits(facts(file_system="btrfs", total_inodes=0, free_inodes=0), 8 * GIB, full=False)[1] > 1000
+
+
+@pytest.mark.parametrize("changes", [{"free_bytes": 500 * KIB}, {"free_inodes": 20}])
+def test_too_little_room_is_refused_with_what_is_there(changes: dict[str, Any]) -> None:
+    with pytest.raises(BadInputError) as caught:
+        limits(facts(**changes), 8 * GIB, full=False)
+    assert caught.value.why
+    assert caught.value.remedy
+
+
+@given(
+    budget_s=st.floats(5, 3600),
+    rate=st.floats(1 * MIB, 50_000 * MIB),
+    creates=st.floats(5, 1e6),
+    room=st.integers(1 * MIB, 10**12),
+)
+def test_whatever_the_target_every_cell_fits_and_is_valid(budget_s: float, rate: float, creates: float, room: int) -> None:
+    asked = request(budget_s=budget_s)
+    context = make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000))
+    cells, skipped = choose_cells(STUDIES, context)
+    assert cells
+    assert all(cell.plan.bytes_on_target() <= room for cell in cells)
+    assert all(one.reason for one in skipped)
+
+
+def test_a_larger_budget_gives_longer_phases() -> None:
+    pilot = Pilot(1000.0 * MIB, 1000.0 * MIB, 50_000.0)
+    short, long = (make_context(request(budget_s=budget_s), facts(), pilot, (GIB, 100_000)).phase_s for budget_s in (30.0, 600.0))
+    assert long > 5 * short
+
+
+def test_a_cell_survives_the_store() -> None:
+    cells, _ = choose_cells(STUDIES, make_context(request(), facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))
+    for cell in cells:
+        assert cell_from_record(cell_record(cell)) == cell
+
+
+def test_the_pilot_is_small_on_a_small_target() -> None:
+    plan = pilot_plan(2, max_bytes=MIB, max_items=64, seconds=0.1, seed=1)
+    assert plan.bytes_on_target() <= MIB
+    assert plan.inodes_on_target() <= 100
+
+
+def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:
+    nothing = {"bytes_per_s": 0.0, "operations_per_s": 0.0}
+    pilot = pilot_from_samples({"write": nothing, "read": nothing, "create": nothing})
+    assert pilot.write_bytes_per_s > 0
+    assert pilot.creates_per_s > 0
+
+
+def test_what_is_resumed_must_be_the_same_but_may_have_another_budget_and_seed() -> None:
+    assert request().fingerprint() == request(budget_s=60.0, seed=9).fingerprint()
+    assert request().fingerprint() != request(confidence=0.95).fingerprint()
+    assert request().fingerprint() != request(directory=Path("/elsewhere")).fingerprint()

@@ -1,0 +1,106 @@
+"""What every target must do, whatever its file system: a test class inherits this and says in ``place`` where one is mounted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.targets.base import Target
+from strakes.targets.clean import clean
+from strakes.targets.mountinfo import mount_of
+from strakes.targets.registry import TARGETS, detect
+from strakes.targets.workspace import Workspace
+
+RUN = "20260101-000000-conformance-0000"
+
+
+class TargetConformance:
+    """``kind`` is the class that must be detected, ``file_system`` its name in mountinfo."""
+
+    kind: ClassVar[type[Target]]
+    file_system: ClassVar[str]
+    remote: ClassVar[bool] = False
+    counts_inodes: ClassVar[bool] = True
+
+    @pytest.fixture
+    def place(self) -> Path:
+        raise AssertionError("a conformance test says where its file system is mounted")
+
+    def test_it_is_detected(self, place: Path) -> None:
+        assert type(detect(place)) is self.kind
+
+    def test_no_class_before_it_claims_the_mount(self, place: Path) -> None:
+        claiming = [target for target in TARGETS if target.claims(mount_of(place))]
+        assert claiming[0] is self.kind
+
+    def test_facts_describe_the_mount(self, place: Path) -> None:
+        facts = detect(place).facts()
+        assert (facts.path, facts.mount_point, facts.file_system, facts.remote) == (place, str(place), self.file_system, self.remote)
+        assert facts.device
+        assert "rw" in facts.mount_options
+        assert 0 < facts.free_bytes <= facts.total_bytes
+        assert facts.block_bytes >= 512
+        if self.counts_inodes:
+            assert 0 < facts.free_inodes <= facts.total_inodes
+        else:
+            assert facts.total_inodes == 0
+
+    def test_a_directory_below_is_on_the_same_target(self, place: Path) -> None:
+        below = place / "a directory with\nodd name"
+        below.mkdir()
+        try:
+            assert detect(below).facts().mount_point == str(place)
+        finally:
+            below.rmdir()
+
+    def test_facts_can_be_kept_as_json(self, place: Path) -> None:
+        facts = {**dataclasses.asdict(detect(place).facts()), "path": str(place)}
+        assert json.loads(json.dumps(facts))["free_bytes"] == facts["free_bytes"]
+
+    def test_facts_alone_write_nothing(self, place: Path) -> None:
+        before = (sorted(os.listdir(place)), place.stat().st_mtime_ns)
+        assert detect(place).facts().direct_io is None
+        assert (sorted(os.listdir(place)), place.stat().st_mtime_ns) == before
+
+    def test_direct_io_is_tried_inside_a_workspace_and_leaves_nothing(self, place: Path) -> None:
+        target = detect(place)
+        with Workspace.create(place, RUN) as workspace:
+            facts = target.facts(workspace.path)
+            assert facts.direct_io is target.probe_direct(workspace.path)
+            assert os.listdir(workspace.path) == [".strakes-marker"]
+        assert isinstance(facts.direct_io, bool)
+
+    def test_direct_io_is_never_tried_outside_a_workspace(self, place: Path) -> None:
+        with pytest.raises(BadInputError, match="strakes made"):
+            detect(place).probe_direct(place)
+
+    def test_controls_are_lines_for_people(self, place: Path) -> None:
+        assert all(line.strip() and "\n" not in line for line in detect(place).controls())
+
+    def test_the_environment_names_the_same_mount(self, place: Path) -> None:
+        mount = detect(place).environment()["mount"]
+        assert (mount["mount_point"], mount["file_system"]) == (str(place), self.file_system)
+
+    def test_a_workspace_comes_and_goes(self, place: Path) -> None:
+        before = sorted(os.listdir(place))
+        with Workspace.create(place, RUN) as workspace:
+            deep = workspace.path / "/".join("abcdefgh")
+            deep.mkdir(parents=True)
+            for number in range(500):
+                (deep / f"file {number}").write_bytes(b"data")
+        assert sorted(os.listdir(place)) == before
+
+    def test_a_kept_workspace_is_removed_by_clean_alone(self, place: Path) -> None:
+        with Workspace.create(place, RUN, keep=True) as workspace:
+            (workspace.path / "file").write_bytes(b"data")
+        # A run that ended: its process is this one, which lives.
+        assert clean(place).skipped_live[0].path == str(workspace.path)
+        report = clean(place, force=True)
+        assert report.removed == (str(workspace.path),)
+        assert not workspace.path.exists()

@@ -1,0 +1,102 @@
+"""What every target must do about servers, layouts, placements and counters, be it only to say that it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import StrakesError
+from strakes.targets.base import Target, UnsupportedError
+from strakes.targets.model import (
+    DataTarget,
+    Layout,
+    MetadataTarget,
+    Placement,
+    difference,
+    disturbed,
+    layout_differences,
+    placement_differences,
+)
+from strakes.targets.unlike import unlike_targets
+
+
+class ControlConformance:
+    """``target`` is on a file system with the directory ``place`` of ours; ``layout`` and ``placements`` are what it must be able to give.
+
+    A target that cannot set them leaves them out, and must refuse.
+    """
+
+    layout: Layout | None = None
+    placements: tuple[tuple[str, Placement], ...] = ()
+
+    @pytest.fixture
+    def target(self) -> Target:
+        raise AssertionError("a conformance test says what its target is")
+
+    @pytest.fixture
+    def place(self) -> Path:
+        raise AssertionError("a conformance test says where its target may be written to")
+
+    @pytest.fixture
+    def parent(self, place: Path) -> Path:
+        """Where the directories of ``placements`` are made."""
+        return place
+
+    def test_it_describes_itself(self, target: Target) -> None:
+        description = target.describe()
+        assert description.file_system_name
+        everything: tuple[DataTarget | MetadataTarget, ...] = (*description.data_targets, *description.metadata_targets)
+        names = [one.name for one in everything]
+        assert len(set(names)) == len(names)
+        for one in everything:
+            assert 0 <= one.free_bytes <= one.total_bytes and 0 <= one.free_inodes <= one.total_inodes
+            assert one.server in {"", *(server.name for server in description.servers)}
+        assert set(description.pools) >= {pool for one in description.data_targets for pool in one.pools}
+        assert all(note.strip() for note in description.notes)
+
+    def test_its_description_can_be_kept(self, target: Target) -> None:
+        assert json.loads(json.dumps(dataclasses.asdict(target.describe())))["file_system_name"]
+
+    def test_targets_to_look_at_are_sentences(self, target: Target) -> None:
+        assert all(line.endswith(".") for line in unlike_targets(target.describe()))
+
+    def test_what_it_cannot_do_has_a_reason(self, target: Target) -> None:
+        assert all(limit.what.strip() and limit.why.strip() and "\n" not in limit.what + limit.why for limit in target.limits())
+
+    def test_it_observes_without_disturbing(self, target: Target) -> None:
+        before, after = target.observe(), target.observe()
+        assert all(math.isfinite(value) for counters in before.values() for value in counters.values())
+        assert disturbed(before, after) == ()
+        assert all(value >= 0 for counters in difference(before, after).values() for value in counters.values())
+
+    def test_a_layout_is_given_as_wished_or_refused(self, target: Target, place: Path) -> None:
+        if self.layout is None:
+            with pytest.raises(UnsupportedError):
+                target.set_layout(place, Layout(stripe_count=2))
+            return
+        assert layout_differences(self.layout, target.set_layout(place, self.layout)) == ()
+        assert list(place.iterdir()) == []
+
+    def test_a_directory_s_layout_can_be_read_or_is_none(self, target: Target, place: Path) -> None:
+        assert target.layout(place) is None or self.layout is not None
+
+    def test_placements_are_given_as_wished_or_refused(self, target: Target, parent: Path) -> None:
+        if not self.placements:
+            with pytest.raises(UnsupportedError):
+                target.make_directory(parent, "placed", Placement("manual", (0,)))
+            assert list(parent.iterdir()) == []
+        for name, wanted in self.placements:
+            given = target.make_directory(parent, name, wanted)
+            assert (given.kind, placement_differences(wanted, given)) == (wanted.kind, ())
+
+    def test_a_name_that_is_taken_is_refused(self, target: Target, place: Path) -> None:
+        (place / "taken").mkdir()
+        with pytest.raises((StrakesError, FileExistsError)):
+            target.make_directory(place, "taken", Placement("inherit"))
+
+    def test_dropping_caches_says_whether_it_was_done(self, target: Target) -> None:
+        assert target.drop_caches() in (True, False)

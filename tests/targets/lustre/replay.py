@@ -1,0 +1,104 @@
+"""A machine that answers commands as the recorded one did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run
+from strakes.targets.lustre.lctl_param import read_params
+from targets.lustre.assigned import COMMANDS, LAST_COMMANDS
+from targets.lustre.recorded import Recording, names, recording
+
+# What the recorded machine had its file system mounted on, and where in it commands with relative names ran.
+MOUNT_POINT = "/mnt/labfs"
+WORKED_IN = ("/mnt/labfs/s/", "/mnt/labfs/dne/", "/mnt/labfs/")
+INSTANCE = "ffff8880083a1800"
+
+
+def recordings(*prefixes: str, folder: str = "client", instance: str = "") -> tuple[Recording, ...]:
+    """Those whose names begin so; with an instance, without those that speak of other mounts only."""
+    chosen = [recording(name) for name in names(folder) if name.removeprefix(f"{folder}/").startswith(prefixes)]
+    return tuple(each for each in chosen if instance in each.done.stdout or not re.search("ffff8880", each.done.stdout))
+
+
+# One mount of the recorded client as root, and as a user; the server.
+AS_ROOT = recordings("lfs", "get", "mkdir", "set", "stat", "lctl", "err_mkdir", "err_setstripe", instance=INSTANCE)
+AS_USER = (*recordings("user"), *recordings("lfs", "stat_f"))
+ON_SERVER = recordings("", folder="server")
+
+
+@dataclass
+class Replay:
+    """Runs commands: by the first recording of the same command line, parameters also one by one.
+
+    ``root`` stands for the recorded mount point; what makes, looks at or removes files in it really runs. ``spellings`` are command
+    lines of ours that were recorded in another spelling. Commands for a server begin with "at HOST" and are answered by ``server``.
+    """
+
+    root: Path
+    recorded: Sequence[Recording]
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    server: Sequence[Recording] = ()
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        assert 0 < timeout_s <= DEFAULT_TIMEOUT_S
+        if argv[0] in ("touch", "rm", "mkdir") or list(argv[:2]) == ["stat", "-c"]:
+            return run(argv, timeout_s)
+        if argv[0] == "at":
+            assert argv[1] == "192.168.77.1"
+            return Replay(self.root, self.server)(argv[2:], timeout_s)
+        root = str(self.root)
+        line = " ".join(MOUNT_POINT + word.removeprefix(root) if word.startswith(root) else word for word in argv)
+        self.asked.append(line)
+        done = self._recorded(self.spellings.get(line, line))
+        if done is None and list(argv[:2]) == ["lctl", "get_param"]:
+            done = self._parameters(argv[2:])
+        assert done is not None, f"not recorded: {line}"
+        return replace(done, argv=tuple(argv))
+
+    def _recorded(self, line: str) -> Completed | None:
+        for spelling in _spellings(line.split(" ")):
+            for each in self.recorded:
+                if (each.name in COMMANDS or each.name in LAST_COMMANDS) and spelling in (each.command, each.last_command):
+                    return each.done
+        return None
+
+    def _parameters(self, patterns: Sequence[str]) -> Completed:
+        """lctl prints the values of one name after those of another, and complains of names that nothing has."""
+        stdout, stderr, status = "", "", 0
+        for pattern in patterns:
+            done = self._recorded(f"lctl get_param {pattern}") or self._values(pattern)
+            stdout, stderr, status = stdout + done.stdout, stderr + done.stderr, status or done.status
+        return Completed((), status, stdout, stderr)
+
+    def _values(self, pattern: str) -> Completed:
+        known: dict[str, str] = {}
+        cut_off = set()
+        for each in self.recorded:
+            if each.done.argv[:2] == ("lctl", "get_param") and not each.done.argv[2].startswith("-"):
+                params = read_params(each.done)
+                cut_off |= {name for name in params.values if params.cut_off and name not in known}
+                known = {**params.values, **known}
+        # A wildcard does not reach over a dot.
+        matching = [name for name in known if fnmatchcase(name, pattern) and name.count(".") == pattern.count(".")]
+        if not matching:
+            return Completed((), 2, "", f"error: get_param: param_path '{pattern.replace('.', '/')}': No such file or directory\n")
+        lines = (f"{name}=\n{known[name]}\n" if "\n" in known[name] else f"{name}={known[name]}\n" for name in matching)
+        return Completed((), 2 if cut_off.intersection(matching) else 0, "".join(lines), "")
+
+
+def _spellings(words: Sequence[str]) -> Iterable[str]:
+    """A command line as we type it; with a name relative to where it ran; without the mount point, which is the only one; and of the
+    file that a directory's layout was recorded with."""
+    yield " ".join(words)
+    for place in WORKED_IN:
+        relative = " ".join(word.removeprefix(place) if word != place else word for word in words)
+        yield relative
+        yield relative.replace("/.strakes-layout", "/f")
+    if words[-1] == MOUNT_POINT:
+        yield " ".join(words[:-1])

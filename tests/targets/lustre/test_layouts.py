@@ -1,0 +1,200 @@
+"""Layouts: the same in YAML, as text and as attribute; and setting them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.targets.command import Completed
+from strakes.targets.lustre.lfs_getstripe import directory_layout, file_layout, read_listing, read_text, read_yaml
+from strakes.targets.lustre.lfs_setstripe import setstripe
+from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
+from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.model import Layout, LayoutComponent, layout_differences
+from strakes.units import KIB, MIB
+from targets.lustre.assigned import DOM, LEFT, PFL, pfl
+from targets.lustre.recorded import recording
+
+FOUR_M = 4 * MIB
+FILES = (
+    "c2s4m",
+    "c4",
+    "call",
+    "i2",
+    "o1to3",
+    "o31",
+    "over16",
+    "over8",
+    "pfl",
+    "dom",
+    "d_c2_f",
+    "d_dom_f",
+    "d_over_f",
+    "d_pfl_f",
+    "d_plain_f",
+)
+
+
+def done(name: str) -> Completed:
+    return recording(f"client/{name}.txt").done
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_both_forms_say_the_same_of_a_file(name: str) -> None:
+    assert read_text(done(f"getstripe_{name}")) == read_yaml(done(f"getstripe_y_{name}"))
+
+
+@pytest.mark.parametrize("kind", ["c2", "dom", "over", "pfl", "plain"])
+def test_both_forms_say_the_same_of_a_directory(kind: str) -> None:
+    assert read_text(done(f"getstripe_dir_d_d_{kind}")) == read_yaml(done(f"getstripe_dir_dy_d_{kind}"))
+
+
+@pytest.mark.parametrize("kind", ["c2", "dom", "over", "pfl", "plain"])
+def test_a_listing_has_the_directory_and_its_files(kind: str) -> None:
+    (name, directory), (file_name, file) = read_listing(done(f"getstripe_dir_d_{kind}"))
+    assert (name, file_name) == (f"d_{kind}", f"d_{kind}/f")
+    assert directory == read_text(done(f"getstripe_dir_d_d_{kind}"))
+    assert file == read_text(done(f"getstripe_d_{kind}_f"))
+
+
+@pytest.mark.parametrize("name", ["c2s4m", "over8", "pfl", "d_plain_f"])
+def test_the_attribute_says_what_lfs_says(name: str) -> None:
+    assert read_lov(done(f"getfattr_lustre_lov_{name}")) == read_yaml(done(f"getstripe_y_{name}"))
+    trusted = done(f"getfattr_trusted_lov_{name}")
+    assert read_lov(replace(trusted, stdout=trusted.stdout.replace("trusted.", "lustre."))) == read_yaml(done(f"getstripe_y_{name}"))
+
+
+def test_the_attribute_does_not_say_which_metadata_target_has_the_data() -> None:
+    told, by_lfs = read_lov(done("getfattr_lustre_lov_dom")), read_yaml(done("getstripe_y_dom"))
+    assert told is not None and told.components[1] == by_lfs.components[1]
+    assert told.components[0].layout == replace(by_lfs.components[0].layout, first_target=None)
+
+
+def test_the_attribute_of_a_file_in_a_pool_says_what_lfs_says() -> None:
+    assert lov_attribute("inpool").read(done("getfattr_lov_pool")) == file_layout("inpool").read(done("getstripe_y_pool"))
+
+
+def test_the_attribute_of_a_directory_leaves_to_the_file_system_what_was_not_set() -> None:
+    assert read_lov(done("getfattr_all_dir_d_c2")) == read_yaml(done("getstripe_dir_dy_d_c2"))
+    assert read_lov(done("getfattr_all_dir_d_pfl")) == PFL_UNSET
+    assert read_lov(done("getfattr_lustre_lov_dir_plain")) is None
+
+
+PFL_UNSET = pfl(*((end, Layout(stripe_count=count, pattern="raid0")) for end, count in ((MIB, 1), (64 * MIB, 2), (None, -1))))
+
+
+def test_a_plain_file() -> None:
+    assert read_yaml(done("getstripe_y_c2s4m")) == Layout(FOUR_M, 2, 1, "", "raid0", targets=(1, 2))
+    assert read_yaml(done("getstripe_y_o31")).targets == (3, 1)
+
+
+def test_a_target_may_have_several_stripes() -> None:
+    layout = read_yaml(done("getstripe_y_over8"))
+    assert (layout.pattern, layout.stripe_count, layout.targets) == ("overstriped", 8, (1, 2, 3, 0, 1, 2, 3, 0))
+
+
+def test_a_composite_file_has_targets_as_far_as_it_is_written() -> None:
+    layout = read_yaml(done("getstripe_y_pfl"))
+    assert layout.components == (
+        LayoutComponent(0, MIB, Layout(MIB, 1, 0, "", "raid0", targets=(0,))),
+        LayoutComponent(MIB, 64 * MIB, Layout(FOUR_M, 2, 1, "", "raid0", targets=(1, 2))),
+        LayoutComponent(64 * MIB, None, Layout(FOUR_M, -1, None, "", "raid0")),
+    )
+    assert (layout.stripe_count, layout.targets) == (None, (0, 1, 2))
+
+
+def test_data_on_a_metadata_target() -> None:
+    first, rest = read_yaml(done("getstripe_y_d_dom_f")).components
+    assert first == LayoutComponent(0, 64 * KIB, Layout(64 * KIB, 0, 3, "", "mdt"))
+    assert (rest.begin, rest.end, rest.layout.targets) == (64 * KIB, None, ())
+
+
+def test_mirrors_are_components_of_the_same_extent() -> None:
+    assert [(part.begin, part.end, part.mirror) for part in read_yaml(done("getstripe_y_mir")).components] == [(0, None, 1), (0, None, 2)]
+    assert read_text(done("mirror_create")) == read_yaml(done("getstripe_y_mir"))
+
+
+def test_a_pool_is_told() -> None:
+    assert read_yaml(done("getstripe_y_pool")) == read_text(done("setstripe_pool")) == Layout(FOUR_M, 2, 1, "fast", "raid0", targets=(1, 0))
+    assert read_yaml(done("getstripe_dir_dy_pool")) == read_text(done("setstripe_dir_pool")) == Layout(FOUR_M, 1, None, "fast", "raid0")
+
+
+def test_a_directory_without_a_layout_has_no_pattern() -> None:
+    assert directory_layout("d_plain").read(done("getstripe_dir_dy_d_plain")) == Layout(FOUR_M, 1, None, "", "")
+    text, _, yaml = done("getstripe_root_default").stdout.partition("\n\n")
+    root = done("getstripe_root_default")
+    assert read_text(replace(root, stdout=text)) == read_yaml(replace(root, stdout=yaml)) == Layout(FOUR_M, 1, None, "", "")
+
+
+def test_numbers_may_be_hexadecimal() -> None:
+    assert read_text(done("getstripe_hex")) == read_text(done("getstripe_c4"))
+
+
+def test_details_that_are_not_needed_do_not_disturb() -> None:
+    assert read_text(done("getstripe_v_pfl")) == read_text(done("getstripe_pfl"))
+
+
+def test_a_file_whose_layout_was_refused_has_none() -> None:
+    assert read_text(done("err_setstripe_pool_i_outside")) == Layout()
+
+
+@pytest.mark.parametrize("name", ["getstripe_y_c4", "getstripe_y_pfl", "getstripe_y_dom"])
+def test_a_layout_that_is_cut_off_is_not_taken_for_whole(name: str) -> None:
+    lines = done(name).stdout.splitlines(keepends=True)
+    for kept in range(len(lines)):
+        # All that is needed is there when only the last object's name lacks; and a file may have no objects at all.
+        last = "lcme_id" not in "".join(lines[kept:])
+        if kept == len(lines) - 1 and lines[kept].strip().startswith("l_fid"):
+            continue
+        if last and lines[kept].strip() == "lmm_objects:":
+            continue
+        with pytest.raises(NotUnderstoodError):
+            read_yaml(replace(done(name), stdout="".join(lines[:kept])))
+
+
+def test_what_was_set_on_a_directory_is_what_its_files_get() -> None:
+    for name, wanted in (("c2", Layout(MIB, 2)), ("over", Layout(stripe_count=8, pattern="overstriped")), ("pfl", PFL), ("dom", DOM)):
+        assert layout_differences(wanted, read_yaml(done(f"getstripe_y_d_{name}_f"))) == ()
+
+
+def test_counts_that_lustre_lowers_are_differences() -> None:
+    # -c 99 on four targets, -c 4 in a pool of two: both succeed.
+    for name, wanted, given in (("err_setstripe_count_too_many", 99, 4), ("err_setstripe_pool_c_too_big", 4, 2)):
+        assert f"client/{name}" in str(LEFT)
+        recorded = done(name)
+        assert (recorded.status, int(recorded.stdout.split()[-1])) == (0, given)
+        assert layout_differences(Layout(stripe_count=wanted), Layout(stripe_count=given)) == (f"stripe count {given} instead of {wanted}",)
+
+
+def test_a_wish_for_nothing_takes_away_what_was_set() -> None:
+    assert setstripe("d_c2", Layout()).argv == ("lfs", "setstripe", "-d", "d_c2")
+    assert recording("client/setstripe_d_delete.txt").command.startswith("lfs setstripe -d d_c2;")
+
+
+def test_sizes_are_typed_in_the_largest_unit_that_fits() -> None:
+    assert setstripe("d", Layout(3 << 30)).argv[3:4] == ("3G",)
+    assert setstripe("d", Layout(1536 * KIB)).argv[3:4] == ("1536K",)
+    assert setstripe("d", Layout(65537)).argv[3:4] == ("65537",)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Layout(pattern="overstriped"),
+        Layout(pattern="raid5"),
+        Layout(components=(LayoutComponent(0, MIB, Layout()), LayoutComponent(2 * MIB, None, Layout()))),
+        Layout(components=(LayoutComponent(0, None, Layout(), mirror=1), LayoutComponent(0, None, Layout(), mirror=2))),
+        Layout(components=(LayoutComponent(0, None, PFL),)),
+    ],
+)
+def test_a_layout_that_lfs_cannot_express_is_refused(wanted: Layout) -> None:
+    with pytest.raises(BadInputError, match="no such layout") as caught:
+        setstripe("d", wanted)
+    assert caught.value.why
+
+
+def test_a_layout_read_from_a_file_can_be_wished_for() -> None:
+    argv = setstripe("d", read_yaml(done("getstripe_y_pool"))).argv
+    assert argv == ("lfs", "setstripe", "-p", "fast", "-c", "2", "-S", "4M", "-o", "1,0", "d")

@@ -1,0 +1,218 @@
+"""Parameters, and the counters, connections and recoveries behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.targets.command import Completed
+from strakes.targets.lustre import brw_stats, client_stats, md_stats, ost_stats
+from strakes.targets.lustre.brw_stats import Bucket, parse_histograms
+from strakes.targets.lustre.imports import parse_import
+from strakes.targets.lustre.lctl_list_nids import list_nids
+from strakes.targets.lustre.lctl_param import Params, device, get_param, read_params, set_param
+from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
+from strakes.targets.lustre.stats import Counter, parse_stats
+from strakes.targets.lustre.version import module_version, read_version, tool_version
+from targets.lustre.recorded import bare, recording
+
+MDC = "mdc.labfs-MDT0001-mdc-ffff8880083a1800"
+
+
+def done(name: str) -> Completed:
+    return recording(f"{name}.txt").done
+
+
+def params(name: str) -> Params:
+    return read_params(done(name))
+
+
+def test_values_of_one_line_and_of_many() -> None:
+    assert params("client/get_param_osc_max_rpcs_in_flight").values["osc.labfs-OST0000-osc-ffff8880083a1800.max_rpcs_in_flight"] == "8"
+    assert params("client/get_param_lov_pools").values == {
+        "lov.labfs-clilov-ffff8880083a1800.pools.fast": "labfs-OST0000_UUID\nlabfs-OST0001_UUID"
+    }
+    assert params("client/get_param_at").values == {"at_min": "5", "at_max": "600", "timeout": "100"}
+
+
+def test_a_value_may_have_equals_signs_and_blank_lines() -> None:
+    assert params("client/get_param_jobid").values["jobid_name"] == "%e.%u"
+    assert params("server/get_param_nrs_policies").values["ost.OSS.ost_io.nrs_policies"].startswith("\nregular_requests:")
+    assert len(params("server/get_param_mgs_live").values) == 2
+
+
+def test_names_with_dots_of_their_own_are_whole() -> None:
+    (name,) = params("client/get_param_mgc_import").values
+    assert device(name) == "MGC192.168.77.1@tcp"
+
+
+def test_missing_names_are_told_and_the_rest_is_sound() -> None:
+    assert params("client/err_get_param_noent") == Params(
+        {}, missing=("osc.*.nosuchparam",), why="error: get_param: param_path 'osc/*/nosuchparam': No such file or directory"
+    )
+    assert params("server/get_param_obdfilter_brw_stats").missing == ("obdfilter.*.brw_stats",)
+    assert not params("server/get_param_obdfilter_brw_stats").cut_off
+
+
+def test_what_a_user_may_not_see_is_cut_off() -> None:
+    for name in ("import", "state"):
+        hidden = params(f"client/user_get_param_{name}")
+        assert (hidden.values, hidden.cut_off, hidden.why) == ({}, True, "")
+    assert params("client/user_get_param_rpcs").complete
+    # Counters come with their lines' ends missing.
+    stats = params("client/user_get_param_stats")
+    assert stats.cut_off
+    with pytest.raises(NotUnderstoodError):
+        parse_stats(stats.values["llite.labfs-ffff8880083a1800.stats"])
+
+
+def test_what_lctl_echoes_is_not_what_is_in_force() -> None:
+    assert len(set_param("osc.*.max_pages_per_rpc", "100000").read(done("client/err_set_param_range_pages"))) == 4
+    recorded = done("client/set_param_pages_100000")
+    lines = recorded.stdout.splitlines(keepends=True)
+    assert [line.rstrip().partition("=")[2] for line in lines] == ["100000"] * 4 + ["24"] * 4 + ["1024"] * 4
+    read_back = get_param("osc.*.max_pages_per_rpc")
+    assert set(read_back.read(replace(recorded, argv=read_back.argv, stdout="".join(lines[4:8]))).values.values()) == {"24"}
+    assert set(params("client/set_param_pages_4M").values.values()) == {"1024"}
+    assert set(params("client/set_param_pages_4096").values.values()) == {"256"}
+
+
+def test_a_value_out_of_range_is_bad_input_and_one_that_only_root_may_set_is_not() -> None:
+    with pytest.raises(BadInputError) as caught:
+        set_param("osc.*.max_dirty_mb", "100000").read(done("client/err_set_param_dirty"))
+    assert caught.value.why == "error: set_param: setting 'osc/*/max_dirty_mb'='100000': Numerical result out of range"
+    with pytest.raises(EnvironmentLacksError):
+        set_param("osc.*.max_rpcs_in_flight", "16").read(done("client/user_set_param"))
+
+
+def test_versions() -> None:
+    version = "2.17.57_62_gc881f8e"
+    assert tool_version().read(done("client/lfs_version")) == module_version().read(done("client/user_get_param_version")) == version
+    assert read_version(done("server/lctl_version")) == read_version(done("server/get_param_version_n")) == version
+    assert (
+        read_version(Completed(("lctl", "get_param"), 0, "version=lustre: 2.10.8\nlustre: 2.10.8\nkernel: patchless_client\n", ""))
+        == "2.10.8"
+    )
+
+
+def test_the_network_is_root_s_to_see() -> None:
+    assert list_nids().read(done("client/lctl_list_nids")) == ("192.168.77.2@tcp",)
+    with pytest.raises(EnvironmentLacksError):
+        list_nids().read(done("client/user_list_nids"))
+
+
+def test_counters() -> None:
+    stats = parse_stats(params("server/get_param_mdt_md_stats").values["mdt.labfs-MDT0000.md_stats"])
+    assert stats.counters["open"] == Counter(127, "usecs", 299, 130059, 905855, 40565212865)
+    assert (stats.start_s, stats.snapshot_s) == (1795231176.003342156, 1795231987.240605811)
+    assert parse_stats(done("server/get_param_mdt_md_stats_n").stdout).samples("open") == 127
+
+
+def test_counters_of_older_versions_have_microseconds_and_no_beginning() -> None:
+    stats = parse_stats("snapshot_time             1602096033.158137 secs.usecs\nopen                      17 samples [reqs]")
+    assert (stats.start_s, stats.samples("open"), stats.total("open")) == (None, 17, 0)
+
+
+@pytest.mark.parametrize("way", ["single", "striped", "striped_dirs", "striped_default"])
+def test_mdtest_s_files_are_found_in_the_counters_of_all_metadata_targets_together(way: str) -> None:
+    def counted(moment: str) -> dict[str, dict[str, float]]:
+        values = read_params(bare(f"mdtest/{way}_md_stats_{moment}.txt", "lctl", "get_param", "mdt.*.md_stats")).values
+        return {device(name): md_stats.common(parse_stats(text)) for name, text in values.items()}
+
+    # The counters were cleared before, so what is there after is what mdtest did: 300 files made, opened again, closed twice, removed;
+    # or 120 directories made and removed, and two that they are in.
+    assert all(value == 0 for counters in counted("before").values() for value in counters.values())
+    after = counted("after")
+    total = {name: sum(counters[name] for counters in after.values()) for name in after["labfs-MDT0000"]}
+    if way == "striped_dirs":
+        assert total["md.mkdir"] == total["md.rmdir"] == 122
+    else:
+        assert (total["md.create"], total["md.open"], total["md.close"], total["md.unlink"]) == (300, 600, 600, 300)
+    # A striped directory whose subdirectories do not inherit it has the whole tree on one target.
+    busy = [name for name, counters in after.items() if counters["md.create"] or counters["md.mkdir"] > 2]
+    assert len(busy) == (4 if way == "striped_default" else 1)
+
+
+@pytest.mark.parametrize("way", ["single", "striped", "striped_dirs", "striped_default"])
+def test_the_client_counted_the_same_files(way: str) -> None:
+    patterns = ("llite.*.stats", "mdc.*.stats")
+    values = read_params(bare(f"mdtest/{way}_client_stats_after.txt", "lctl", "get_param", *patterns)).values
+    (mount,) = [client_stats.mount(parse_stats(text)) for name, text in values.items() if name.startswith("llite.")]
+    if way == "striped_dirs":
+        assert mount["client.md.mkdir"] == mount["client.md.rmdir"] == 122
+    else:
+        assert (mount["client.md.create"], mount["client.md.unlink"], mount["client.md.open"]) == (300, 300, 600)
+    assert len([name for name in values if name.startswith("mdc.")]) == 4
+
+
+def test_bytes_and_requests_of_a_data_target() -> None:
+    values = params("server/get_param_obdfilter_stats").values
+    assert ost_stats.common(parse_stats(values["obdfilter.labfs-OST0001.stats"])) == {
+        "data.read_requests": 12.0,
+        "data.read_bytes": 50331648.0,
+        "data.write_requests": 31.0,
+        "data.write_bytes": 84934680.0,
+    }
+    assert ost_stats.common(parse_stats(values["obdfilter.labfs-OST0000.stats"]))["data.read_requests"] == 0.0
+
+
+def test_the_client_and_the_server_counted_the_same_writes_to_a_target() -> None:
+    server = ost_stats.common(parse_stats(params("server/get_param_obdfilter_stats").values["obdfilter.labfs-OST0000.stats"]))
+    client = client_stats.data_target(
+        parse_stats(params("client/get_param_osc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.stats"])
+    )
+    assert client == {f"client.{name}": value for name, value in server.items()}
+
+
+def test_requests_to_a_metadata_target() -> None:
+    stats = parse_stats(params("client/get_param_mdc_stats").values[f"{MDC}.stats"])
+    kinds = parse_stats(params("client/get_param_mdc_md_stats").values[f"{MDC}.md_stats"])
+    counters = client_stats.metadata_target(stats, kinds)
+    assert (counters["client.md.requests"], counters["client.md.close"], counters["client.md.readdir"]) == (1800, 347, 185)
+    assert "client.md.create" not in counters
+
+
+def test_a_disk_s_requests() -> None:
+    histograms = parse_histograms(params("server/get_param_osd_brw_stats").values["osd-ldiskfs.labfs-OST0001.brw_stats"])
+    assert histograms.tables["pages per bulk r/w"][-1] == Bucket(1024, 0, 20)
+    assert histograms.tables["disk I/O size"][-1] == Bucket(4 << 20, 0, 20)
+    assert histograms.tables["block maps msec"][0] == Bucket(1, 9, 27)
+    # 31 requests of clients became 33 of the disk.
+    assert brw_stats.common(histograms) == {"data.disk_reads": 0.0, "data.disk_writes": 33.0}
+
+
+def test_a_client_s_requests() -> None:
+    histograms = parse_histograms(params("client/get_param_osc_rpc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.rpc_stats"])
+    assert histograms.tables["rpcs in flight"] == (Bucket(1, 0, 214), Bucket(2, 0, 3), Bucket(3, 0, 1))
+    changes = parse_histograms(params("client/get_param_mdc_rpc_stats").values["mdc.labfs-MDT0000-mdc-ffff8880083a1800.rpc_stats"])
+    assert changes.tables["rpcs in flight (modify)"] == (Bucket(0, 0, 0), Bucket(1, 0, 315), Bucket(2, 0, 1))
+    assert changes.tables["rpcs in flight"] == (Bucket(1, 0, 1),)
+
+
+def test_a_connection() -> None:
+    known = parse_import(params("client/get_param_osc_import_one").values["osc.labfs-OST0000-osc-ffff8880083a1800.import"])
+    assert (known.target, known.state, known.address, known.failover_addresses) == (
+        "labfs-OST0000",
+        "FULL",
+        "192.168.77.1@tcp",
+        ("192.168.77.1@tcp",),
+    )
+    assert (known.server_version, known.attempts, known.idle_s, known.in_flight, known.timeouts) == ("2.17.57.62", 2, 8, 0, 0)
+    assert not known.deactivated
+    manager = parse_import(next(iter(params("client/get_param_mgc_import").values.values())))
+    assert (manager.target, manager.in_flight) == ("MGS", None)
+
+
+def test_a_target_that_was_taken_out_is_still_connected() -> None:
+    known = parse_import(next(iter(params("client/ost_inactive_import").values.values())))
+    assert (known.state, known.deactivated, known.timeouts) == ("FULL", True, 6)
+
+
+def test_a_recovery_that_was_never_needed() -> None:
+    assert parse_recovery(params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]) == Recovery(
+        "INACTIVE"
+    )
+    assert Recovery("INACTIVE").serving

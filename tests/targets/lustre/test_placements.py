@@ -1,0 +1,65 @@
+"""Directories on metadata targets: by hand, striped, in turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strakes.targets.command import Completed
+from strakes.targets.lustre.lfs_getdirstripe import DirStripe, placement, read_default, read_dir_stripe
+from strakes.targets.model import Placement
+from targets.lustre.recorded import recording
+
+
+def done(name: str) -> Completed:
+    return recording(f"client/{name}.txt").done
+
+
+@pytest.mark.parametrize("name", ["defd", "defd_sub", "defrr", "plain", "rem1", "str4", "strall"])
+def test_both_forms_say_the_same(name: str) -> None:
+    text, yaml = read_dir_stripe(done(f"getdirstripe_{name}")), read_dir_stripe(done(f"getdirstripe_y_{name}"))
+    # A directory without stripes has its one target in YAML, and no table as text.
+    assert replace(text, targets=text.targets or (text.offset,)) == yaml
+    assert read_default(done(f"getdirstripe_Dflag_{name}")) == read_default(done(f"getdirstripe_yD_{name}"))
+
+
+def test_stripes_are_told_in_order() -> None:
+    assert read_dir_stripe(done("getdirstripe_strall")) == DirStripe(4, 2, "fnv_1a_64", (), (2, 1, 3, 0))
+    assert read_dir_stripe(done("getdirstripe_str2crush")).hash == "crush"
+    assert read_dir_stripe(done("getdirstripe_v")) == read_dir_stripe(done("getdirstripe_str4"))
+
+
+def test_a_migration_that_was_not_finished_shows() -> None:
+    assert read_dir_stripe(done("getdirstripe_mig_after")).flags == ("migrating", "fixed")
+    assert read_dir_stripe(done("migrate_mig4_striped")).flags == ("fixed",)
+
+
+def test_the_default_has_its_levels() -> None:
+    assert read_default(done("getdirstripe_Dflag_defd")) == DirStripe(4, -1, "none", (), (), 3, 0)
+    assert read_default(done("getdirstripe_Dflag_defd_sub")).max_inherit == 2
+    lines = done("getdirstripe_D_root").stdout.splitlines(keepends=True)
+    text, yaml = (read_default(replace(done("getdirstripe_D_root"), stdout="".join(part))) for part in (lines[:1], lines[1:]))
+    assert text == yaml == DirStripe(1, -1, "none", (), (), -1, 3)
+
+
+def both(name: str) -> Placement:
+    return placement(read_dir_stripe(done(f"getdirstripe_{name}")), read_default(done(f"getdirstripe_Dflag_{name}")))
+
+
+def test_a_striped_directory_hands_nothing_down_by_itself() -> None:
+    assert both("str4") == Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64", inherited=False)
+    assert both("strall") == Placement("automatic", (2, 1, 3, 0), 4, "fnv_1a_64", inherited=True)
+    assert both("defd_sub").inherited
+
+
+def test_a_directory_whose_subdirectories_are_spread() -> None:
+    assert both("defrr") == Placement("automatic", (3,), 1, inherited=True)
+    assert both("defd") == Placement("automatic", (1,), 4, inherited=True)
+    # The root of the file system spreads the directories of its upper levels, and they do so too.
+    assert both("plain") == Placement("automatic", (3,), 1, inherited=True)
+
+
+def test_a_directory_on_one_target_keeps_its_subdirectories() -> None:
+    assert both("rem1") == Placement("inherit", (1,), 1, inherited=True)
+    assert read_dir_stripe(done("getdirstripe_rem1_sub")).offset == 1

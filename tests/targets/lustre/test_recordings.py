@@ -1,0 +1,178 @@
+"""No recording is left over, commands are typed as recorded, and every reader copes with every recording that is its business."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from strakes.errors import StrakesError
+from strakes.targets.command import Command, Completed
+from strakes.targets.lustre.brw_stats import parse_histograms
+from strakes.targets.lustre.imports import parse_import
+from strakes.targets.lustre.lctl_param import Params
+from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.recovery_status import parse_recovery
+from strakes.targets.lustre.stats import parse_stats
+from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, LEFT, READERS
+from targets.lustre.recorded import PLACE, names, recording
+
+READ: dict[str, Callable[[Completed], object]] = {
+    **{name: command.read for name, command in {**COMMANDS, **LAST_COMMANDS}.items()},
+    **READERS,
+}
+# lctl reports what it has not, and what a user may not see, by its status; what it has is there all the same.
+STATUS_IS_NO_ERROR = frozenset(
+    name
+    for name, command in {**COMMANDS, **LAST_COMMANDS}.items()
+    if command.argv[:2] == ("lctl", "get_param") and "-n" not in command.argv
+) | {"client/getfattr_lustre_lov_dir_plain.txt"}
+# lfs succeeds, and there is nothing that could be used.
+SUCCESS_IS_AN_ERROR = {
+    "client/err_getdirstripe_file.txt": "not a directory",
+    "client/lfs_df_h.txt": "not understood",
+    "client/getstripe_I1_pfl.txt": "not understood",
+    "client/getstripe_multi_y.txt": "not understood",
+}
+PARTS: dict[str, Callable[[str], object]] = {
+    ".stats": parse_stats,
+    ".md_stats": parse_stats,
+    ".read_ahead_stats": parse_stats,
+    ".import": parse_import,
+    ".recovery_status": parse_recovery,
+    ".brw_stats": parse_histograms,
+    ".rpc_stats": parse_histograms,
+}
+
+
+def test_no_recording_is_left_over_and_none_has_two_masters() -> None:
+    left = [f"{name}.txt" for several in LEFT.values() for name in several]
+    assigned = Counter([*COMMANDS, *LAST_COMMANDS, *READERS, *left])
+    assert set(names("client")) | set(names("server")) == set(assigned)
+    assert [name for name, times in assigned.items() if times > 1] == []
+
+
+def test_every_recording_reads_as_the_index_says() -> None:
+    assert all(recording(name).command for folder in ("client", "server") for name in names(folder))
+    assert (PLACE / "INDEX.txt").read_text().startswith("Real outputs, Lustre 2.17.57")
+    assert len(names("failover")) == 32
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_typed_as_recorded(name: str) -> None:
+    assert typed(COMMANDS[name]) == recording(name).command.replace('"', "")
+
+
+@pytest.mark.parametrize("name", LAST_COMMANDS)
+def test_the_last_of_several_commands_is_typed_as_recorded(name: str) -> None:
+    assert typed(LAST_COMMANDS[name]) == recording(name).last_command
+
+
+def typed(command: Command[object]) -> str:
+    """As in the recordings, where wildcards were typed bare."""
+    return shlex.join(command.argv).replace("'", "")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_success_is_understood_and_a_failure_explained(name: str) -> None:
+    done = recording(name).done
+    if name in SUCCESS_IS_AN_ERROR:
+        with pytest.raises(StrakesError, match=SUCCESS_IS_AN_ERROR[name]):
+            READ[name](done)
+    elif done.status == 0 or name in STATUS_IS_NO_ERROR:
+        READ[name](done)
+    else:
+        with pytest.raises(StrakesError) as caught:
+            READ[name](done)
+        error = caught.value
+        assert not isinstance(error, NotUnderstoodError)
+        assert error.what and error.where and error.why
+        assert "Usage" not in error.why and "\n" not in str(error)
+
+
+def parts() -> list[tuple[str, str]]:
+    """Every recorded parameter that has a reader of its own."""
+    found = []
+    for name in COMMANDS:
+        result = READ[name](recording(name).done) if COMMANDS[name].argv[:2] == ("lctl", "get_param") else None
+        if isinstance(result, Params) and not result.cut_off:
+            found += [(name, parameter) for parameter in result.values if _reader(parameter)]
+    return found
+
+
+def _reader(parameter: str) -> Callable[[str], object] | None:
+    return next((read for suffix, read in PARTS.items() if parameter.endswith(suffix)), None)
+
+
+@pytest.mark.parametrize(("name", "parameter"), parts())
+def test_a_parameter_with_a_reader_is_understood(name: str, parameter: str) -> None:
+    params, read = READ[name](recording(name).done), _reader(parameter)
+    assert isinstance(params, Params) and read is not None
+    assert read(params.values[parameter])
+
+
+LINE = st.sampled_from(["", "=", ":", "x", "-1", "lmm_stripe_count:", "\t0\t", "samples [reqs]", "\x00", "é"])
+
+
+@st.composite
+def mutated(draw: st.DrawFn, text: str) -> str:
+    """Cut off, lines dropped, repeated, swapped, strange ones put in."""
+    lines = text.splitlines(keepends=True)
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, max(len(lines) - 1, 0)))
+        kind = draw(st.sampled_from(["cut", "drop", "repeat", "swap", "insert", "bend"]))
+        if kind == "insert" or not lines:
+            lines.insert(place, draw(LINE) + "\n")
+        elif kind == "cut":
+            lines = [*lines[:place], lines[place][: draw(st.integers(0, len(lines[place])))]]
+        elif kind == "drop":
+            del lines[place]
+        elif kind == "repeat":
+            lines.insert(place, lines[place])
+        elif kind == "swap":
+            lines[place], lines[-1] = lines[-1], lines[place]
+        else:
+            words = lines[place].split(" ")
+            words[draw(st.integers(0, len(words) - 1))] = draw(LINE)
+            lines[place] = " ".join(words)
+    return "".join(lines)
+
+
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_reader_of_damaged_output_fails_in_order_or_not_at_all(name: str) -> None:
+    done = recording(name).done
+
+    @FEW
+    @given(mutated(done.stdout), mutated(done.stderr), st.sampled_from([done.status, 0, 1, 4, 110, -9]))
+    def damaged(stdout: str, stderr: str, status: int) -> None:
+        with suppress(StrakesError):
+            READ[name](replace(done, stdout=stdout, stderr=stderr, status=status))
+
+    damaged()
+
+
+# One of each kind is enough: the others differ in figures only.
+@pytest.mark.parametrize(
+    ("name", "parameter"), list({(name, parameter.rpartition(".")[2]): (name, parameter) for name, parameter in parts()}.values())
+)
+def test_a_reader_of_a_damaged_parameter_fails_in_order_or_not_at_all(name: str, parameter: str) -> None:
+    params, read = READ[name](recording(name).done), _reader(parameter)
+    assert isinstance(params, Params) and read is not None
+    text, reader = params.values[parameter], read
+
+    @FEW
+    @given(mutated(text))
+    def damaged(text: str) -> None:
+        with suppress(StrakesError):
+            reader(text)
+
+    damaged()

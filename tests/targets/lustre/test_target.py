@@ -1,0 +1,405 @@
+"""The target, on a machine that answers as the recorded one did; and on machines without Lustre, or whose servers are dead."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.targets.base import Target
+from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.connections import connections, host_of
+from strakes.targets.lustre.lfs_getname import ClientName
+from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.model import DataTarget, Layout, MetadataTarget, Placement, Server, difference, disturbed, placement_differences
+from strakes.targets.mountinfo import Mount, parse_mountinfo
+from strakes.targets.registry import TARGETS
+from strakes.targets.unlike import unlike_targets
+from strakes.targets.workspace import Workspace
+from strakes.units import MIB
+from targets.control_conformance import ControlConformance
+from targets.lustre.recorded import Recording, bare, recording
+from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay, recordings
+
+AT = Servers("at {host}")
+QUOTA = "lfs quota -u root /mnt/labfs"
+CLEAR = "lctl set_param ldlm.namespaces.*osc*.lru_size=clear"
+SPELLINGS = {
+    f"lfs quota -u {pwd.getpwuid(os.getuid()).pw_name} /mnt/labfs": QUOTA,
+    "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 /mnt/labfs/dne/defrr": (
+        "lfs setdirstripe -D -c 1 -i -1 --max-inherit=2 --max-inherit-rr=1 defrr"
+    ),
+    # Its default was recorded as set, not how.
+    "lfs setdirstripe -D -c -1 /mnt/labfs/dne/strall": "lfs setdirstripe -D -c 4 defd",
+    f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear": CLEAR,
+}
+CLEARED = recording("client/set_param_lru_clear.txt")
+FIRST = MetadataTarget("labfs-MDT0000", 0, "192.168.77.1", "active", 1160264 << 10, 1039008 << 10, 838864, 838587)
+
+
+def mount(root: Path) -> Mount:
+    """The recorded line of mountinfo, with another mount point."""
+    (recorded,) = parse_mountinfo(recording("client/mountinfo.txt").done.stdout)
+    return replace(recorded, mount_point=str(root))
+
+
+def target(root: Path, recorded: Sequence[Recording] = (*AS_ROOT, CLEARED), servers: Servers | None = None) -> LustreTarget:
+    return LustreTarget(root, mount(root), servers=servers, runner=Replay(root, recorded, SPELLINGS, ON_SERVER))
+
+
+def asked(lustre: LustreTarget) -> list[str]:
+    assert isinstance(lustre.run, Replay)
+    return lustre.run.asked
+
+
+class TestAsRecorded(ControlConformance):
+    layout = Layout(MIB, 2)
+    placements = (
+        ("rem1", Placement("manual", (1,))),
+        ("str4", Placement("automatic", count=4)),
+        ("strall", Placement("automatic", count=-1, inherited=True)),
+        ("defrr", Placement("automatic", count=1, inherited=True)),
+    )
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Path:
+        directory = tmp_path / "s" / "d_c2"
+        directory.mkdir(parents=True)
+        return directory
+
+    @pytest.fixture
+    def target(self, tmp_path: Path, place: Path) -> Target:
+        return target(tmp_path, servers=AT)
+
+    @pytest.fixture
+    def parent(self, tmp_path: Path) -> Path:
+        directory = tmp_path / "dne"
+        directory.mkdir()
+        return directory
+
+
+def test_a_client_s_mount_is_lustre_and_a_server_s_is_not(tmp_path: Path) -> None:
+    assert next(kind for kind in TARGETS if kind.claims(mount(tmp_path))) is LustreTarget
+    line = "99 27 254:32 / /mnt/lt/mdt0 rw - lustre /dev/vdc rw,svname=labfs-MDT0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs"
+    assert not LustreTarget.claims(parse_mountinfo(line)[0])
+    assert "/dev/vdc /mnt/lt/mdt0 lustre rw,svname=labfs-MDT0000" in recording("server/proc_mounts.txt").done.stdout
+
+
+def test_facts_are_those_of_the_recorded_mount(tmp_path: Path) -> None:
+    facts = target(tmp_path).facts()
+    assert (facts.file_system, facts.device, facts.remote) == ("lustre", "192.168.77.1@tcp:/labfs", True)
+    assert (facts.total_bytes, facts.free_bytes, facts.free_inodes) == (3833116 * 4096, 3605212 * 4096, 1046572)
+    assert "flock" in facts.mount_options and "from this client only" in facts.notes[0]
+    assert facts.direct_io is None
+
+
+def test_direct_io_is_tried_in_a_workspace(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, "20260101-000000-lustre-0000") as workspace:
+        assert target(tmp_path).facts(workspace.path).direct_io in (True, False)
+
+
+def test_the_description_has_every_part(tmp_path: Path) -> None:
+    description = target(tmp_path).describe()
+    assert (description.file_system_name, description.version) == ("labfs", "2.17.57_62_gc881f8e")
+    address = "192.168.77.1@tcp"
+    assert description.servers == tuple(Server("192.168.77.1", role, address, "active") for role in ("mgs", "mds", "oss"))
+    assert description.metadata_targets[0] == FIRST
+    assert [one.index for one in description.metadata_targets] == [0, 1, 2, 3]
+    sizes = (3833116 << 10, 3605220 << 10, 262144, 261643)
+    assert description.data_targets[0] == DataTarget("labfs-OST0000", 0, "192.168.77.1", "active", *sizes, pools=("fast",))
+    assert [one.pools for one in description.data_targets] == [("fast",), ("fast",), (), ()]
+    assert (description.pools, description.network) == (("fast",), ("192.168.77.2@tcp",))
+    assert description.client["osc.max_pages_per_rpc"] == "1024"
+    assert description.client["llite.max_cached_mb"] == "983"
+    assert description.client["mdc.max_mod_rpcs_in_flight"] == "7"
+    assert description.notes == ()
+    assert unlike_targets(description) == ()
+
+
+def test_a_user_learns_as_much_as_users_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    lustre = target(tmp_path, AS_USER)
+    description = lustre.describe()
+    assert {one.state for one in description.metadata_targets} == {one.state for one in description.data_targets} == {"active"}
+    assert (description.pools, description.client["osc.max_rpcs_in_flight"]) == (("fast",), "8")
+    assert any("list_nids" in note and "denied" in note for note in description.notes)
+    # Nothing is taken of counters that come cut off.
+    assert not any(lustre.observe().values())
+    assert {limit.what for limit in lustre.limits()} == {
+        *("read counters of servers", "place directories", "read this client's counters", "drop caches"),
+    }
+
+
+def test_a_target_that_was_taken_out_is_inactive_and_a_finding() -> None:
+    name = ClientName("labfs", "ffff8880082b0000")
+    replayed = Replay(Path("/nowhere"), (*recordings("ost_inactive"), *AS_ROOT), {"lfs check servers /mnt/labfs": "lfs check osts"})
+    targets, _, _ = connections(Answers(replayed), "/mnt/labfs", name)
+    assert [one.state for one in targets if one.kind == "OST"] == ["active"] * 3 + ["inactive"]
+
+
+def test_a_server_that_does_not_answer_shows_although_lfs_calls_its_targets_active() -> None:
+    # A crash of the server was recorded as a session: what lfs check wrote then stands in its first lines.
+    text = bare("failover/crash_client_while_down.txt").stdout
+    silent = Completed((), 0, "", "".join(line for line in text.splitlines(keepends=True) if line.startswith("lfs check")))
+    recorded = Replay(Path("/nowhere"), AS_ROOT)
+
+    def down(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        return replace(silent, argv=tuple(argv)) if argv[1] == "check" else recorded(argv, timeout_s)
+
+    targets, manager, state = connections(Answers(down), "/mnt/labfs", ClientName("labfs", "ffff8880082b0000"))
+    assert {one.state for one in targets} == {"Resource temporarily unavailable"}
+    assert (manager, state) == ("192.168.77.1@tcp", "Cannot send after transport endpoint shutdown")
+    assert {one.host for one in targets} <= {"", host_of(manager)}
+
+
+def test_layouts_of_files_and_directories_are_read(tmp_path: Path) -> None:
+    (tmp_path / "s" / "d_pool").mkdir(parents=True)
+    (tmp_path / "s" / "over8").touch()
+    lustre = target(tmp_path)
+    directory, file = lustre.layout(tmp_path / "s" / "d_pool"), lustre.layout(tmp_path / "s" / "over8")
+    assert directory is not None and directory.pool == "fast"
+    assert file is not None and file.targets == (1, 2, 3, 0, 1, 2, 3, 0)
+    with pytest.raises(BadInputError, match="nothing to look at"):
+        lustre.layout(tmp_path / "missing")
+
+
+def test_what_new_files_really_get_is_read_from_one(tmp_path: Path) -> None:
+    directory = tmp_path / "s" / "d_over"
+    directory.mkdir(parents=True)
+    lustre = target(tmp_path)
+    given = lustre.set_layout(directory, Layout(stripe_count=8, pattern="overstriped"))
+    assert (given.stripe_count, given.first_target, len(given.targets)) == (8, 3, 8)
+    assert [line.split(" ")[1] for line in asked(lustre)] == ["setstripe", "getstripe"]
+    assert list(directory.iterdir()) == []
+
+
+def test_a_layout_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "s" / "d_plain"
+    directory.mkdir(parents=True)
+    with pytest.raises(EnvironmentLacksError, match="layout was not set") as caught:
+        target(tmp_path, AS_USER).set_layout(directory, Layout(stripe_count=2))
+    assert caught.value.why.endswith("Operation not permitted") and caught.value.remedy
+    assert list(directory.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_made_with_a_layout_is_an_error_and_left_nowhere(tmp_path: Path) -> None:
+    directory = tmp_path / "s" / "d_c2"
+    directory.mkdir(parents=True)
+    recorded = Replay(tmp_path, AS_ROOT)
+
+    def no_room(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[0] == "touch":
+            return Completed(tuple(argv), 1, "", f"touch: cannot touch '{argv[1]}': No space left on device\n")
+        return recorded(argv, timeout_s)
+
+    with pytest.raises(MeasurementError, match="no file can be made") as caught:
+        LustreTarget(tmp_path, mount(tmp_path), runner=no_room).set_layout(directory, Layout(MIB, 2))
+    assert "lfs df" in caught.value.remedy
+
+
+def test_an_lfs_too_old_for_yaml_is_asked_for_text(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "c2s4m").touch()
+    recorded = Replay(tmp_path, AS_ROOT)
+
+    def old(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if "-y" in argv:
+            return replace(recording("client/lfs_df_y.txt").done, argv=tuple(argv))
+        return recorded(argv, timeout_s)
+
+    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=old)
+    assert lustre.layout(tmp_path / "s" / "c2s4m") == Layout(4 * MIB, 2, 1, "", "raid0", targets=(1, 2))
+    assert lustre.placement(tmp_path / "dne" / "str4") == Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64")
+
+
+def test_without_lfs_a_layout_is_read_from_the_attribute(tmp_path: Path) -> None:
+    (tmp_path / "s" / "d_plain").mkdir(parents=True)
+    (tmp_path / "s" / "over8").touch()
+    recorded = Replay(tmp_path, AS_ROOT)
+
+    def without(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        return run(["strakes-no-lfs-here"]) if argv[0] == "lfs" else recorded(argv, timeout_s)
+
+    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=without)
+    layout = lustre.layout(tmp_path / "s" / "over8")
+    assert layout is not None and layout.pattern == "overstriped"
+    assert lustre.layout(tmp_path / "s" / "d_plain") == Layout()
+
+
+def test_a_directory_on_a_target_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "dne").mkdir()
+    with pytest.raises(BadInputError, match="no directory was made") as caught:
+        target(tmp_path).make_directory(tmp_path / "dne", "md99", Placement("manual", (99,)))
+    assert caught.value.why.endswith("No such device") and "strakes target" in caught.value.remedy
+
+
+def test_only_root_may_place(tmp_path: Path) -> None:
+    (tmp_path / "u").mkdir()
+    for name, wanted in (("r1", Placement("manual", (1,))), ("s4", Placement("automatic", count=4))):
+        with pytest.raises(EnvironmentLacksError, match="no directory was made"):
+            target(tmp_path, AS_USER).make_directory(tmp_path / "u", name, wanted)
+
+
+def test_a_placement_by_hand_names_a_target(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no directory was made"):
+        target(tmp_path).make_directory(tmp_path, "d", Placement("manual"))
+
+
+def test_a_directory_by_hand_says_when_its_subdirectories_are_spread(tmp_path: Path) -> None:
+    (tmp_path / "dne").mkdir()
+    # It was made otherwise; what counts is that its default, read back, spreads.
+    spellings = {
+        "lfs mkdir -i 3 /mnt/labfs/dne/plain": "lfs mkdir -i 1 rem1",
+        "lfs setdirstripe -D -c 1 -i 3 /mnt/labfs/dne/plain": "lfs setdirstripe -D -c 4 defd",
+    }
+    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=Replay(tmp_path, AS_ROOT, spellings))
+    wanted = Placement("manual", (3,), inherited=True)
+    given = lustre.make_directory(tmp_path / "dne", "plain", wanted)
+    assert (given.kind, given.metadata_targets) == ("manual", (3,))
+    assert placement_differences(wanted, given) == ("subdirectories do not inherit it",)
+
+
+def test_a_parent_may_be_an_open_directory(tmp_path: Path) -> None:
+    (tmp_path / "dne").mkdir()
+    descriptor = os.open(tmp_path / "dne", os.O_PATH)
+    try:
+        given = target(tmp_path).make_directory(Path(f"/proc/self/fd/{descriptor}"), "rem1", Placement("manual", (1,)))
+    finally:
+        os.close(descriptor)
+    assert given.metadata_targets == (1,)
+
+
+def test_the_client_s_counters_are_per_target(tmp_path: Path) -> None:
+    seen = target(tmp_path).observe()
+    assert set(seen) == {"client", *(f"labfs-{kind}000{index}" for kind in ("MDT", "OST") for index in range(4))}
+    assert seen["client"]["client.md.mkdir"] == 56
+    assert seen["labfs-MDT0001"]["client.md.requests"] == 1800
+    assert seen["labfs-OST0000"]["client.data.write_bytes"] == 20742167
+    assert all(name.startswith("client.") for counters in seen.values() for name in counters)
+
+
+def test_the_servers_counters_come_with_servers_only(tmp_path: Path) -> None:
+    seen = target(tmp_path, servers=AT).observe()
+    assert (seen["labfs-MDT0001"]["md.open"], seen["labfs-MDT0001"]["client.md.close"]) == (353, 347)
+    assert (seen["labfs-OST0001"]["data.write_requests"], seen["labfs-OST0001"]["data.disk_writes"]) == (31, 33)
+    assert not any("osd" in name or name == "MGS" for name in seen)
+
+
+def mdtest(moment: str) -> Recording:
+    text = bare(f"mdtest/striped_default_md_stats_{moment}.txt").stdout
+    recorded = recording("server/get_param_mdt_md_stats.txt")
+    return replace(recorded, done=replace(recorded.done, stdout=text))
+
+
+def test_a_run_is_seen_on_the_metadata_targets_that_took_part(tmp_path: Path) -> None:
+    def moment(which: str) -> LustreTarget:
+        runner = Replay(tmp_path, AS_ROOT, SPELLINGS, (mdtest(which), *ON_SERVER))
+        return LustreTarget(tmp_path, mount(tmp_path), servers=AT, runner=runner)
+
+    before, after = moment("before").observe(), moment("after").observe()
+    assert disturbed(before, after) == ()
+    done = difference(before, after)
+    assert [done[f"labfs-MDT000{index}"]["md.create"] for index in range(4)] == [73, 73, 77, 77]
+    assert done["labfs-OST0000"]["data.write_bytes"] == 0
+
+
+def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None:
+    before = target(tmp_path).observe()
+    cleared = recording("client/get_param_llite_stats_after_clear.txt")
+    after = target(tmp_path, (cleared, *AS_ROOT)).observe()
+    # llite.*-INSTANCE.stats was not recorded so: the first of the recorded values is taken.
+    assert "client" not in difference(before, after)
+    assert disturbed(before, after) == ("client: the client's counters were cleared or the client was mounted anew during the measurement",)
+
+
+def test_servers_that_cannot_be_asked_are_named_and_do_not_disturb(tmp_path: Path) -> None:
+    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
+
+    def away(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[0] == "ssh":
+            return Completed(tuple(argv), 255, "", "ssh: connect to host 192.168.77.1 port 22: No route to host\n")
+        return recorded(argv, timeout_s)
+
+    lustre = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host} sudo"), runner=away)
+    assert next(limit for limit in lustre.limits() if "No route" in limit.why).what == "read counters of server 192.168.77.1"
+    seen = lustre.observe()
+    assert seen["192.168.77.1"] == {} and "client.md.requests" in seen["labfs-MDT0000"]
+    assert any("No route" in note for note in lustre.describe().notes)
+
+
+def test_servers_that_can_be_asked_are_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert target(tmp_path, servers=AT).limits() == ()
+
+
+def test_caches_are_dropped_by_giving_back_this_mount_s_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lustre = target(tmp_path)
+    # The recorded client had locks at the time its counts were recorded: so it was not done, and that is said.
+    assert lustre.drop_caches() is False
+    assert asked(lustre)[-2:] == [
+        f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear",
+        f"lctl get_param ldlm.namespaces.*-{INSTANCE}.lock_unused_count",
+    ]
+
+
+def test_a_user_cannot_drop_caches(tmp_path: Path) -> None:
+    spellings = {f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear": "lctl set_param llite.*.max_read_ahead_mb=16"}
+    assert LustreTarget(tmp_path, mount(tmp_path), runner=Replay(tmp_path, AS_USER, spellings)).drop_caches() is False
+
+
+def test_settings_are_lines_for_people(tmp_path: Path) -> None:
+    assert all(line.strip() and "\n" not in line for line in target(tmp_path).controls())
+
+
+@pytest.fixture
+def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    """A machine whose lfs, lctl and stat wait for ever, as for a dead server; here the limit is short."""
+    for name in ("lfs", "lctl", "stat"):
+        (tmp_path / name).write_text("#!/bin/sh\ntrap '' TERM INT HUP\necho $0 waits >&2\nwhile :; do sleep 1; done\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return lambda argv, timeout_s=10: run(argv, 0.2)
+
+
+def test_a_dead_server_ends_every_question_by_its_limit(tmp_path: Path, dead: Runner) -> None:
+    lustre = LustreTarget(tmp_path, mount(tmp_path), servers=AT, runner=dead)
+    place = tmp_path / "d"
+    for question in (
+        *(lustre.facts, lustre.describe, lustre.observe, lustre.drop_caches),
+        *(lambda: lustre.layout(place), lambda: lustre.placement(place)),
+        *(
+            lambda: lustre.set_layout(place, Layout(stripe_count=1)),
+            lambda: lustre.make_directory(tmp_path, "e", Placement("manual", (0,))),
+        ),
+    ):
+        with pytest.raises(CommandTimeout) as caught:
+            question()
+        assert caught.value.where.startswith(("lfs ", "lctl ", "stat ")) and caught.value.remedy
+    assert any("no answer within" in limit.why for limit in lustre.limits())
+
+
+def test_a_server_that_dies_later_leaves_what_is_known_and_a_note(tmp_path: Path) -> None:
+    recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
+
+    def half_dead(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        return run(["sleep", "60"], 0.1) if list(argv[:2]) in (["lfs", "df"], ["lfs", "check"]) else recorded(argv, timeout_s)
+
+    description = LustreTarget(tmp_path, mount(tmp_path), runner=half_dead).describe()
+    assert [one.total_bytes for one in description.data_targets] == [0] * 4
+    assert any("no answer within" in note for note in description.notes)
+    assert unlike_targets(description) == ()
+
+
+def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -> None:
+    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=lambda argv, timeout_s=10: run(["strakes-no-lfs-here"]))
+    description = lustre.describe()
+    assert description.file_system_name == "labfs" and "flock" in description.client["mount options"]
+    assert "does not start" in description.notes[0]
+    assert lustre.observe() == {}
+    assert any("does not start" in limit.why for limit in lustre.limits())

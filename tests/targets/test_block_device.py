@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.block_device import block_device_of
+from strakes.targets.mountinfo import Mount, parse_mountinfo
+
+
+def mount_on(number: str, source: str = "/dev/sda1") -> Mount:
+    return parse_mountinfo(f"36 35 {number} / /mnt rw - xfs {source} rw")[0]
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path) -> Path:
+    """A disk with a partition, as the kernel lays them out."""
+    disk = tmp_path / "devices/pci0/block/sda"
+    for path, text in {
+        "size": "2048000",
+        "queue/rotational": "1",
+        "queue/scheduler": "none [mq-deadline] kyber bfq",
+        "queue/logical_block_size": "4096",
+        "queue/read_ahead_kb": "128",
+        "queue/write_cache": "write back",
+        "sda1/size": "1024000",
+        "sda1/partition": "1",
+    }.items():
+        (disk / path).parent.mkdir(parents=True, exist_ok=True)
+        (disk / path).write_text(text + "\n")
+    (tmp_path / "dev/block").mkdir(parents=True)
+    (tmp_path / "dev/block/8:0").symlink_to(disk)
+    (tmp_path / "dev/block/8:1").symlink_to(disk / "sda1")
+    return tmp_path
+
+
+def test_a_partition_has_its_own_size_and_the_queue_of_its_disk(sysfs: Path) -> None:
+    device = block_device_of(mount_on("8:1"), sysfs)
+    assert device is not None
+    assert (device.name, device.total_bytes) == ("sda", 1024000 * 512)
+    assert (device.rotational, device.scheduler, device.logical_block_bytes) == (True, "mq-deadline", 4096)
+    assert (device.read_ahead_bytes, device.write_cache, device.backing_file) == (131072, "write back", "")
+
+
+def test_a_whole_disk_is_its_own(sysfs: Path) -> None:
+    device = block_device_of(mount_on("8:0"), sysfs)
+    assert device is not None
+    assert device.total_bytes == 2048000 * 512
+
+
+def test_a_device_that_says_little_is_described_all_the_same(sysfs: Path) -> None:
+    bare = sysfs / "devices/virtual/block/dm-0"
+    bare.mkdir(parents=True)
+    (sysfs / "dev/block/253:0").symlink_to(bare)
+    device = block_device_of(mount_on("253:0"), sysfs)
+    assert device is not None
+    assert (device.name, device.total_bytes, device.rotational, device.scheduler) == ("dm-0", 0, False, "")
+
+
+@pytest.mark.parametrize(
+    ("number", "source"), [("0:42", "tmpfs"), ("0:43", "filer:/export"), ("0:44", "/dev/no-such-disk"), ("9:9", "/dev/sdz")]
+)
+def test_where_there_is_no_device_there_is_none(sysfs: Path, number: str, source: str) -> None:
+    assert block_device_of(mount_on(number, source), sysfs) is None

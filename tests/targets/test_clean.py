@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from mounts import other_user
+from strakes.errors import BadInputError
+from strakes.targets.clean import clean
+from strakes.targets.marker import MARKER_NAME, Marker
+from strakes.targets.workspace import Workspace
+from targets.test_workspace import RUN, killed_workspace
+
+NOBODY = 65534
+
+
+def dead_marker(run: str = RUN) -> Marker:
+    """Of this host, of a process that cannot live."""
+    return dataclasses.replace(Marker.of_this_process(run), pid=2**22 + 1, heartbeat_unix_s=time.time() - 3600)
+
+
+def make(directory: Path, run: str = RUN, marker: Marker | None = None) -> Path:
+    """A directory like a dead run's, with a file in it."""
+    place = directory / f"strakes-{run}"
+    place.mkdir()
+    (place / MARKER_NAME).write_bytes((marker or dead_marker(run)).to_bytes())
+    (place / "file").touch()
+    return place
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious").write_text("data")
+    return victim
+
+
+def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path: Path, victim: Path) -> None:
+    remains = killed_workspace(tmp_path)
+    (tmp_path / "strakes-notes").mkdir()
+    (tmp_path / "strakes.txt").touch()
+    report = clean(tmp_path)
+    assert report.removed == (str(remains),)
+    assert (report.left, report.skipped_live) == ((), ())
+    assert sorted(os.listdir(tmp_path)) == ["strakes-notes", "strakes.txt", "victim"]
+    assert [(one.path, one.why) for one in report.ignored] == [(str(tmp_path / "strakes-notes"), "it has no marker")]
+
+
+def test_a_dry_run_only_tells(tmp_path: Path) -> None:
+    place = make(tmp_path)
+    assert clean(tmp_path, dry_run=True).removed == (str(place),)
+    assert (place / "file").exists()
+
+
+def test_a_directory_with_nothing_of_ours_gives_an_empty_report(tmp_path: Path, victim: Path) -> None:
+    report = clean(tmp_path)
+    assert (report.removed, report.skipped_live, report.left, report.ignored) == ((), (), (), ())
+
+
+def test_a_living_run_is_skipped_unless_forced(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, RUN, keep=True)
+    report = clean(tmp_path)
+    assert report.removed == ()
+    assert str(os.getpid()) in report.skipped_live[0].why
+    assert workspace.path.exists()
+    assert clean(tmp_path, force=True).removed == (str(workspace.path),)
+    workspace.remove()
+
+
+def test_a_process_number_that_was_given_again_is_another_process(tmp_path: Path) -> None:
+    mine = Marker.of_this_process(RUN)
+    place = make(tmp_path, marker=dataclasses.replace(mine, pid_start=mine.pid_start - 1))
+    assert clean(tmp_path).removed == (str(place),)
+
+
+@pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"boot": "another"}, {"pid_namespace": "pid:[1]"}])
+@pytest.mark.parametrize(("age_s", "live"), [(0, True), (30, True), (61, False), (1e6, False)])
+def test_of_a_process_we_cannot_see_the_heartbeat_decides(tmp_path: Path, elsewhere: dict[str, str], age_s: float, live: bool) -> None:
+    beat = time.time() - age_s
+    marker = dataclasses.replace(dead_marker(), heartbeat_unix_s=beat, **elsewhere)  # type: ignore[arg-type]
+    place = make(tmp_path, marker=marker)
+    assert bool(clean(tmp_path).skipped_live) is live
+    assert place.exists() is live
+
+
+def test_a_suspended_process_of_this_host_lives_however_old_its_heartbeat(tmp_path: Path) -> None:
+    make(tmp_path, marker=dataclasses.replace(Marker.of_this_process(RUN), heartbeat_unix_s=0.0))
+    assert len(clean(tmp_path).skipped_live) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"rubbish",
+        b"[]",
+        b"null",
+        b'{"run": "x"}',
+        b"\xff\xfe",
+        json.dumps({**dataclasses.asdict(dead_marker()), "more": 1}).encode(),
+        json.dumps({**dataclasses.asdict(dead_marker()), "pid": "1"}).encode(),
+        json.dumps({**dataclasses.asdict(dead_marker()), "run": "../../etc"}).encode(),
+        dead_marker("another-run").to_bytes(),
+        b" " * 100_000 + dead_marker().to_bytes(),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_marker_that_strakes_did_not_write_for_this_directory_protects_it(tmp_path: Path, content: bytes, force: bool) -> None:
+    place = make(tmp_path)
+    (place / MARKER_NAME).write_bytes(content)
+    report = clean(tmp_path, force=force)
+    assert (report.removed, len(report.ignored)) == ((), 1)
+    assert (place / "file").exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_of_our_name_is_not_followed(tmp_path: Path, victim: Path, force: bool) -> None:
+    (victim / MARKER_NAME).write_bytes(dead_marker().to_bytes())
+    (tmp_path / f"strakes-{RUN}").symlink_to(victim)
+    report = clean(tmp_path, force=force)
+    assert (report.removed, len(report.ignored)) == ((), 1)
+    assert (victim / "precious").read_text() == "data"
+
+
+def test_a_marker_that_is_a_link_does_not_count(tmp_path: Path, victim: Path) -> None:
+    place = make(tmp_path)
+    (place / MARKER_NAME).rename(victim / "marker")
+    (place / MARKER_NAME).symlink_to(victim / "marker")
+    assert clean(tmp_path).ignored[0].why == "its marker is a symbolic link"
+    assert (place / "file").exists()
+
+
+def test_a_marker_that_is_a_pipe_does_not_hang_us(tmp_path: Path) -> None:
+    place = make(tmp_path)
+    (place / MARKER_NAME).unlink()
+    os.mkfifo(place / MARKER_NAME)
+    assert clean(tmp_path).ignored[0].why == "its marker is no regular file"
+
+
+def test_a_marker_that_is_a_directory_does_not_count(tmp_path: Path) -> None:
+    place = make(tmp_path)
+    (place / MARKER_NAME).unlink()
+    (place / MARKER_NAME).mkdir()
+    assert clean(tmp_path).ignored[0].why == "its marker is no regular file"
+
+
+@pytest.mark.parametrize("of", ["directory", "marker", "both"])
+def test_what_belongs_to_another_user_is_left_to_them(tmp_path: Path, of: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    place = make(tmp_path)
+    if of in ("directory", "both"):
+        os.chown(place, NOBODY, NOBODY)
+    if of in ("marker", "both"):
+        os.chown(place / MARKER_NAME, NOBODY, NOBODY)
+    report = clean(tmp_path, force=True)
+    assert (report.removed, "belongs to user" in report.ignored[0].why) == ((), True)
+    assert (place / "file").exists()
+
+
+def test_a_user_removes_their_own(tmpfs: Path) -> None:
+    with other_user():
+        place = make(tmpfs)
+        assert clean(tmpfs).removed == (str(place),)
+        assert list(tmpfs.iterdir()) == []
+
+
+def test_what_roots_run_left_a_user_cannot_remove_and_is_told_so(tmpfs: Path) -> None:
+    place = make(tmpfs)
+    place.chmod(0o755)
+    with other_user():
+        report = clean(tmpfs)
+    assert report.removed == ()
+    assert [one.path for one in report.left] == [str(place / "file")]
+    assert "Permission denied" in report.left[0].why or "not permitted" in report.left[0].why
+
+
+def test_links_inside_are_not_followed(tmp_path: Path, victim: Path) -> None:
+    place = make(tmp_path)
+    (place / "v1").symlink_to(victim)
+    assert clean(tmp_path).removed == (str(place),)
+    assert (victim / "precious").read_text() == "data"
+
+
+def test_a_directory_killed_before_its_marker_is_removed_only_when_old_and_empty(tmp_path: Path) -> None:
+    old = time.time() - 3600
+    names = {"strakes-20260101-000000-empty-0000": [], "strakes-20260101-000000-torn-0000": [MARKER_NAME]}
+    for name, files in {**names, "strakes-20260101-000000-full-0000": ["precious"], "strakes-notes": []}.items():
+        (tmp_path / name).mkdir()
+        for file in files:
+            (tmp_path / name / file).touch()
+        os.utime(tmp_path / name, (old, old))
+    (tmp_path / "strakes-20260101-000000-fresh-0000").mkdir()
+    report = clean(tmp_path)
+    assert {Path(path).name for path in report.removed} == set(names)
+    assert {Path(one.path).name.split("-")[-2] for one in report.ignored} == {"full", "strakes", "fresh"}
+
+
+def test_a_removal_that_was_killed_half_way_is_finished(tmp_path: Path) -> None:
+    place = make(tmp_path)
+    (place / "file").unlink()
+    assert os.listdir(place) == [MARKER_NAME]
+    assert clean(tmp_path).removed == (str(place),)
+
+
+def test_a_workspace_itself_is_no_place_to_clean(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="what a run made") as caught:
+        clean(make(tmp_path))
+    assert str(tmp_path) in caught.value.remedy
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such directory"):
+        clean(tmp_path / "missing")
+
+
+def test_the_host_of_a_marker_is_this_one() -> None:
+    assert Marker.of_this_process(RUN).host == socket.gethostname()
+    assert Marker.of_this_process(RUN).is_live()
+    assert not dead_marker().is_live()

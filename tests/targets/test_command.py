@@ -1,0 +1,206 @@
+"""Commands end: by themselves, by their limit, and even when they cannot be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.targets.command import Command, CommandTimeout, Completed, Servers, run
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+
+
+def _gone(pid: int) -> bool:
+    """Whether the process ended; one nobody waited for counts as ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_output_and_status_are_kept() -> None:
+    done = run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    assert (done.status, done.stdout, done.stderr) == (3, "out\n", "err\n")
+    assert done.argv[0] == "sh"
+
+
+def test_a_command_ended_by_a_signal_says_so() -> None:
+    assert run(["sh", "-c", "kill -9 $$"]).status == -signal.SIGKILL
+
+
+def test_a_sleeping_child_is_killed_at_the_limit_and_the_command_is_named() -> None:
+    with pytest.raises(CommandTimeout) as caught:
+        run(["sleep", "60"], 0.2)
+    assert caught.value.where == "sleep 60"
+    assert "0.2 s" in caught.value.what
+    assert isinstance(caught.value, MeasurementError)
+
+
+def test_its_children_are_killed_with_it(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    with pytest.raises(CommandTimeout):
+        run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; wait"], 0.5)
+    pid = int(pid_file.read_text())
+    while not _gone(pid):  # the kernel may take a moment
+        time.sleep(0.01)
+
+
+def test_a_child_that_ignores_termination_is_killed_all_the_same() -> None:
+    with pytest.raises(CommandTimeout):
+        run(["sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done"], 0.3)
+
+
+def test_what_it_said_before_the_limit_is_in_the_error() -> None:
+    with pytest.raises(CommandTimeout) as caught:
+        run(["sh", "-c", "echo still waiting for OST0003 >&2; exec sleep 60"], 0.5)
+    assert caught.value.why == "still waiting for OST0003"
+
+
+def test_a_command_that_reads_standard_input_gets_none() -> None:
+    assert run(["cat"]).stdout == ""
+
+
+def test_a_command_cannot_ask_on_a_terminal() -> None:
+    assert run(["sh", "-c", "exec 2>/dev/null; read answer < /dev/tty"]).status != 0
+
+
+def test_something_left_in_the_background_does_not_keep_us_waiting(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    done = run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; echo done"])
+    os.kill(int(pid_file.read_text()), signal.SIGKILL)
+    assert done.stdout == "done\n"
+
+
+def test_much_output_does_not_block_the_command() -> None:
+    assert len(run(["head", "-c", "5000000", "/dev/zero"]).stdout) == 5_000_000
+
+
+def test_names_that_are_not_utf8_keep_their_bytes() -> None:
+    assert os.fsencode(run(["printf", "caf\\351"]).stdout) == b"caf\xe9"
+
+
+def test_messages_are_in_english_whatever_the_user_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "de")
+    assert "No such file" in run(["ls", "/nonexistent"]).stderr
+
+
+def test_tools_of_administrators_are_found_without_being_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "/usr/sbin" in run(["sh", "-c", "echo $PATH"]).stdout
+
+
+@pytest.mark.parametrize("name", ["strakes-no-such-tool", "/etc/passwd"])
+def test_a_tool_that_does_not_start_is_an_error_of_the_environment(name: str) -> None:
+    with pytest.raises(EnvironmentLacksError) as caught:
+        run([name])
+    assert name in caught.value.what and caught.value.why and caught.value.remedy
+
+
+@pytest.fixture
+def freezer() -> Iterator[Path]:
+    """A control group whose members can be frozen: they then ignore even SIGKILL, as one that waits for a dead server does."""
+    if not (FREEZER / "cgroup.procs").exists() or os.geteuid() != 0:
+        pytest.skip("needs root and the freezer of cgroup v1")
+    group = FREEZER / f"strakes-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        yield group
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        for _ in range(500):
+            with suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.01)
+
+
+def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def freeze() -> None:
+        while not pid_file.exists() or not pid_file.read_text():
+            time.sleep(0.01)
+        (freezer / "cgroup.procs").write_text(pid_file.read_text())
+        (freezer / "freezer.state").write_text("FROZEN")
+
+    thread = threading.Thread(target=freeze)
+    thread.start()
+    try:
+        with pytest.raises(CommandTimeout):
+            run(["sh", "-c", f"echo $$ > {pid_file}; exec sleep 60"], 1.0)
+    finally:
+        thread.join()
+    pid = int(pid_file.read_text())
+    assert not _gone(pid)
+    # Once it can go it is cleared away by a later command, and nobody waited for it.
+    (freezer / "freezer.state").write_text("THAWED")
+    while Path(f"/proc/{pid}").exists():
+        run(["true"])
+
+
+def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def interrupt() -> None:
+        while not pid_file.exists() or not pid_file.read_text():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(["sh", "-c", f"echo $$ > {pid_file}; exec sleep 60"], 30)
+    finally:
+        thread.join()
+    assert _gone(int(pid_file.read_text()))
+
+
+def test_a_command_knows_what_its_output_means() -> None:
+    assert Command(("echo", "42"), lambda done: int(done.stdout)).ask(run) == 42
+
+
+def test_servers_quote_for_a_remote_shell_only() -> None:
+    argv = ["lctl", "get_param", "mdt.*.md_stats"]
+    assert Servers("ssh -o BatchMode=yes {host} sudo").argv("oss1", argv) == (
+        *("ssh", "-o", "BatchMode=yes", "oss1", "sudo", "lctl", "get_param", "'mdt.*.md_stats'"),
+    )
+    assert Servers("ip netns exec {host}").argv("oss1", argv) == ("ip", "netns", "exec", "oss1", *argv)
+    assert Servers("sshpass -f key /usr/bin/ssh root@{host}").argv("a", ["x y"])[-2:] == ("root@a", "'x y'")
+
+
+@pytest.mark.parametrize("template", ["", "ssh", "ssh 'x {host}"])
+def test_a_template_without_a_place_for_the_host_is_refused(template: str) -> None:
+    with pytest.raises(BadInputError, match="template") as caught:
+        Servers(template)
+    assert "ssh {host} sudo" in caught.value.remedy
+
+
+@pytest.mark.parametrize("host", ["", "-oProxyCommand=x"])
+def test_a_host_is_never_an_option(host: str) -> None:
+    with pytest.raises(BadInputError):
+        Servers("ssh {host}").argv(host, ["true"])
+
+
+def test_a_server_runs_the_command_by_the_template() -> None:
+    there = Servers("env WHERE={host}").runner("oss1", run)
+    done = there(["sh", "-c", "echo $WHERE"])
+    assert (done.stdout, done.argv) == ("oss1\n", ("sh", "-c", "echo $WHERE"))
+
+
+def test_a_server_that_cannot_be_reached_is_named() -> None:
+    def unreachable(argv: object, timeout_s: float = 0) -> Completed:
+        return Completed((), 255, "", "Warning: added\nssh: connect to host oss1 port 22: No route to host\n")
+
+    with pytest.raises(MeasurementError, match="cannot be reached") as caught:
+        Servers("ssh {host} sudo").runner("oss1", unreachable)(["true"])
+    assert caught.value.where == "oss1" and "No route" in caught.value.why and caught.value.remedy == "Try: ssh oss1 sudo true"

@@ -1,0 +1,81 @@
+"""``strakes clean`` and ``strakes target``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mounts import tmpfs_mounted
+from strakes.cli.main import run
+from strakes.targets.workspace import Workspace
+from targets.test_clean import make
+from targets.test_workspace import RUN, killed_workspace
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_clean_removes_what_a_killed_run_left(tmp_path: Path, capsys: Captured) -> None:
+    remains = killed_workspace(tmp_path)
+    assert run(["clean", str(tmp_path), "--dry-run"]) == 0
+    assert capsys.readouterr().out == f"would remove {remains}\n"
+    assert remains.exists()
+    assert run(["clean", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"removed {remains}\n"
+    assert run(["clean", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"Nothing of strakes in {tmp_path}.\n"
+
+
+def test_clean_leaves_a_living_run_and_says_how_to_force(tmp_path: Path, capsys: Captured) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace:
+        assert run(["clean", str(tmp_path)]) == 0
+        out = capsys.readouterr().out
+        assert "--force" in out
+        assert str(os.getpid()) in out
+        assert workspace.path.exists()
+
+
+def test_clean_ends_with_status_1_when_something_stays(tmp_path: Path, capsys: Captured) -> None:
+    place = make(tmp_path)
+    (place / "inner").mkdir()
+    with tmpfs_mounted(place=place / "inner"):
+        assert run(["clean", str(tmp_path)]) == 1
+    assert f"could not be removed: {place}/inner: something else is mounted there" in capsys.readouterr().out
+
+
+def test_clean_as_json_has_every_list(tmp_path: Path, capsys: Captured) -> None:
+    place = make(tmp_path)
+    (tmp_path / "strakes-notes").mkdir()
+    assert run(["clean", str(tmp_path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["removed"] == [str(place)]
+    assert document["ignored"] == [{"path": str(tmp_path / "strakes-notes"), "why": "it has no marker"}]
+    assert (document["dry_run"], document["left"], document["skipped_live"]) == (False, [], [])
+
+
+@pytest.mark.parametrize("command", ["clean", "target"])
+def test_a_missing_directory_ends_with_status_2_in_words(command: str, tmp_path: Path, capsys: Captured) -> None:
+    assert run([command, str(tmp_path / "missing")]) == 2
+    errors = capsys.readouterr().err
+    assert "no such directory" in errors
+    assert "next: " in errors
+
+
+def test_target_tells_what_is_known_and_what_can_be_changed(tmpfs: Path, capsys: Captured) -> None:
+    before = os.listdir(tmpfs)
+    assert run(["target", str(tmpfs)]) == 0
+    out = capsys.readouterr().out
+    assert "tmpfs (on this machine)" in out
+    assert "16 MiB free of 16 MiB" in out
+    assert "strakes can change  nothing yet" in out
+    assert os.listdir(tmpfs) == before
+
+
+def test_target_as_json_has_the_facts(ext4: Path, capsys: Captured) -> None:
+    assert run(["target", str(ext4), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["path"], document["file_system"], document["controls"]) == (str(ext4), "ext4", [])
+    assert document["block_device"]["name"].startswith("loop")
+    assert document["direct_io"] is None

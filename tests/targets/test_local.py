@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mounts import tmpfs_mounted
+from strakes.errors import BadInputError, MeasurementError
+from strakes.targets.local import LocalTarget
+from strakes.targets.registry import detect
+from strakes.targets.workspace import Workspace
+from targets.conformance import TargetConformance
+
+
+class TestTmpfs(TargetConformance):
+    kind = LocalTarget
+    file_system = "tmpfs"
+
+    @pytest.fixture
+    def place(self, tmpfs: Path) -> Path:
+        return tmpfs
+
+    def test_it_has_no_block_device_and_says_that_it_is_memory(self, place: Path) -> None:
+        facts = detect(place).facts()
+        assert facts.block_device is None
+        assert "in memory" in facts.notes[0]
+
+
+class TestXfs(TargetConformance):
+    kind = LocalTarget
+    file_system = "xfs"
+
+    @pytest.fixture
+    def place(self, xfs: Path) -> Path:
+        return xfs
+
+    def test_direct_io_works(self, place: Path) -> None:
+        with Workspace.create(place, "direct") as workspace:
+            assert detect(place).facts(workspace.path).direct_io is True
+
+
+class TestExt4(TargetConformance):
+    kind = LocalTarget
+    file_system = "ext4"
+
+    @pytest.fixture
+    def place(self, ext4: Path) -> Path:
+        return ext4
+
+    def test_its_loop_device_is_described(self, place: Path) -> None:
+        device = detect(place).facts().block_device
+        assert device is not None
+        assert device.name.startswith("loop")
+        assert device.total_bytes == 320 << 20
+        assert device.backing_file.endswith("/image")
+        assert device.scheduler
+        assert device.logical_block_bytes in (512, 4096)
+        assert any(device.backing_file in note for note in detect(place).facts().notes)
+
+
+def test_a_memory_file_system_without_a_limit_has_that_of_the_memory() -> None:
+    with tmpfs_mounted("0", "nr_inodes=0") as place:
+        assert os.statvfs(place).f_blocks == 0
+        facts = detect(place).facts()
+    assert 0 < facts.free_bytes < facts.total_bytes
+    assert facts.total_inodes == 0
+
+
+def test_a_full_target_says_that_direct_io_could_not_be_tried(tmpfs: Path) -> None:
+    with Workspace.create(tmpfs, "full") as workspace:
+        with pytest.raises(OSError, match="No space"):
+            (workspace.path / "filler").write_bytes(bytes(32 << 20))
+        with pytest.raises(MeasurementError, match="could not be tried") as caught:
+            detect(tmpfs).probe_direct(workspace.path)
+        assert caught.value.why == "No space left on device"
+        assert sorted(os.listdir(workspace.path)) == [".strakes-marker", "filler"]
+
+
+@pytest.mark.parametrize("given", ["missing", "file", "circle", "file/below"])
+def test_what_is_no_directory_has_no_target(tmp_path: Path, given: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(BadInputError) as caught:
+        detect(tmp_path / given)
+    assert caught.value.where == str(tmp_path / given)
+    assert caught.value.why and caught.value.remedy
+
+
+def test_a_link_to_a_directory_stands_for_it(tmpfs: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmpfs)
+    assert detect(tmp_path / "link").facts().path == tmpfs

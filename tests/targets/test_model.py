@@ -1,0 +1,116 @@
+"""Differences of counters, layouts and placements, and what a target can do when nobody taught it more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.base import UnsupportedError
+from strakes.targets.model import (
+    Layout,
+    LayoutComponent,
+    Placement,
+    difference,
+    disturbed,
+    layout_differences,
+    placement_differences,
+)
+from strakes.targets.registry import detect
+
+
+def test_a_counter_that_appears_began_at_zero() -> None:
+    assert difference({"a": {}, "b": {"x": 1.0}}, {"a": {"x": 3.0}, "b": {"x": 1.0, "y": 2.0}}) == {
+        "a": {"x": 3.0},
+        "b": {"x": 0.0, "y": 2.0},
+    }
+
+
+def test_counters_cleared_in_between_are_left_out_and_said_to_be() -> None:
+    before, after = {"a": {"x": 5.0, "y": 1.0}, "b": {"x": 1.0}}, {"a": {"x": 2.0, "y": 9.0}, "b": {"x": 4.0}}
+    assert difference(before, after) == {"b": {"x": 3.0}}
+    assert [line.partition(":")[0] for line in disturbed(before, after)] == ["a"]
+
+
+def test_counters_cleared_and_counted_past_their_old_value_are_found_by_their_beginning() -> None:
+    before, after = {"a": {"x": 5.0, "since_unix_s": 100.0}}, {"a": {"x": 50.0, "since_unix_s": 200.0}}
+    assert difference(before, after) == {}
+    assert "cleared" in disturbed(before, after)[0]
+
+
+def test_the_client_s_counters_outlive_a_restart_of_the_server() -> None:
+    before = {"a": {"x": 5.0, "since_unix_s": 100.0, "client.x": 1.0, "client.since_unix_s": 7.0}}
+    after = {"a": {"x": 1.0, "since_unix_s": 200.0, "client.x": 3.0, "client.since_unix_s": 7.0}}
+    assert difference(before, after) == {"a": {"client.x": 2.0}}
+    assert disturbed(before, after) == ("a: its counters were cleared or the server started anew during the measurement",)
+    assert "the client's" in disturbed({"a": {"client.x": 2.0}}, {"a": {"client.x": 1.0}})[0]
+
+
+def test_a_server_seen_only_once_is_named() -> None:
+    assert difference({"a": {"x": 1.0}}, {"b": {"x": 1.0}}) == {}
+    assert disturbed({"a": {"x": 1.0}}, {"b": {"x": 1.0}}) == (
+        "a: no counters from after the measurement",
+        "b: no counters from before the measurement",
+    )
+
+
+def test_nothing_is_said_of_an_undisturbed_measurement() -> None:
+    assert disturbed({"a": {"x": 1.0}}, {"a": {"x": 1.0, "y": 2.0}}) == ()
+
+
+def test_what_was_not_asked_for_does_not_differ() -> None:
+    given = Layout(1 << 20, 4, 2, "fast", "raid0", targets=(2, 3, 0, 1))
+    assert layout_differences(Layout(), given) == ()
+    assert layout_differences(Layout(stripe_count=-1), given) == ()
+    assert layout_differences(given, given) == ()
+
+
+def test_every_value_that_differs_is_named() -> None:
+    wanted = Layout(4 << 20, 8, 0, "slow", "overstriped", targets=(0, 1))
+    assert layout_differences(wanted, Layout(1 << 20, 4, None, "", "raid0", targets=(2,))) == (
+        "stripe count 4 instead of 8",
+        "stripe size 1048576 instead of 4194304",
+        "first target not told instead of 0",
+        "pool none instead of slow",
+        "pattern raid0 instead of overstriped",
+        "targets 2 instead of 0,1",
+    )
+
+
+def test_components_are_compared_one_by_one() -> None:
+    def parts(*counts: int) -> Layout:
+        return Layout(components=tuple(LayoutComponent(i, i + 1, Layout(stripe_count=count)) for i, count in enumerate(counts)))
+
+    assert layout_differences(parts(1, 4), parts(1, 4)) == ()
+    assert layout_differences(parts(1, 9), parts(1, 4)) == ("component 2: stripe count 4 instead of 9",)
+    assert layout_differences(parts(1), parts(1, 4)) == ("components 0-1, 1-2 instead of 0-1",)
+    assert layout_differences(parts(1), Layout(stripe_count=1)) == ("components none instead of 0-1",)
+
+
+def test_placements_are_compared_by_what_was_asked_for() -> None:
+    given = Placement("automatic", (1, 2), 2, "crush")
+    assert placement_differences(Placement("automatic", count=-1), given) == ()
+    assert placement_differences(Placement("automatic", (0,), 4, "fnv_1a_64", inherited=True), given) == (
+        "metadata targets 1,2 instead of 0",
+        "count 2 instead of 4",
+        "hash crush instead of fnv_1a_64",
+        "subdirectories do not inherit it",
+    )
+
+
+def test_a_plain_file_system_controls_nothing_and_says_so(tmp_path: Path) -> None:
+    target = detect(tmp_path)
+    assert target.layout(tmp_path) is None and target.placement(tmp_path) is None
+    assert target.observe() == {} and not target.drop_caches()
+    assert all(limit.what and limit.why for limit in target.limits())
+    assert "mount options" in target.describe().client
+    with pytest.raises(UnsupportedError, match="layout"):
+        target.set_layout(tmp_path, Layout(stripe_count=4))
+    with pytest.raises(UnsupportedError, match="placement"):
+        target.make_directory(tmp_path, "d", Placement("manual", (1,)))
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_plain_directory_can_be_made_anywhere(tmp_path: Path) -> None:
+    assert detect(tmp_path).make_directory(tmp_path, "d", Placement("inherit")) == Placement("inherit")
+    assert (tmp_path / "d").is_dir()

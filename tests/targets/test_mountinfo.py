@@ -1,0 +1,103 @@
+"""Lines as real machines write them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mounts import bind_mounted, tmpfs_mounted
+from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, mount_of, parse_mountinfo, read_mounts
+
+RECORDED = Path(__file__).parent / "recorded" / "mountinfo.txt"
+
+
+@pytest.fixture
+def mounts() -> tuple[Mount, ...]:
+    return parse_mountinfo(RECORDED.read_text())
+
+
+def at(mounts: tuple[Mount, ...], path: str) -> Mount:
+    return find_mount(mounts, path)
+
+
+def test_every_line_is_a_mount(mounts: tuple[Mount, ...]) -> None:
+    assert len(mounts) == len(RECORDED.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("path", "file_system", "source", "remote"),
+    [
+        ("/home/x", "ext4", "/dev/vda", False),
+        ("/dev/shm/a", "tmpfs", "tmpfs", False),
+        ("/scratch", "lustre", "192.168.77.1@tcp:/labfs", True),
+        ("/nfs/data", "nfs4", "filer:/export/data", True),
+        ("/old nfs/x", "nfs", "10.0.0.7:/vol/vol0", True),
+        ("/ceph", "ceph", "10.1.1.1:6789,10.1.1.2:6789:/volumes/a", True),
+        ("/ceph-fuse/x", "fuse.ceph-fuse", "ceph-fuse", True),
+        ("/gluster", "fuse.glusterfs", "vm1:/gv0", True),
+        ("/mfs", "fuse", "mfsmaster:9421", True),
+        ("/win", "cifs", "//server/share", True),
+        ("/ssh", "fuse.sshfs", "me@host:/home/me", True),
+        ("/ntfs", "fuseblk", "/dev/sdc1", False),
+        ("/docker/x", "overlay", "overlay", False),
+        ("/vol/sub/x", "btrfs", "/dev/sdb", False),
+        ("/data", "xfs", "/dev/loop0", False),
+    ],
+)
+def test_a_path_is_on_its_mount(mounts: tuple[Mount, ...], path: str, file_system: str, source: str, remote: bool) -> None:
+    mount = at(mounts, path)
+    assert (mount.file_system, mount.source, mount.remote) == (file_system, source, remote)
+
+
+def test_escapes_are_undone(mounts: tuple[Mount, ...]) -> None:
+    assert at(mounts, "/a b\tc\nd\\e#f/x").source == "/dev/disk with space"
+
+
+def test_a_backslash_before_digits_is_no_second_escape(mounts: tuple[Mount, ...]) -> None:
+    assert at(mounts, "/tricky\\040name").file_system == "xfs"
+
+
+def test_a_bind_mount_shows_its_root(mounts: tuple[Mount, ...]) -> None:
+    assert at(mounts, "/bind/file").root == "/home/project"
+    assert at(mounts, "/vol/sub").root == "/@sub"
+
+
+def test_optional_fields_are_passed_over(mounts: tuple[Mount, ...]) -> None:
+    assert at(mounts, "/many").super_options == ("rw",)
+
+
+def test_the_last_of_two_mounts_in_one_place_counts(mounts: tuple[Mount, ...]) -> None:
+    assert at(mounts, "/twice/x").file_system == "xfs"
+
+
+def test_a_name_that_only_begins_alike_is_elsewhere(mounts: tuple[Mount, ...]) -> None:
+    assert at(mounts, "/datalake").mount_point == "/"
+
+
+def test_this_machine_is_understood() -> None:
+    mounts = read_mounts()
+    assert any(mount.mount_point == "/" for mount in mounts)
+    assert mount_of(Path("/proc")).file_system == "proc"
+
+
+def test_a_mount_that_hides_another_is_told_apart() -> None:
+    with tmpfs_mounted() as outer:
+        inner = outer / "inner"
+        inner.mkdir()
+        with bind_mounted(Path("/proc"), inner):
+            # The new mount over all of it hides the one below, whose line stays.
+            with tmpfs_mounted(place=outer):
+                inner.mkdir()
+                assert mount_of(inner).file_system == "tmpfs"
+                assert find_mount(read_mounts(), str(inner)).file_system == "proc"
+            assert mount_of(inner).file_system == "proc"
+
+
+def test_the_number_of_a_mount_is_the_kernels(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert mount_id_of(descriptor) == mount_of(tmp_path).mount_id
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from mounts import bind_mounted, tmpfs_mounted
+from strakes.targets.removal import Left, empty_directory, remove_tree
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """Somebody's files, outside the tree that is removed."""
+    victim = tmp_path / "victim"
+    (victim / "sub").mkdir(parents=True)
+    (victim / "precious").write_text("data")
+    (victim / "sub" / "precious").write_text("data")
+    return victim
+
+
+def is_untouched(victim: Path) -> bool:
+    return [(victim / path).read_text() for path in ("precious", "sub/precious")] == ["data", "data"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    return tree
+
+
+def remove(tree: Path) -> tuple[Left, ...]:
+    parent = os.open(tree.parent, os.O_RDONLY)
+    try:
+        return remove_tree(parent, tree.name, str(tree))
+    finally:
+        os.close(parent)
+
+
+def test_a_tree_is_removed_with_everything_in_it(tree: Path) -> None:
+    for number in range(30):
+        directory = tree / f"d{number % 5}" / f"e{number}"
+        directory.mkdir(parents=True)
+        (directory / "file").write_text("x")
+    (tree / "empty").mkdir()
+    os.mkfifo(tree / "pipe")
+    (tree / "dangling").symlink_to("nowhere")
+    assert remove(tree) == ()
+    assert not tree.exists()
+
+
+def test_what_is_gone_already_is_fine(tree: Path) -> None:
+    tree.rmdir()
+    assert remove(tree) == ()
+
+
+def test_no_depth_is_too_deep(tree: Path) -> None:
+    here = os.open(tree, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=here)
+        os.mkdir("beside", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    assert remove(tree) == ()
+    assert not tree.exists()
+
+
+def test_many_entries_are_removed(tree: Path) -> None:
+    for number in range(5000):
+        (tree / f"file{number}").touch()
+    assert remove(tree) == ()
+
+
+def test_links_are_removed_and_never_followed(tree: Path, victim: Path) -> None:
+    (tree / "to-directory").symlink_to(victim)
+    (tree / "to-file").symlink_to(victim / "precious")
+    (tree / "sub").mkdir()
+    (tree / "sub" / "up").symlink_to(victim / "sub")
+    os.link(victim / "precious", tree / "hard")
+    assert remove(tree) == ()
+    assert is_untouched(victim)
+
+
+def test_a_link_in_place_of_the_tree_is_left(tree: Path, victim: Path) -> None:
+    tree.rmdir()
+    tree.symlink_to(victim)
+    assert remove(tree) == (Left(str(tree), "it is no directory"),)
+    assert is_untouched(victim)
+
+
+def test_a_directory_swapped_for_a_link_in_the_last_moment_is_not_entered(
+    tree: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tree / "inner"
+    inner.mkdir()
+    (inner / "file").touch()
+    real_open = os.open
+
+    def swap_then_open(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == "inner":
+            (inner / "file").unlink()
+            inner.rmdir()
+            inner.symlink_to(victim)
+        return real_open(path, flags, *more, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", swap_then_open)
+    left = remove(tree)
+    assert [one.path for one in left] == [str(inner)]
+    assert is_untouched(victim)
+
+
+def test_a_directory_that_is_moved_away_meanwhile_does_not_take_us_along(tree: Path, victim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tree / "inner"
+    (inner / "deep").mkdir(parents=True)
+    (inner / "deep" / "file").touch()
+    real_open = os.open
+
+    def move_then_open(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == ".." and inner.exists():
+            inner.rename(victim / "inner")
+            (victim / "inner" / "deep").rename(victim / "deep")
+        return real_open(path, flags, *more, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", move_then_open)
+    left = remove(tree)
+    assert "moved" in left[0].why
+    assert is_untouched(victim)
+
+
+def test_another_file_system_in_the_tree_is_left_alone(tree: Path) -> None:
+    inner = tree / "inner"
+    inner.mkdir()
+    with tmpfs_mounted(place=inner):
+        (inner / "precious").write_text("data")
+        left = remove(tree)
+        assert (inner / "precious").read_text() == "data"
+    assert [one.path for one in left] == [str(inner)]
+    assert remove(tree) == ()
+
+
+def test_a_bind_mount_of_the_same_file_system_is_left_alone(tree: Path, victim: Path) -> None:
+    inner = tree / "inner"
+    inner.mkdir()
+    (tree / "other").write_text("x")
+    with bind_mounted(victim, inner):
+        assert os.stat(inner).st_dev == os.stat(tree).st_dev
+        left = remove(tree)
+    assert is_untouched(victim)
+    assert [one.path for one in left] == [str(inner)]
+    assert os.listdir(tree) == ["inner"]
+
+
+def test_what_cannot_be_removed_is_named_and_the_rest_goes(tree: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tree / name).mkdir()
+        (tree / name / "file").touch()
+    if subprocess.run(["chattr", "+i", str(tree / "b" / "file")], capture_output=True).returncode != 0:
+        pytest.skip("no immutable files here")
+    try:
+        left = remove(tree)
+    finally:
+        subprocess.run(["chattr", "-i", str(tree / "b" / "file")], check=True)
+    assert left == (Left(str(tree / "b" / "file"), "Operation not permitted"),)
+    assert os.listdir(tree) == ["b"]
+
+
+def test_where_nothing_can_be_removed_it_is_given_up() -> None:
+    with tmpfs_mounted() as place:
+        (place / "tree").mkdir()
+        for number in range(500):
+            (place / "tree" / f"file{number}").touch()
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+        left = remove(place / "tree")
+    assert len(left) < 150
+    assert left[0].why == "Read-only file system"
+    assert "given up" in left[-1].why
+
+
+def test_the_spared_entry_stays(tree: Path) -> None:
+    for name in ("keep", "go"):
+        (tree / name).touch()
+    (tree / "sub").mkdir()
+    (tree / "sub" / "keep").touch()
+    directory = os.open(tree, os.O_RDONLY)
+    assert empty_directory(directory, str(tree), spare="keep") == ()
+    os.close(directory)
+    assert os.listdir(tree) == ["keep"]
+
+
+def test_somebody_who_still_makes_files_does_not_stop_it(tree: Path) -> None:
+    stop = threading.Event()
+    inner = tree / "inner"
+    inner.mkdir()
+    directory = os.open(inner, os.O_RDONLY)
+
+    def make_files() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            try:
+                os.close(os.open(f"f{number}", os.O_CREAT | os.O_EXCL, 0o600, dir_fd=directory))
+            except FileNotFoundError:
+                return
+
+    maker = threading.Thread(target=make_files)
+    maker.start()
+    for _ in range(200):
+        if not remove(tree):
+            break
+    stop.set()
+    maker.join()
+    os.close(directory)
+    remove(tree)
+    assert not tree.exists()

@@ -1,0 +1,84 @@
+"""Which targets are said to be unlike the others, and which are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.base import Target
+from strakes.targets.model import DataTarget, Description, MetadataTarget
+from strakes.targets.registry import detect
+from strakes.targets.unlike import unlike_targets
+from strakes.units import GIB
+from targets.control_conformance import ControlConformance
+
+ALIKE = tuple(DataTarget(f"ost{index}", index, "oss", "active", 100 * GIB, 60 * GIB, 1000, 900) for index in range(4))
+
+
+ODD = replace(ALIKE[0], name="odd")
+
+
+def unlike(odd: DataTarget) -> tuple[str, ...]:
+    return unlike_targets(Description("fs", "1", data_targets=(*ALIKE, odd)))
+
+
+def test_targets_that_are_alike_are_not_mentioned() -> None:
+    assert unlike_targets(Description("fs", "1", data_targets=ALIKE)) == ()
+    assert unlike(replace(ODD, free_bytes=50 * GIB, total_bytes=105 * GIB)) == ()
+
+
+def test_a_full_target_is_named() -> None:
+    assert unlike(replace(ODD, free_bytes=2 * GIB)) == ("odd is full: 2 GiB of 100 GiB are free.",)
+    assert unlike(replace(ODD, free_inodes=10)) == ("odd is out of inodes: 10 of 1,000 are free.",)
+
+
+def test_a_target_that_cannot_be_used_is_named_with_its_state() -> None:
+    assert unlike(replace(ODD, state="inactive", total_bytes=0)) == ("odd cannot be used as the others: inactive.",)
+    assert unlike(replace(ODD, state="")) == ()
+
+
+def test_a_target_of_another_size_is_named() -> None:
+    assert unlike(replace(ODD, total_bytes=50 * GIB, free_bytes=30 * GIB)) == ("odd has 50 GiB where others have 100 GiB.",)
+
+
+def test_a_target_that_is_fuller_or_emptier_is_named() -> None:
+    assert unlike(replace(ODD, free_bytes=30 * GIB)) == ("odd is filled to 70% where others are to 40%: new files are not spread evenly.",)
+    assert "filled to 10%" in unlike(replace(ODD, free_bytes=90 * GIB))[0]
+
+
+def test_a_target_that_did_not_say_is_named_only_where_others_did() -> None:
+    assert unlike(replace(ODD, total_bytes=0, free_bytes=0)) == ("odd did not say how much room it has.",)
+    silent = tuple(replace(target, total_bytes=0, free_bytes=0) for target in ALIKE)
+    assert unlike_targets(Description("fs", "1", data_targets=silent)) == ()
+
+
+def test_metadata_targets_are_compared_among_themselves() -> None:
+    metadata = (MetadataTarget("mdt0", 0, "mds", "active", GIB, GIB // 2, 10, 9), MetadataTarget("mdt1", 1, "mds", "active", GIB, 0, 10, 9))
+    assert unlike_targets(Description("fs", "1", data_targets=ALIKE, metadata_targets=metadata)) == (
+        "mdt1 is full: 0 B of 1 GiB are free.",
+    )
+
+
+def test_a_file_system_without_targets_has_none_to_name() -> None:
+    assert unlike_targets(Description("tmpfs", "")) == ()
+
+
+class TestControlOfTmpfs(ControlConformance):
+    @pytest.fixture
+    def place(self, tmpfs: Path) -> Path:
+        return tmpfs
+
+    @pytest.fixture
+    def target(self, place: Path) -> Target:
+        return detect(place)
+
+
+def test_of_two_targets_each_is_compared_with_the_other() -> None:
+    emptier, fuller = replace(ODD, name="a", free_bytes=60 * GIB), replace(ODD, name="b", free_bytes=20 * GIB)
+    lines = unlike_targets(Description("fs", "1", data_targets=(emptier, fuller)))
+    assert [line.partition(":")[0] for line in lines] == [
+        "a is filled to 40% where others are to 80%",
+        "b is filled to 80% where others are to 40%",
+    ]

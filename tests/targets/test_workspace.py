@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mounts import other_user, tmpfs_mounted
+from strakes.errors import BadInputError, MeasurementError
+from strakes.targets import workspace as module
+from strakes.targets.marker import MARKER_NAME, Marker, read_marker
+from strakes.targets.workspace import Workspace
+
+RUN = "20260101-000000-test-0000"
+
+
+def refusal(directory: Path, run: str = RUN) -> BadInputError:
+    with pytest.raises(BadInputError) as caught:
+        Workspace.create(directory, run)
+    return caught.value
+
+
+def marker_of(path: Path) -> Marker:
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        marker = read_marker(directory, path.name)
+    finally:
+        os.close(directory)
+    assert isinstance(marker, Marker)
+    return marker
+
+
+def test_the_marker_says_who_works_there(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace:
+        assert workspace.path == tmp_path / f"strakes-{RUN}"
+        document = json.loads((workspace.path / MARKER_NAME).read_text())
+        assert document["run"] == RUN
+        assert document["host"] == os.uname().nodename
+        assert document["pid"] == os.getpid()
+        assert document["heartbeat_unix_s"] == pytest.approx(time.time(), abs=60)
+        assert marker_of(workspace.path).is_live()
+        assert workspace.path.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_heart_beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)
+    with Workspace.create(tmp_path, RUN) as workspace:
+        first = marker_of(workspace.path).heartbeat_unix_s
+        inode = (workspace.path / MARKER_NAME).stat().st_ino
+        deadline = time.monotonic() + 20
+        while marker_of(workspace.path).heartbeat_unix_s == first:
+            assert time.monotonic() < deadline
+        assert (workspace.path / MARKER_NAME).stat().st_ino == inode
+
+
+def test_the_heart_beats_on_a_full_target(tmpfs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)
+    with Workspace.create(tmpfs, RUN) as workspace:
+        with pytest.raises(OSError, match="No space"):
+            (workspace.path / "filler").write_bytes(bytes(32 << 20))
+        first = marker_of(workspace.path).heartbeat_unix_s
+        deadline = time.monotonic() + 20
+        while marker_of(workspace.path).heartbeat_unix_s == first:
+            assert time.monotonic() < deadline
+
+
+def test_removing_twice_is_removing_once(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, RUN)
+    assert workspace.remove() == ()
+    assert workspace.remove() == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exception_inside_removes_it_too(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, RUN)
+    (workspace.path / "file").touch()
+    with pytest.raises(KeyboardInterrupt), workspace:
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_removed_is_an_error_that_names_it(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, RUN)
+    inner = workspace.path / "inner"
+    inner.mkdir()
+    with tmpfs_mounted(place=inner):
+        with pytest.raises(MeasurementError, match="not everything") as caught, workspace:
+            pass
+        assert caught.value.where == str(inner)
+        assert "strakes clean" in caught.value.remedy
+        assert marker_of(workspace.path).run == RUN
+    again = Workspace.create(tmp_path, "20260101-000000-next-0000")
+    again.remove()
+
+
+def test_what_cannot_be_removed_does_not_hide_why_we_leave(tmp_path: Path) -> None:
+    workspace = Workspace.create(tmp_path, RUN)
+    (workspace.path / "inner").mkdir()
+    with tmpfs_mounted(place=workspace.path / "inner"), pytest.raises(ValueError, match="the cause") as caught, workspace:
+        raise ValueError("the cause")
+    assert "inner" in caught.value.__notes__[0]
+
+
+def test_a_link_to_the_directory_is_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with Workspace.create(tmp_path / "link", RUN) as workspace:
+        assert workspace.path.parent == tmp_path / "real"
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [("missing", "no such directory"), ("file", "not a directory"), ("circle", "in a circle"), ("dangling", "no such directory")],
+)
+def test_what_is_no_directory_is_refused(tmp_path: Path, given: str, what: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    error = refusal(tmp_path / given)
+    assert what in error.what
+    assert error.where == str(tmp_path / given)
+    assert error.why and error.remedy
+
+
+def test_a_read_only_file_system_is_refused(tmpfs: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(tmpfs)], check=True)
+    error = refusal(tmpfs)
+    assert (error.what, error.why) == ("the file system is read-only", "Read-only file system")
+
+
+def test_a_directory_of_somebody_else_is_refused(tmpfs: Path) -> None:
+    (tmpfs / "theirs").mkdir(mode=0o755)
+    with other_user():
+        error = refusal(tmpfs / "theirs")
+    assert error.why == "Permission denied"
+    assert error.remedy
+    assert list((tmpfs / "theirs").iterdir()) == []
+
+
+def test_a_directory_that_may_not_be_entered_is_refused(tmpfs: Path) -> None:
+    (tmpfs / "closed").mkdir(mode=0o700)
+    with other_user():
+        error = refusal(tmpfs / "closed")
+    assert error.why == "Permission denied"
+
+
+def test_a_file_system_without_a_free_byte_is_refused(tmpfs: Path) -> None:
+    with pytest.raises(OSError, match="No space"):
+        (tmpfs / "filler").write_bytes(bytes(32 << 20))
+    before = os.listdir(tmpfs)
+    assert "full" in refusal(tmpfs).what
+    assert os.listdir(tmpfs) == before
+
+
+def test_a_file_system_without_a_free_inode_is_refused() -> None:
+    with tmpfs_mounted("4m", "nr_inodes=8") as place:
+        for number in range(7):
+            (place / f"file{number}").touch()
+        error = refusal(place)
+        assert (error.what, error.why) == ("the file system is full", "no inode is free")
+
+
+def test_a_file_system_with_one_free_inode_is_refused_and_left_as_it_was() -> None:
+    with tmpfs_mounted("4m", "nr_inodes=8") as place:
+        for number in range(6):
+            (place / f"file{number}").touch()
+        assert "full" in refusal(place).what
+        assert len(os.listdir(place)) == 6
+
+
+def test_a_workspace_is_no_place_for_another(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace:
+        (workspace.path / "below").mkdir()
+        for place in (workspace.path, workspace.path / "below"):
+            error = refusal(place, "20260101-000000-next-0000")
+            assert error.where == str(workspace.path)
+            assert str(tmp_path) in error.remedy
+
+
+def test_a_run_that_is_measured_there_already_is_refused(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace:
+        error = refusal(tmp_path)
+        assert str(os.getpid()) in error.why
+        assert workspace.path.exists()
+
+
+@pytest.mark.parametrize("made", ["directory", "file", "link"])
+def test_a_name_that_is_taken_is_refused_and_left_alone(tmp_path: Path, made: str) -> None:
+    place = tmp_path / f"strakes-{RUN}"
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "precious").touch()
+    if made == "directory":
+        place.mkdir()
+        (place / "precious").touch()
+    elif made == "file":
+        place.touch()
+    else:
+        place.symlink_to("victim")
+    assert "strakes" in refusal(tmp_path).what
+    assert place.exists()
+    assert (tmp_path / "victim" / "precious").exists()
+
+
+@pytest.mark.parametrize("run", ["", "../up", "a/b", ".hidden", "x" * 200, "new\nline"])
+def test_a_run_id_that_is_none_is_refused(tmp_path: Path, run: str) -> None:
+    assert "run id" in refusal(tmp_path, run).what
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from strakes.targets.workspace import Workspace
+workspace = Workspace.create(Path(sys.argv[1]), sys.argv[2])
+(workspace.path / "v1").mkdir()
+(workspace.path / "v1" / "file").write_bytes(b"data")
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def killed_workspace(directory: Path, run: str = RUN) -> Path:
+    """What a run that was killed leaves."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return directory / f"strakes-{run}"
+
+
+def test_a_killed_run_that_is_resumed_begins_with_an_empty_directory(tmp_path: Path) -> None:
+    remains = killed_workspace(tmp_path)
+    assert (remains / "v1" / "file").exists()
+    with Workspace.create(tmp_path, RUN) as workspace:
+        assert os.listdir(workspace.path) == [MARKER_NAME]
+        assert marker_of(workspace.path).pid == os.getpid()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_killed_before_its_marker_was_written_can_be_resumed(tmp_path: Path) -> None:
+    (tmp_path / f"strakes-{RUN}").mkdir()
+    Workspace.create(tmp_path, RUN).remove()
+    (tmp_path / f"strakes-{RUN}").mkdir()
+    (tmp_path / f"strakes-{RUN}" / MARKER_NAME).touch()
+    Workspace.create(tmp_path, RUN).remove()
+    assert list(tmp_path.iterdir()) == []

@@ -20,6 +20,7 @@ namespace {
 
 // Plans make 17 levels at most; what is deeper is not ours.
 constexpr int kMostLevels = 32;
+constexpr int kMostGrowingLooks = 3;
 
 struct CloseDirectory {
     void operator()(DIR* stream) const noexcept { ::closedir(stream); }
@@ -97,21 +98,28 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
     return false;
 }
 
-// Some file systems skip entries while others are removed, so it looks again until a look finds none or removes none.
+// Some file systems skip entries while others are removed, so it looks again until a look finds none or removes none;
+// where look after look finds more, somebody fills the directory faster than it can be emptied.
 void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths& left) {
     Paths left_now;
-    for (bool progress = true; progress;) {
+    std::size_t met_before = SIZE_MAX;
+    int growing = 0;
+    for (bool progress = true; progress && growing < kMostGrowingLooks;) {
         const Stream stream = read_directory(directory);
+        std::size_t met = 0;
         progress = false;
         left_now.clear();
         while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
             if (is_dot(entry->d_name)) continue;
+            ++met;
             const bool maybe_directory = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
             const std::string name = entry->d_name;
             std::string below = path;
             below.append("/").append(name);
             if (remove(directory, name, below, maybe_directory, depth + 1, left_now)) progress = true;
         }
+        if (met > met_before) ++growing;
+        met_before = met;
     }
     left.insert(left.end(), left_now.begin(), left_now.end());
 }

@@ -16,6 +16,8 @@ from strakes.targets.mountinfo import mount_id_of
 _MOST_NAMED = 100
 # Some file systems skip names of a directory that shrinks while it is read, so it is read until nothing more goes.
 _MOST_PASSES = 1000
+# A directory in which one look after another finds more than the look before is being filled faster than it can be emptied.
+_MOST_GROWING_PASSES = 3
 _MOUNTED = "something else is mounted there"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -151,11 +153,13 @@ class _Emptying:
         """Remove every entry of the present directory that goes at once; the full directories stay to be entered."""
         spared = {self._spare} if len(self._levels) == 1 else set()
         inner: dict[str, None] = {}
+        met_before = growing = 0
         for _ in range(_MOST_PASSES):
-            removed = 0
+            removed = met = 0
             for entry in self._entries(level):
                 if entry.name in spared or entry.name in inner:
                     continue
+                met += 1
                 try:
                     is_directory = entry.is_dir(follow_symlinks=False)
                     (os.rmdir if is_directory else os.unlink)(entry.name, dir_fd=self._here)
@@ -168,6 +172,11 @@ class _Emptying:
                     else:
                         spared.add(entry.name)
                         self._leave(f"{level.path}/{entry.name}", _why(error))
+            growing += bool(met_before) and met > met_before
+            if growing == _MOST_GROWING_PASSES:
+                self._leave(level.path, "somebody is still making files there")
+                raise _TooMuchLeftError
+            met_before = met
             if not removed:
                 break
         level.inner = list(inner)

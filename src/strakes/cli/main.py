@@ -33,7 +33,8 @@ COMMANDS = {
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),
-    "lab": Entry("strakes.cli.lab:command", "Start a disposable real file system on this machine, and remove it."),
+    "failover": Entry("strakes.cli.failover:command", "Plan, check and rehearse the fail-over of a pair of servers."),
+    "lab": Entry("strakes.cli.lab:command", "Start a disposable real system on this machine, and remove it."),
 }
 
 

@@ -1,0 +1,40 @@
+"""``strakes failover``: plan, check and rehearse a pair of servers that take over from each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Keep a metadata service, or another one, up on a pair of servers.
+
+    It stands on DRBD, Corosync and Pacemaker; strakes writes their configuration, checks it and says beforehand what each failure will do.
+    It is never itself in the way of the data.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@command.command("plan")
+@click.argument("description", metavar="CLUSTER.toml", type=click.Path(path_type=Path))
+@click.option("-o", "--output", "directory", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Write the plan here.")
+@click.option("--replace", is_flag=True, help="Write over an earlier plan.")
+def plan_command(description: Path, directory: Path, replace: bool) -> None:
+    """Write the whole configuration of a pair, and a run-book in plain words.
+
+    examples/failover has descriptions to begin with.
+    """
+    from strakes.failover.plan import write_plan
+
+    cluster, files = write_plan(description, directory, replace=replace)
+    width = max(len(file.path) for file in files)
+    for file in files:
+        lines = f"{len(file.lines)} lines explained" if file.lines else ""
+        click.echo(f"{file.path:<{width}}  {lines}".rstrip())
+    nodes = " and ".join(node.name for node in cluster.nodes)
+    click.echo(f"\n{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {directory / 'RUNBOOK.md'} first; then:")
+    click.echo(f"  strakes failover check {directory}\n  strakes failover rehearse {directory}")

@@ -1,0 +1,40 @@
+"""The programs that Pacemaker calls to tell people: by mail, and to a webhook whose address is a secret."""
+
+from __future__ import annotations
+
+from strakes.failover.description import Cluster
+from strakes.failover.planned.base import PlannedFile
+from strakes.failover.planned.pacemaker import ALERTS
+
+_HEAD = """\
+#!/bin/sh
+# Pacemaker calls this with what happened in CRM_alert_*; $CRM_alert_recipient is from the configuration.
+case $CRM_alert_kind in
+    node) text="node $CRM_alert_node is now $CRM_alert_desc" ;;
+    fencing) text="fencing: $CRM_alert_desc" ;;
+    resource)
+        # Every successful monitoring would be a message.
+        [ "$CRM_alert_rc" = 0 ] && [ "$CRM_alert_task" = monitor ] && exit 0
+        text="$CRM_alert_task of $CRM_alert_rsc on $CRM_alert_node: $CRM_alert_desc" ;;
+    *) exit 0 ;;
+esac
+"""
+_MAIL = """\
+printf '%s\\n' "$text" "at $CRM_alert_timestamp, version $CRM_alert_version" |
+    mail -s "[$(uname -n)] $text" "$CRM_alert_recipient"
+"""
+_WEBHOOK = """\
+# The recipient is a file with the address, mode 0600: who knows the address can post there.
+escaped=$(printf '%s' "[$(uname -n)] $text" | tr '\\n' ' ' | sed 's/[\\\\"]/\\\\&/g')
+printf 'url = "%s"\\n' "$(cat "$CRM_alert_recipient")" |
+    curl --silent --show-error --max-time 20 --header 'Content-Type: application/json' --data "{\\"text\\": \\"$escaped\\"}" --config -
+"""
+
+
+def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
+    wanted = {"mail": (cluster.alerts.mail_to, _MAIL), "webhook": (cluster.alerts.webhook_url_file, _WEBHOOK)}
+    return tuple(
+        PlannedFile(f"etc/strakes/alert-{name}", _HEAD + body, f"{ALERTS}/alert-{name}", 0o755)
+        for name, (recipient, body) in wanted.items()
+        if recipient
+    )

@@ -1,0 +1,47 @@
+"""Corosync: who is a member, over which links, and who may go on when they are cut."""
+
+from __future__ import annotations
+
+from strakes.failover.description import Cluster
+from strakes.failover.planned.base import Line, PlannedFile, block
+
+
+def corosync_file(cluster: Cluster) -> PlannedFile:
+    totem: tuple[Line | str, ...] = (
+        "version: 2",
+        f"cluster_name: {cluster.name}",
+        Line("transport: knet", "one broken link: knet carries the heartbeat over all of them"),
+        Line("link_mode: passive", "one link at a time, the next one takes over when it fails"),
+        Line("crypto_cipher: aes256", "messages of strangers, or of another cluster on the same network"),
+        Line("crypto_hash: sha256", "the same; the key is /etc/corosync/authkey, made by corosync-keygen"),
+        Line(f"token: {round(cluster.token_s * 1000)}", "a short pause of a busy node that would be taken for its death"),
+        *(block("interface", [f"linknumber: {number}", "knet_transport: udp"]) for number in range(len(cluster.heartbeats))),
+    )
+    nodes = [
+        block(
+            "node",
+            [
+                f"name: {node.name}",
+                f"nodeid: {number}",
+                *(f"ring{link}_addr: {node.addresses[network.name]}" for link, network in enumerate(cluster.heartbeats)),
+            ],
+        )
+        for number, node in enumerate(cluster.nodes, 1)
+    ]
+    quorum = _quorum(cluster)
+    logging = ("to_syslog: yes", "timestamp: hires")
+    sections = [block("totem", totem), block("nodelist", nodes), block("quorum", quorum), block("logging", logging)]
+    explained = tuple(line for line in (*totem, *quorum) if isinstance(line, Line))
+    return PlannedFile("etc/corosync/corosync.conf", "\n".join(sections) + "\n", "/etc/corosync/corosync.conf", lines=explained)
+
+
+def _quorum(cluster: Cluster) -> tuple[Line | str, ...]:
+    if cluster.quorum_host:
+        net = block("net", [f"host: {cluster.quorum_host}", "algorithm: ffsplit", "tls: on"])
+        device = block("device", ["model: net", "votes: 1", net])
+        return ("provider: corosync_votequorum", Line(device, "split brain: a third machine gives its vote to one side only"))
+    return (
+        "provider: corosync_votequorum",
+        Line("two_node: 1", "a survivor that stops because one of two is no majority; fencing decides instead"),
+        Line("wait_for_all: 1", "a fencing loop: a node that starts alone waits, instead of powering the other off"),
+    )

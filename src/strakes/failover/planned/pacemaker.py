@@ -1,0 +1,259 @@
+"""Pacemaker: the cluster information base (CIB) with resources, constraints, fencing and alerts."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as Xml
+
+from strakes.failover.description import Cluster, Node, Target
+from strakes.failover.planned.base import Line, PlannedFile
+
+# Pacemaker 2.1 knows this schema, and later versions upgrade it.
+_SCHEMA = "pacemaker-3.7"
+_DELAY_S = 10
+STONITH_TIMEOUT_S = 120
+ALERTS = "/etc/strakes"
+
+
+class _Builder:
+    """Elements with ids that follow from their place, and the reasons of those that have one."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+
+    def values(self, parent: Xml.Element, tag: str, identity: str, values: dict[str, str]) -> None:
+        made = Xml.SubElement(parent, tag, id=identity)
+        for name, value in values.items():
+            Xml.SubElement(made, "nvpair", id=f"{identity}-{name}", name=name, value=value)
+
+    def explain(self, text: str, why: str) -> None:
+        self.lines.append(Line(text, why))
+
+    def operations(self, primitive: Xml.Element, rows: list[tuple[str, str, str, str]]) -> None:
+        """Rows of name, interval, timeout, role."""
+        made = Xml.SubElement(primitive, "operations")
+        for name, interval, timeout, role in rows:
+            identity = f"{primitive.get('id')}-{name}-{interval}"
+            Xml.SubElement(
+                made, "op", {"id": identity, "name": name, "interval": interval, "timeout": timeout, **({"role": role} if role else {})}
+            )
+
+
+def pacemaker_file(cluster: Cluster) -> PlannedFile:
+    build = _Builder()
+    cib = Xml.Element("cib", {"validate-with": _SCHEMA, "crm_feature_set": "3.7.1", "admin_epoch": "0", "epoch": "1", "num_updates": "0"})
+    configuration = Xml.SubElement(cib, "configuration")
+    _properties(build, Xml.SubElement(configuration, "crm_config"))
+    nodes = Xml.SubElement(configuration, "nodes")
+    for number, node in enumerate(cluster.nodes, 1):
+        Xml.SubElement(nodes, "node", id=str(number), uname=node.name)
+    resources = Xml.SubElement(configuration, "resources")
+    constraints = Xml.SubElement(configuration, "constraints")
+    for node in cluster.nodes:
+        _fencing(build, cluster, node, resources, constraints)
+    for target in cluster.targets:
+        _target(build, cluster, target, resources, constraints)
+    _management_first(build, cluster, constraints)
+    _topology(build, cluster, configuration)
+    _defaults(build, configuration)
+    _alerts(build, cluster, configuration)
+    Xml.SubElement(cib, "status")
+    Xml.indent(cib)
+    return PlannedFile("pacemaker/cib.xml", Xml.tostring(cib, encoding="unicode") + "\n", lines=tuple(build.lines))
+
+
+def _properties(build: _Builder, parent: Xml.Element) -> None:
+    rows = {
+        "stonith-enabled": ("true", "split brain: nothing is taken over from a node that is not known to be off"),
+        "stonith-action": ("off", "a node that comes back by itself and is fenced again and again; a person looks at it first"),
+        "stonith-timeout": (f"{STONITH_TIMEOUT_S}s", "a power-off that is given up before the BMC could do it"),
+        "no-quorum-policy": ("stop", "two halves that both serve: a side without quorum stops"),
+        "concurrent-fencing": ("true", "one fencing device that hangs and holds up the other"),
+        "cluster-recheck-interval": ("5min", "a failure count that never expires"),
+    }
+    build.values(parent, "cluster_property_set", "cib-bootstrap-options", {name: value for name, (value, _) in rows.items()})
+    for name, (value, why) in rows.items():
+        build.explain(f"{name}={value}", why)
+
+
+def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Element, constraints: Xml.Element) -> None:
+    wins = node.name == cluster.survivor
+    delay = {"pcmk_delay_base": f"{_DELAY_S}s"} if wins else {}
+    bmc = node.bmc
+    values = {
+        "ip": bmc.address,
+        "ipport": str(bmc.port),
+        "username": bmc.user,
+        "password_script": bmc.password_script,
+        "lanplus": "1",
+        "cipher": "17",
+        "privlvl": "administrator",
+        "method": "onoff",
+        "pcmk_host_list": node.name,
+        "pcmk_reboot_action": "off",
+        **delay,
+    }
+    _device(build, f"fence-{node.name}", "fence_ipmilan", values, node, resources, constraints)
+    build.explain(f"fence-{node.name}: fence_ipmilan method=onoff", f"a power cycle that is reported as done before {node.name} is off")
+    build.explain(f"fence-{node.name}: password_script={bmc.password_script}", "a password that everybody reads in the CIB")
+    if wins:
+        build.explain(
+            f"fence-{node.name}: pcmk_delay_base={_DELAY_S}s",
+            f"both nodes powering each other off at the same moment: {node.name} survives",
+        )
+    build.explain(f"fence-{node.name} avoids {node.name}", "a node that is asked to power itself off and reports it as done")
+    for number, pdu in enumerate(node.pdus, 1):
+        values = {
+            "ip": pdu.address,
+            "plug": pdu.outlet,
+            "username": pdu.user,
+            "password_script": pdu.password_script,
+            "pcmk_host_map": f"{node.name}:{pdu.outlet}",
+            "pcmk_reboot_action": "off",
+            **delay,
+        }
+        _device(build, f"outlet-{node.name}-{number}", pdu.agent, values, node, resources, constraints)
+
+
+def _device(
+    build: _Builder,
+    identity: str,
+    agent: str,
+    values: dict[str, str],
+    node: Node,
+    resources: Xml.Element,
+    constraints: Xml.Element,
+) -> None:
+    device = Xml.SubElement(resources, "primitive", {"id": identity, "class": "stonith", "type": agent})
+    build.values(device, "instance_attributes", f"{identity}-values", values)
+    build.operations(device, [("monitor", "60s", "60s", "")])
+    Xml.SubElement(constraints, "rsc_location", id=f"{identity}-elsewhere", rsc=identity, node=node.name, score="-INFINITY")
+
+
+def _topology(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> None:
+    """First the BMC, which tells that the node is off; then all outlets together."""
+    if not any(node.pdus for node in cluster.nodes):
+        return
+    topology = Xml.SubElement(configuration, "fencing-topology")
+    for node in cluster.nodes:
+        levels = [f"fence-{node.name}", ",".join(f"outlet-{node.name}-{number}" for number in range(1, len(node.pdus) + 1))]
+        for index, devices in enumerate(filter(None, levels), 1):
+            Xml.SubElement(topology, "fencing-level", id=f"level-{node.name}-{index}", target=node.name, index=str(index), devices=devices)
+        build.explain(f"fencing levels of {node.name}: BMC, then outlets", "a BMC that has lost its power together with its node")
+
+
+def _target(build: _Builder, cluster: Cluster, target: Target, resources: Xml.Element, constraints: Xml.Element) -> None:
+    drbd, group = f"drbd-{target.name}", f"serve-{target.name}"
+    clone = Xml.SubElement(resources, "clone", id=f"{drbd}-clone")
+    build.values(
+        clone,
+        "meta_attributes",
+        f"{drbd}-clone-meta",
+        {
+            "promotable": "true",
+            "promoted-max": "1",
+            "promoted-node-max": "1",
+            "clone-max": "2",
+            "clone-node-max": "1",
+            "notify": "true",
+            "interleave": "true",
+        },
+    )
+    build.explain(f"{drbd}-clone: promoted-max=1", "two nodes that write to their copy at the same time")
+    build.explain(f"{drbd}-clone: notify=true", "a DRBD agent that does not learn what happens to its peer")
+    primitive = Xml.SubElement(clone, "primitive", {"id": drbd, "class": "ocf", "provider": "linbit", "type": "drbd"})
+    build.values(primitive, "instance_attributes", f"{drbd}-values", {"drbd_resource": target.name})
+    build.operations(
+        primitive,
+        [
+            ("monitor", "29s", "60s", "Promoted"),
+            ("monitor", "31s", "60s", "Unpromoted"),
+            ("start", "0s", "240s", ""),
+            ("promote", "0s", "120s", ""),
+            ("demote", "0s", "120s", ""),
+            ("notify", "0s", "90s", ""),
+            ("stop", "0s", "120s", ""),
+        ],
+    )
+    build.explain(f"{drbd}: monitor 29s Promoted, 31s Unpromoted", "one role without monitoring: two with the same interval are one")
+    grouped = Xml.SubElement(resources, "group", id=group)
+    for identity, kind, values, operations in _services(cluster, target):
+        standard, _, rest = kind.partition(":")
+        provider, _, agent = rest.rpartition(":")
+        service = Xml.SubElement(
+            grouped, "primitive", {"id": identity, "class": standard, **({"provider": provider} if provider else {}), "type": agent}
+        )
+        if values:
+            build.values(service, "instance_attributes", f"{identity}-values", values)
+        build.operations(service, operations)
+    promoted = {"with-rsc": f"{drbd}-clone", "with-rsc-role": "Promoted", "score": "INFINITY"}
+    Xml.SubElement(constraints, "rsc_colocation", {"id": f"{group}-on-primary", "rsc": group, **promoted})
+    build.explain(f"{group} only with Promoted {drbd}-clone", "a mount on the node that has not the writable copy")
+    order = {"first": f"{drbd}-clone", "first-action": "promote", "then": group, "then-action": "start", "kind": "Mandatory"}
+    Xml.SubElement(constraints, "rsc_order", {"id": f"{group}-after-promotion", **order})
+    build.explain(f"promote {drbd}-clone, then start {group}", "a mount before the device can be written")
+    Xml.SubElement(constraints, "rsc_location", id=f"{group}-home", rsc=group, node=target.prefers, score="50")
+    build.explain(f"{group} prefers {target.prefers} (50, less than the stickiness)", "an arbitrary place at the first start")
+
+
+def _services(cluster: Cluster, target: Target) -> list[tuple[str, str, dict[str, str], list[tuple[str, str, str, str]]]]:
+    """Rows of id, agent, values and operations, in the order in which they start."""
+    device = f"/dev/drbd{target.minor}"
+    mounting = [("monitor", "20s", "60s", ""), ("start", "0s", "120s", ""), ("stop", "0s", "120s", "")]
+    if cluster.file_system.kind == "lustre":
+        # Mounting a target after a crash replays its journal first, and waits for multiple-mount protection.
+        patient = [("monitor", "60s", "300s", ""), ("start", "0s", "600s", ""), ("stop", "0s", "300s", "")]
+        return [(f"mount-{target.name}", "ocf:lustre:Lustre", {"target": device, "mountpoint": target.mount}, patient)]
+    rows = [
+        (
+            f"mount-{target.name}",
+            "ocf:heartbeat:Filesystem",
+            {"device": device, "directory": target.mount, "fstype": target.file_system},
+            mounting,
+        )
+    ]
+    if cluster.file_system.kind == "nfs":
+        state = {"nfs_shared_infodir": f"{target.mount}/.nfs-state", "nfs_no_notify": "true"}
+        exported = {"clientspec": target.clients, "directory": target.mount, "fsid": str(target.minor + 1), "options": "rw,sync"}
+        rows += [
+            (f"nfsd-{target.name}", "ocf:heartbeat:nfsserver", state, mounting),
+            (f"export-{target.name}", "ocf:heartbeat:exportfs", exported, mounting),
+        ]
+    rows += [(f"unit-{target.name}-{number}", f"systemd:{unit}", {}, mounting) for number, unit in enumerate(target.units, 1)]
+    address, _, bits = target.address.partition("/")
+    rows.append((f"address-{target.name}", "ocf:heartbeat:IPaddr2", {"ip": address, "cidr_netmask": bits or "32"}, mounting))
+    return rows
+
+
+def _management_first(build: _Builder, cluster: Cluster, constraints: Xml.Element) -> None:
+    """A Lustre target that starts for the first time registers with the MGS."""
+    managers = [target for target in cluster.targets if "mgs" in target.role]
+    for manager in managers:
+        for target in cluster.targets:
+            if target is not manager:
+                first, then = f"serve-{manager.name}", f"serve-{target.name}"
+                Xml.SubElement(constraints, "rsc_order", {"id": f"{then}-after-mgs", "first": first, "then": then, "kind": "Optional"})
+                build.explain(f"start {first}, then {then} (where both start)", "a target that looks for its MGS in vain")
+
+
+def _defaults(build: _Builder, configuration: Xml.Element) -> None:
+    rows = {
+        "resource-stickiness": ("1000", "a second interruption when the repaired node comes back"),
+        "migration-threshold": ("3", "a service that is restarted for ever where it cannot run"),
+        "failure-timeout": ("600s", "an old, forgotten failure that keeps a service away from a healthy node"),
+    }
+    parent = Xml.SubElement(configuration, "rsc_defaults")
+    build.values(parent, "meta_attributes", "rsc-options", {name: value for name, (value, _) in rows.items()})
+    for name, (value, why) in rows.items():
+        build.explain(f"{name}={value}", why)
+
+
+def _alerts(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> None:
+    wanted = {"mail": cluster.alerts.mail_to, "webhook": cluster.alerts.webhook_url_file}
+    if not any(wanted.values()):
+        return
+    parent = Xml.SubElement(configuration, "alerts")
+    for name, recipient in wanted.items():
+        if recipient:
+            alert = Xml.SubElement(parent, "alert", id=f"alert-{name}", path=f"{ALERTS}/alert-{name}")
+            Xml.SubElement(alert, "recipient", id=f"alert-{name}-to", value=recipient)
+            build.explain(f"alert by {name} to {recipient}", "running on one leg for weeks because nobody knew")

@@ -1,0 +1,94 @@
+"""Tables of a TOML file, read strictly: what is missing, of the wrong type or unknown is named with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.units import parse_seconds
+
+
+class Section:
+    """One table. Every key is taken once; ``finish`` refuses those that nobody took."""
+
+    def __init__(self, values: Any, where: str) -> None:
+        if not isinstance(values, Mapping):
+            raise BadInputError("a table is wanted here", where=where, why=f"it is {values!r}")
+        self.where = where
+        self._values = dict(values)
+        self._known: list[str] = []
+
+    def text(self, key: str, default: str | None = None, *, choices: tuple[str, ...] = ()) -> str:
+        value = self._take(key, default)
+        if not isinstance(value, str) or not (value.strip() or default == ""):
+            raise self.wrong(key, value, "a text")
+        if choices and value not in choices:
+            raise self.wrong(key, value, f"one of {', '.join(choices)}")
+        return value
+
+    def number(self, key: str, default: int | None = None, *, least: int = 0) -> int:
+        value = self._take(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise self.wrong(key, value, f"a whole number of at least {least}")
+        return value
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, value, "true or false")
+        return value
+
+    def seconds(self, key: str, default: str) -> float:
+        value = self._take(key, default)
+        if not isinstance(value, str):
+            raise self.wrong(key, value, 'a time such as "3s"')
+        return parse_seconds(value)
+
+    def texts(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        value = self._take(key, default)
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
+            raise self.wrong(key, value, "a list of texts")
+        return tuple(value)
+
+    def mapping(self, key: str) -> dict[str, str]:
+        value = self._take(key, None)
+        if not isinstance(value, Mapping) or not all(isinstance(one, str) and one for one in value.values()):
+            raise self.wrong(key, value, "a table of texts")
+        return dict(value)
+
+    def section(self, key: str) -> Section:
+        return Section(self._take(key, None), f"{self.where}: {key}")
+
+    def maybe(self, key: str) -> Section | None:
+        self._known.append(key)
+        return self.section(key) if key in self._values else None
+
+    def sections(self, key: str, *, least: int = 0) -> tuple[Section, ...]:
+        value = self._take(key, [])
+        if not isinstance(value, list) or len(value) < least:
+            raise self.wrong(key, value, f"at least {least} [[{key}]] tables")
+        return tuple(Section(one, f"{self.where}: {key} {number}") for number, one in enumerate(value, 1))
+
+    def named(self, key: str) -> dict[str, Section]:
+        value = self._take(key, {})
+        if not isinstance(value, Mapping):
+            raise self.wrong(key, value, f"[{key}.NAME] tables")
+        return {name: Section(one, f"{self.where}: {key}.{name}") for name, one in value.items()}
+
+    def finish(self) -> None:
+        for key in self._values:
+            if key not in self._known:
+                close = get_close_matches(key, self._known, 1)
+                hint = f"Did you mean {close[0]!r}? " if close else ""
+                raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=f"{hint}The keys are: {', '.join(self._known)}.")
+
+    def wrong(self, key: str, value: object, wanted: str) -> BadInputError:
+        if value is None:
+            return BadInputError(f"the key {key!r} is missing", where=self.where, remedy=f"It must be {wanted}.")
+        return BadInputError(f"{key!r} must be {wanted}", where=self.where, why=f"it is {value!r}")
+
+    def _take(self, key: str, default: object) -> Any:
+        self._known.append(key)
+        return self._values.get(key, default)

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import stat
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from conftest import StrakesRunner
+from failover.clusters import EXAMPLES, need, planned
+from strakes.failover.description import read_description
+from strakes.failover.plan import plan_files
+from strakes.failover.planned.lustre import recovery_limits
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_pacemaker_takes_the_planned_configuration_without_a_warning(name: str, tmp_path: Path) -> None:
+    need("crm_simulate", "crm_verify")
+    cib, running = planned(name, tmp_path) / "pacemaker" / "cib.xml", tmp_path / "running.xml"
+    nodes = [node.name for node in read_description(EXAMPLES[name]).nodes]
+    up = [word for node in nodes for word in ("--node-up", node)]
+    assert run("crm_simulate", "-x", cib, "--quorum", "1", *up, "-S", "-O", running).returncode == 0
+    judged = run("crm_verify", "-V", "-x", running)
+    assert judged.returncode == 0 and not judged.stderr, judged.stderr
+
+
+@pytest.mark.parametrize("name", ["tianhe2", "nfs"])
+def test_pcs_reads_what_was_planned(name: str, tmp_path: Path) -> None:
+    need("pcs")
+    cib = planned(name, tmp_path) / "pacemaker" / "cib.xml"
+    shown = run("pcs", "-f", cib, "constraint")
+    assert shown.returncode == 0, shown.stderr
+    for target in read_description(EXAMPLES[name]).targets:
+        assert f"promote drbd-{target.name}-clone then start serve-{target.name}" in shown.stdout
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("dialect", ["8.4", "9"])
+def test_drbdadm_takes_the_resources_in_both_dialects(name: str, dialect: str, tmp_path: Path) -> None:
+    program = "/lib/drbd/drbdadm-84" if dialect == "8.4" else "/usr/sbin/drbdadm"
+    need(program)
+    text = EXAMPLES[name].read_text()
+    text = text.replace('drbd = "8.4"\n', "").replace('drbd = "9"\n', "").replace("[cluster]\n", f'[cluster]\ndrbd = "{dialect}"\n')
+    description = tmp_path / "cluster.toml"
+    description.write_text(text)
+    for file in plan_files(read_description(description)):
+        path = tmp_path / "plan" / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text)
+    dumped = run(program, "-c", tmp_path / "plan" / "etc" / "drbd.conf", "dump")
+    assert dumped.returncode == 0, dumped.stderr
+    for target in read_description(description).targets:
+        assert f"resource {target.name} {{" in dumped.stdout
+    assert "resource-and-stonith" in dumped.stdout
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_device_of_fencing_has_its_password_elsewhere_and_one_side_waits(name: str, tmp_path: Path) -> None:
+    cib = Xml.parse(planned(name, tmp_path) / "pacemaker" / "cib.xml")
+    devices = [one for one in cib.iter("primitive") if one.get("class") == "stonith"]
+    assert len(devices) >= 2
+    delayed = set()
+    for device in devices:
+        values = {pair.get("name"): pair.get("value") or "" for pair in device.iter("nvpair")}
+        assert values["password_script"].startswith("/") and not {"password", "passwd"} & set(values)
+        if "pcmk_delay_base" in values:
+            delayed.add((values.get("pcmk_host_list") or values["pcmk_host_map"]).partition(":")[0])
+    assert delayed == {read_description(EXAMPLES[name]).survivor}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_run_book_explains_every_setting_that_protects_against_something(name: str) -> None:
+    files = {file.path: file for file in plan_files(read_description(EXAMPLES[name]))}
+    book = files["RUNBOOK.md"].text
+    lines = [line for file in files.values() for line in file.lines]
+    assert len(lines) > 30
+    for line in lines:
+        assert line.why and " ".join(line.text.split()) in book and line.why in book
+
+
+def test_the_run_book_says_what_takes_the_place_of_the_serial_line() -> None:
+    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["tianhe2"]))}
+    assert "it stands in for: the serial heartbeat line" in files["RUNBOOK.md"]
+
+
+def test_lustre_targets_and_clients_name_both_servers() -> None:
+    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["lustre-active-active"]))}
+    made = files["lustre/make-targets.sh"]
+    assert made.count("--servicenode=10.30.0.1@o2ib") == 3 and made.count("--servicenode=10.30.0.2@o2ib") == 3
+    assert made.count("--mgsnode=") == 4  # both nodes, for each of the two targets that are not the MGS
+    assert "10.30.0.1@o2ib:10.30.0.2@o2ib:/scratch" in files["lustre/mount-clients.sh"]
+
+
+def test_recovery_limits_follow_from_the_number_of_clients(tmp_path: Path) -> None:
+    description = tmp_path / "cluster.toml"
+    for clients, hard in ((100, 900), (2000, 900), (10_000, 4200)):
+        description.write_text(EXAMPLES["tianhe2"].read_text().replace("clients = 2000", f"clients = {clients}"))
+        assert recovery_limits(read_description(description))[1] == hard
+
+
+def test_a_quorum_device_takes_the_place_of_two_node() -> None:
+    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["lustre-active-active"]))}
+    corosync = files["etc/corosync/corosync.conf"]
+    assert "host: 10.20.0.9" in corosync and "two_node" not in corosync
+
+
+def test_scripts_are_valid_shell_and_executable(tmp_path: Path) -> None:
+    plan = planned("tianhe2", tmp_path)
+    scripts = [path for path in plan.rglob("*") if path.is_file() and path.read_text().startswith("#!")]
+    assert len(scripts) == 4
+    for script in scripts:
+        assert stat.S_IMODE(script.stat().st_mode) == 0o755
+        assert run("sh", "-n", script).returncode == 0
+
+
+def test_an_alert_reaches_the_webhook_whose_address_only_its_file_knows(tmp_path: Path) -> None:
+    need("curl")
+    import threading
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    received: list[bytes] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+            pass
+
+    plan = planned("tianhe2", tmp_path / "plan")
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        address = tmp_path / "webhook-url"
+        address.write_text(f"http://127.0.0.1:{server.server_port}/secret\n")
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "CRM_alert_kind": "fencing",
+            "CRM_alert_desc": 'mds-a "off"',
+            "CRM_alert_recipient": str(address),
+        }
+        done = subprocess.run([plan / "etc/strakes/alert-webhook"], env=environment, capture_output=True, text=True, timeout=60)
+        thread.join(10)
+    assert done.returncode == 0, done.stderr
+    import json
+
+    (body,) = received
+    assert json.loads(body)["text"].endswith('fencing: mds-a "off"')
+
+
+def test_plan_writes_files_and_does_not_overwrite_unasked(strakes: StrakesRunner, tmp_path: Path) -> None:
+    first = strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan")
+    assert first.returncode == 0 and "RUNBOOK.md" in first.stdout, first.stderr
+    again = strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan")
+    assert again.returncode == 2 and "--replace" in again.stderr
+    assert strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan", "--replace").returncode == 0
+    refused = strakes("failover", "plan", tmp_path / "none.toml", "-o", tmp_path / "other")
+    assert refused.returncode == 2 and not (tmp_path / "other").exists()

@@ -146,7 +146,8 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
                                                                        .progress = progress,
                                                                        .latencies = latencies,
                                                                        .leads_node = team_->leads_node(rank),
-                                                                       .one_process = one_process()});
+                                                                       .one_process = one_process(),
+                                                                       .exchange = &team_->exchange(rank)});
     if (rank == 0) result.failure = workload->lead();
     if (is_first_here(rank) && !result.failure) workload->declare();
     if (!team_->any(result.failure.has_value())) {

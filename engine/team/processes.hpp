@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "team/exchange.hpp"
 #include "team/timeline.hpp"
 
 namespace strakes {
@@ -34,6 +35,9 @@ class Processes {
     virtual std::vector<std::string> all(std::string_view mine) = 0;
     virtual void send(Rank to, std::string_view bytes) = 0;
     virtual std::string receive(Rank from) = 0;
+
+    // For the rank, inside its timed section and around it.
+    [[nodiscard]] virtual Exchange& exchange() = 0;
 
     [[nodiscard]] virtual const Timeline& timeline() const = 0;
     // The first rank of its node; and how many ranks there are on it.

@@ -9,12 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "team/exchange.hpp"
 #include "team/processes.hpp"
+#include "team/thread_exchange.hpp"
 #include "team/timeline.hpp"
 
 namespace strakes {
@@ -23,8 +26,9 @@ class Team {
   public:
     using Rank = std::uint32_t;
 
-    // All ranks are threads of this process.
-    explicit Team(Rank size);
+    // All ranks are threads of this process; so many of them pass for one node.
+    explicit Team(Rank size) : Team(size, size) {}
+    Team(Rank size, Rank ranks_per_node);
     // This process is one of the ranks.
     Team(Rank size, Rank mine, Processes& processes);
     ~Team() { join(); }
@@ -57,6 +61,11 @@ class Team {
         if (processes_ != nullptr) processes_->start_line();
     }
 
+    // For one rank of this process: how it exchanges bytes with the others.
+    [[nodiscard]] Exchange& exchange(Rank rank) {
+        return processes_ != nullptr ? processes_->exchange() : exchange_->of(rank);
+    }
+
     [[nodiscard]] Timeline timeline() const { return processes_ != nullptr ? processes_->timeline() : Timeline(); }
     [[nodiscard]] bool leads_node(Rank rank) const {
         return rank == first_ && (processes_ == nullptr || processes_->leads_node());
@@ -86,6 +95,7 @@ class Team {
     std::atomic<bool> raised_{false};
     bool answer_ = false;  // written while all ranks wait, read before any comes back
     std::barrier<Count> meeting_;
+    std::unique_ptr<ThreadExchange> exchange_;  // where the ranks are threads
 };
 
 // One value of every rank from `first` on: those of a process, for its first rank to read after a barrier.

@@ -14,13 +14,11 @@
 #include "measure/histogram.hpp"
 #include "plan/plan.hpp"
 #include "system/failure.hpp"
+#include "team/exchange.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/progress.hpp"
 
 namespace strakes {
-
-// What all ranks look at before they begin another operation.
-enum class Halt : std::uint8_t { none, cancel, error };
 
 // Everything around a phase; the same for all ranks.
 struct PhaseSetting {
@@ -63,8 +61,9 @@ struct Seat {
     std::uint32_t rank;
     Progress& progress;
     Latencies& latencies;
-    bool leads_node = rank == 0;  // the first of its node
-    bool one_process = true;      // all ranks are threads of this process, on one node
+    bool leads_node = rank == 0;   // the first of its node
+    bool one_process = true;       // all ranks are threads of this process, on one node
+    Exchange* exchange = nullptr;  // with the other ranks
 };
 
 // Page cache of the set's files, on every node that looks at them.

@@ -1,0 +1,176 @@
+// Posts that wait for their counterpart stand in two lists at the receiver; who finds one takes it out and copies.
+#include "team/thread_exchange.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace strakes {
+
+namespace {
+
+// How long a halt may stay unseen by a rank that waits.
+constexpr std::chrono::milliseconds kLook{20};
+
+// A message that a rank has sent, or its room for one.
+struct Post {
+    enum class State : std::uint8_t { unused, under_way, done };
+
+    State state = State::unused;
+    std::uint32_t from = 0;
+    const std::byte* bytes = nullptr;
+    std::byte* room = nullptr;
+    std::size_t size = 0;
+    Post* next = nullptr;
+};
+
+// In the order of coming; few from any one rank.
+class Posts {
+  public:
+    void add(Post& post) noexcept {
+        post.next = nullptr;
+        *end_ = &post;
+        end_ = &post.next;
+    }
+    Post* take(std::uint32_t from) noexcept {
+        for (Post** link = &first_; *link != nullptr; link = &(*link)->next) {
+            Post* const found = *link;
+            if (found->from != from) continue;
+            *link = found->next;
+            if (end_ == &found->next) end_ = link;
+            return found;
+        }
+        return nullptr;
+    }
+    void clear() noexcept {
+        first_ = nullptr;
+        end_ = &first_;
+    }
+
+  private:
+    Post* first_ = nullptr;
+    Post** end_ = &first_;
+};
+
+}  // namespace
+
+class ThreadExchange::End final : public Exchange {
+  public:
+    End(ThreadExchange& all, Rank rank) : all_(all), rank_(rank) {}
+
+    [[nodiscard]] std::span<const std::uint32_t> nodes() const override { return all_.nodes_; }
+
+    Ticket send(Rank to, std::span<const std::byte> bytes) override {
+        End& receiver = *all_.ends_[to];
+        const Ticket ticket = new_ticket();
+        Post& message = posts_[ticket.number];
+        message.from = rank_;
+        message.bytes = bytes.data();
+        message.size = bytes.size();
+        Post* room = nullptr;
+        {
+            const std::lock_guard lock(receiver.mutex_);
+            room = receiver.rooms_.take(rank_);
+            if (room == nullptr) receiver.messages_.add(message);
+        }
+        if (room != nullptr) deliver(message, *this, *room, receiver);
+        return ticket;
+    }
+
+    Ticket receive(Rank from, std::span<std::byte> room) override {
+        const Ticket ticket = new_ticket();
+        Post& mine = posts_[ticket.number];
+        mine.from = from;
+        mine.room = room.data();
+        mine.size = room.size();
+        Post* message = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            message = messages_.take(from);
+            if (message == nullptr) rooms_.add(mine);
+        }
+        if (message != nullptr) deliver(*message, *all_.ends_[from], mine, *this);
+        return ticket;
+    }
+
+    std::optional<std::size_t> wait(Ticket ticket, const std::atomic<Halt>& halt) override {
+        std::unique_lock lock(mutex_);
+        Post& post = posts_[ticket.number];
+        while (post.state != Post::State::done) {
+            if (halt.load(std::memory_order_relaxed) != Halt::none) return std::nullopt;
+            changed_.wait_for(lock, kLook);
+        }
+        post.state = Post::State::unused;
+        return post.size;
+    }
+
+    std::span<std::byte> node_memory(std::size_t bytes) override {
+        Node& node = *all_.shared_[all_.nodes_[rank_]];
+        const std::lock_guard lock(node.mutex);
+        if (node.holders == 0) node.memory = Buffer::of(bytes);
+        ++node.holders;
+        holds_memory_ = true;
+        return node.memory.bytes();
+    }
+
+    void settle() override {
+        {
+            const std::lock_guard lock(mutex_);
+            messages_.clear();
+            rooms_.clear();
+            for (Post& post : posts_) post.state = Post::State::unused;
+        }
+        if (!holds_memory_) return;
+        holds_memory_ = false;
+        Node& node = *all_.shared_[all_.nodes_[rank_]];
+        const std::lock_guard lock(node.mutex);
+        if (--node.holders == 0) node.memory = Buffer();
+    }
+
+  private:
+    // There is one: kMostTickets says how many may be under way.
+    [[nodiscard]] Ticket new_ticket() noexcept {
+        const std::lock_guard lock(mutex_);
+        Ticket ticket;
+        while (ticket.number + 1 < kMostTickets && posts_[ticket.number].state != Post::State::unused) ++ticket.number;
+        posts_[ticket.number].state = Post::State::under_way;
+        return ticket;
+    }
+
+    static void deliver(Post& message, End& sender, Post& room, End& receiver) {
+        const std::size_t size = std::min(message.size, room.size);
+        if (size > 0) std::memcpy(room.room, message.bytes, size);
+        sender.finish(message, message.size);
+        receiver.finish(room, size);
+    }
+    void finish(Post& post, std::size_t size) {
+        {
+            const std::lock_guard lock(mutex_);
+            post.size = size;
+            post.state = Post::State::done;
+        }
+        changed_.notify_one();
+    }
+
+    ThreadExchange& all_;
+    Rank rank_;
+    std::mutex mutex_;  // of all below; the posts' contents are of their rank until they stand in a list
+    std::condition_variable changed_;
+    std::array<Post, kMostTickets> posts_{};
+    Posts messages_, rooms_;  // without a counterpart so far
+    bool holds_memory_ = false;
+};
+
+ThreadExchange::ThreadExchange(Rank ranks, Rank ranks_per_node) {
+    for (Rank rank = 0; rank < ranks; ++rank) {
+        nodes_.push_back(rank / ranks_per_node);
+        if (rank % ranks_per_node == 0) shared_.push_back(std::make_unique<Node>());
+        ends_.push_back(std::make_unique<End>(*this, rank));
+    }
+}
+
+ThreadExchange::~ThreadExchange() = default;
+
+Exchange& ThreadExchange::of(Rank rank) { return *ends_[rank]; }
+
+}  // namespace strakes

@@ -10,6 +10,7 @@ from typing import Any
 
 from strakes import __version__
 from strakes.launch.local import engine_version
+from strakes.targets.calls import sizes_of
 from strakes.targets.mountinfo import mount_of
 
 _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -24,7 +25,7 @@ def capture(target: Path) -> dict[str, Any]:
     """
     memory = _memory()
     mount = mount_of(target)
-    sizes = os.statvfs(target)
+    sizes = sizes_of(str(target))
     return {
         "captured": datetime.now(UTC).isoformat(),
         "host": platform.node(),
@@ -45,10 +46,10 @@ def capture(target: Path) -> dict[str, Any]:
             "root": mount.root,
         },
         "sizes": {
-            "total_bytes": sizes.f_blocks * sizes.f_frsize,
-            "free_bytes": sizes.f_bavail * sizes.f_frsize,
-            "total_inodes": sizes.f_files if sizes.f_favail >= 0 else 0,  # CephFS counts none and says -1
-            "free_inodes": max(0, sizes.f_favail),
+            "total_bytes": sizes.total_bytes,
+            "free_bytes": sizes.free_bytes,
+            "total_inodes": sizes.total_inodes,
+            "free_inodes": sizes.free_inodes,
         },
         "python": platform.python_version(),
         "strakes": __version__,

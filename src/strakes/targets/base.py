@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, MeasurementError
+from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.marker import MARKER_NAME
@@ -20,6 +19,7 @@ from strakes.targets.mountinfo import Mount
 
 # Direct I/O wants multiples of the device's block; some file systems want more of it.
 _DIRECT_BYTES = (4096, 65536, 1 << 20)
+_PROBE = ".strakes-direct"
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,10 @@ class Target(ABC):
         """Counters of servers and targets as they stand now; empty where there are none. Never clears any."""
         return {}
 
+    def trouble(self) -> tuple[str, ...]:
+        """Which servers do not serve as they should right now, a sentence each; asked when something failed, and ends soon in any case."""
+        return ()
+
     def drop_caches(self) -> bool:
         """Empty this client's caches of this file system, where it offers a way of its own; whether that was done."""
         return False
@@ -135,47 +139,37 @@ class Target(ABC):
 
         Raises BadInputError outside a workspace, MeasurementError when the target fails.
         """
-        directory = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            if not _has_marker(directory):
-                raise BadInputError("not a directory that strakes made", where=str(workspace), why=f"it has no {MARKER_NAME}")
-            return any(_direct_works(directory, size) for size in _DIRECT_BYTES)
-        except OSError as error:
+            calls.mode_of(str(workspace / MARKER_NAME))
+            return calls.direct_works(str(workspace), _PROBE, _DIRECT_BYTES)
+        except calls.RefusedError as error:
+            if error.errno == errno.ENOENT:
+                raise BadInputError("not a directory that strakes made", where=str(workspace), why=f"it has no {MARKER_NAME}") from error
             why = os.strerror(error.errno or 0)
             remedy = "strakes target DIR says how full it is."
             raise MeasurementError("direct I/O could not be tried", where=str(workspace), why=why, remedy=remedy) from error
-        finally:
-            os.close(directory)
 
-
-def _has_marker(directory: int) -> bool:
-    try:
-        os.stat(MARKER_NAME, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _direct_works(directory: int, size: int) -> bool:
-    name = ".strakes-direct"
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECT
-    try:
-        descriptor = os.open(name, flags, 0o600, dir_fd=directory)
-    except OSError as error:
-        # The kernel refuses the flag only after it made the file.
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=directory)
-        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
-            return False
-        raise
-    try:
-        with mmap.mmap(-1, size) as buffer:  # anonymous memory begins at a page
-            buffer.write(b"strakes!" * (size // 8))
-            return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
-    except OSError as error:
-        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
-            return False
-        raise
-    finally:
-        os.close(descriptor)
-        os.unlink(name, dir_fd=directory)
+    def _facts(self, workspace: Path | None, *, notes: tuple[str, ...] = (), block_device: BlockDevice | None = None) -> TargetFacts:
+        """Facts as the mount and statvfs tell them. Raises MeasurementError when the file system does not answer."""
+        try:
+            sizes = calls.sizes_of(str(self.path))
+        except calls.RefusedError as error:
+            raise error.as_strakes_error("the size of the file system is not known") from error
+        mount = self.mount
+        return TargetFacts(
+            path=self.path,
+            file_system=mount.file_system,
+            device=mount.source,
+            mount_point=mount.mount_point,
+            # The same word often stands in both lists.
+            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
+            total_bytes=sizes.total_bytes,
+            free_bytes=sizes.free_bytes,
+            total_inodes=sizes.total_inodes,
+            free_inodes=sizes.free_inodes,
+            block_bytes=sizes.block_bytes,
+            direct_io=None if workspace is None else self.probe_direct(workspace),
+            remote=mount.remote,
+            notes=notes,
+            block_device=block_device,
+        )

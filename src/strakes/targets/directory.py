@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.targets import calls
 
 _PROBLEMS = {
     errno.ENOENT: ("there is no such directory", "Make it, or give another directory."),
@@ -19,12 +20,10 @@ _PROBLEMS = {
 
 
 def require_directory(path: Path) -> Path:
-    """``path`` without links. Raises BadInputError with a remedy when it is no directory that can be entered."""
+    """``path`` without links. Raises BadInputError with a remedy when it is no directory that can be
+    entered, MeasurementError when its file system does not answer."""
     try:
-        real = Path(os.path.realpath(path, strict=True))
-        # The dot asks for a directory, for the right to enter it, and for an automounter to do its work.
-        os.stat(f"{real}/.")
+        return Path(calls.real_directory(str(path)))
     except OSError as error:
         what, remedy = _PROBLEMS.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
         raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error
-    return real

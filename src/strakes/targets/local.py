@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
 from strakes.targets.base import Target, TargetFacts
@@ -20,31 +20,12 @@ class LocalTarget(Target):
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        sizes = os.statvfs(self.path)
-        mount = self.mount
-        device = None if mount.remote else block_device_of(mount)
-        total_bytes = sizes.f_blocks * sizes.f_frsize
-        free_bytes = sizes.f_bavail * sizes.f_frsize
-        if total_bytes == 0 and mount.file_system in _IN_MEMORY:
+        device = None if self.mount.remote else block_device_of(self.mount)
+        facts = self._facts(workspace, notes=_notes(self.mount, device), block_device=device)
+        if facts.total_bytes == 0 and self.mount.file_system in _IN_MEMORY:
             # Mounted without a limit it says nothing of sizes; the machine's memory is the limit.
-            total_bytes, free_bytes = _memory("MemTotal"), _memory("MemAvailable")
-        return TargetFacts(
-            path=self.path,
-            file_system=mount.file_system,
-            device=mount.source,
-            mount_point=mount.mount_point,
-            # The same word often stands in both lists.
-            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
-            total_bytes=total_bytes,
-            free_bytes=free_bytes,
-            total_inodes=sizes.f_files if sizes.f_favail >= 0 else 0,  # CephFS counts none and says -1
-            free_inodes=max(0, sizes.f_favail),
-            block_bytes=sizes.f_bsize,
-            direct_io=None if workspace is None else self.probe_direct(workspace),
-            remote=mount.remote,
-            notes=_notes(mount, device),
-            block_device=device,
-        )
+            return replace(facts, total_bytes=_memory("MemTotal"), free_bytes=_memory("MemAvailable"))
+        return facts
 
     def controls(self) -> tuple[str, ...]:
         return ()

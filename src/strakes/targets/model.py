@@ -8,11 +8,14 @@ from typing import Literal
 
 # Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr, md.setattr,
 # md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes, data.read_requests,
-# data.write_requests. Those that the client counted begin with "client.".
+# data.write_requests, and md.requests: all of a metadata target, also kinds without a name here. What the client counted begins
+# with "client.".
 Observation = Mapping[str, Mapping[str, float]]
 
 # A counter of this name is the time since which the others count; when it moves, somebody cleared them or the server started anew.
 SINCE = "since_unix_s"
+# A number of who counts: when it moves, another server has taken over.
+SERVER = "server_number"
 CLIENT = "client."
 
 PlacementKind = Literal["inherit", "manual", "automatic"]
@@ -87,7 +90,8 @@ class Layout:
     """How data is spread. None: not told, or (as a wish) left to the file system. A count of -1 is every target.
 
     ``targets`` are the ones really used, in order, once for each stripe; a file with ``components`` has its figures there and only there.
-    With the pattern "mdt" the data is on the metadata target ``first_target``.
+    With the pattern "mdt" the data is on the metadata target ``first_target``. ``object_bytes``: a target holds a stripe in objects of
+    this size, where the file system has a limit of its own for them.
     """
 
     stripe_size_bytes: int | None = None
@@ -97,6 +101,7 @@ class Layout:
     pattern: str = ""
     components: tuple[LayoutComponent, ...] = ()
     targets: tuple[int, ...] = ()
+    object_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
         between[name] = {
             counter: value - before[name].get(counter, 0.0)
             for counter, value in after[name].items()
-            if _side(counter) not in undone and not counter.endswith(SINCE)
+            if _side(counter) not in undone and not counter.endswith((SINCE, SERVER))
         }
     return {name: counters for name, counters in between.items() if counters}
 
@@ -168,7 +173,7 @@ def _side(counter: str) -> str:
 
 
 def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: str) -> bool:
-    if before.get(side + SINCE) != after.get(side + SINCE):
+    if any(before.get(side + sign) != after.get(side + sign) for sign in (SINCE, SERVER)):
         return True
     return any(after.get(counter, 0.0) < value for counter, value in before.items() if _side(counter) == side)
 
@@ -189,6 +194,7 @@ def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
         ("pool", wanted.pool or None, given.pool),
         ("pattern", wanted.pattern or None, given.pattern),
         ("targets", wanted.targets or None, given.targets),
+        ("object size", wanted.object_bytes, given.object_bytes),
     ):
         if asked is not None and asked != got:
             lines.append(f"{what} {_shown(got)} instead of {_shown(asked)}")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from strakes.targets import calls
+
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 # fmt: off
@@ -93,12 +95,9 @@ def read_mounts() -> tuple[Mount, ...]:
 
 
 def mount_of(path: Path) -> Mount:
-    """The mount that ``path`` is really on. Raises OSError when there is no such path."""
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        number = mount_id_of(descriptor)
-    finally:
-        os.close(descriptor)
+    """The mount that ``path`` is really on. Raises OSError when there is no such path, MeasurementError when its file system
+    does not answer."""
+    number = calls.mount_number(str(path))
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
     # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts outside this root.

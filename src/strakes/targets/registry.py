@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from strakes.targets.base import Target
+from strakes.targets.ceph.target import CephTarget
 from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
 from strakes.targets.local import LocalTarget
@@ -12,7 +13,7 @@ from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.mountinfo import mount_of
 
 # The first that claims the mount; LocalTarget takes any and stays last.
-TARGETS: tuple[type[Target], ...] = (LustreTarget, LocalTarget)
+TARGETS: tuple[type[Target], ...] = (LustreTarget, CephTarget, LocalTarget)
 
 
 def detect(path: Path, servers: Servers | None = None) -> Target:

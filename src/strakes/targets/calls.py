@@ -1,0 +1,130 @@
+"""System calls on a file system whose servers may be dead: in a child with a limit of time, for a thread that waits cannot be ended."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets import child
+from strakes.targets.command import CommandTimeout, Runner, run
+
+LIMIT_S = 10.0
+_NOT_ALLOWED = (errno.EPERM, errno.EACCES)
+_FAILED = (
+    *(errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.ESHUTDOWN),
+    *(errno.EIO, errno.ENOSPC, errno.EDQUOT),
+)
+
+
+class RefusedError(OSError):
+    """The system refused a call; ``errno`` and ``filename`` as ever."""
+
+    def as_strakes_error(self, what: str, remedy: str = "") -> StrakesError:
+        """The same as one of the failures that exit statuses know."""
+        kind: type[StrakesError] = BadInputError
+        if self.errno in _NOT_ALLOWED:
+            kind, remedy = EnvironmentLacksError, remedy or "Run strakes as root or as the owner, or ask the administrator to allow it."
+        elif self.errno in _FAILED:
+            kind = MeasurementError
+        return kind(what, where=str(self.filename), why=self.strerror or "", remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What statvfs(3) says; inodes are 0 where the file system counts none."""
+
+    block_bytes: int
+    total_bytes: int
+    free_bytes: int
+    total_inodes: int
+    free_inodes: int
+
+
+def get_attributes(path: str, names: Sequence[str], ask: Runner = run) -> dict[str, str]:
+    """Those of the extended attributes that there are."""
+    pairs = (line.partition("=") for line in _call(ask, "getxattr", path, *names).splitlines())
+    return {name: os.fsdecode(bytes.fromhex(value)) for name, _, value in pairs}
+
+
+def set_attribute(path: str, name: str, value: str, ask: Runner = run) -> None:
+    _call(ask, "setxattr", path, name, value)
+
+
+def sizes_of(path: str, ask: Runner = run) -> Sizes:
+    """The room of the file system.
+
+    >>> sizes_of("/proc").total_bytes
+    0
+    """
+    block, unit, blocks, _, available, files, _, free_files, *_ = map(int, _call(ask, "statvfs", path).split())
+    # CephFS counts no inodes and says -1, which C reads as the largest number there is.
+    counted = 0 <= free_files < 1 << 63
+    return Sizes(block, blocks * unit, available * unit, files if counted else 0, free_files if counted else 0)
+
+
+def mode_of(path: str, ask: Runner = run) -> int:
+    """Kind and permissions."""
+    return int(_call(ask, "stat", path))
+
+
+def real_directory(path: str, ask: Runner = run) -> str:
+    """The directory without links; one that may not be entered is refused."""
+    return _call(ask, "realpath", path)
+
+
+def mount_number(path: str, ask: Runner = run) -> int:
+    """The kernel's number of the mount that a path is on."""
+    return int(_call(ask, "mount", path))
+
+
+def make_directory(path: str, ask: Runner = run) -> None:
+    _call(ask, "mkdir", path)
+
+
+def remove_directory(path: str, ask: Runner = run) -> None:
+    _call(ask, "rmdir", path)
+
+
+def make_file(path: str, ask: Runner = run) -> None:
+    """An empty one that was not there."""
+    _call(ask, "create", path)
+
+
+def remove_file(path: str, ask: Runner = run) -> None:
+    _call(ask, "unlink", path)
+
+
+def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = run) -> bool:
+    """Whether O_DIRECT really works for one of the sizes, tried with a file of that name."""
+    return _call(ask, "direct", directory, name, *map(str, sizes)) == "True"
+
+
+def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
+    """What the child said. Raises RefusedError, and MeasurementError when there is no answer in time."""
+    words = (sys.executable, "-I", "-S", str(Path(child.__file__)), call, path, *rest)
+    try:
+        done = ask(words, LIMIT_S)
+    except CommandTimeout as error:
+        raise MeasurementError(
+            f"the file system does not answer within {LIMIT_S:g} s",
+            where=path,
+            why=f"{call} waits for a server",
+            remedy="A server may be down or overloaded: see what it says of itself, and try again.",
+        ) from error
+    except EnvironmentLacksError:
+        # An interpreter that whoever we are now may not start: we run in it, so the call is made here.
+        try:
+            return child.main(call, path, list(rest))
+        except OSError as error:
+            raise RefusedError(error.errno or 0, os.strerror(error.errno or 0), path) from error
+    if done.status == child.REFUSED and done.stderr.strip().isdigit():
+        number = int(done.stderr)
+        raise RefusedError(number, os.strerror(number), path)
+    if done.status != 0:
+        raise MeasurementError(f"{call} could not be made", where=path, why=done.stderr.strip() or f"exit status {done.status}")
+    return done.stdout

@@ -1,0 +1,1 @@
+"""CephFS, by ceph-fuse or the kernel's client."""

@@ -1,0 +1,113 @@
+"""How a mount of CephFS is reached by the ``ceph`` command: with the configuration, user and file system that the mount itself has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.targets.mountinfo import Mount
+
+_FUSE_PROGRAM = "ceph-fuse"
+_SHORT = {"-c": "conf", "-n": "name", "-i": "id", "-k": "keyring", "-m": "mon-host", "-r": "client-mountpoint"}
+_FOR_TOOL = {"conf": "--conf", "name": "--name", "id": "--id", "keyring": "--keyring", "mon-host": "--mon-host"}
+_FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
+
+
+@dataclass(frozen=True)
+class Access:
+    """``options`` go before the words of a ``ceph`` command. ``file_system`` is empty where the mount does not name it.
+
+    ``process`` is that of ceph-fuse, None for the kernel's client or where it is not seen.
+    """
+
+    options: tuple[str, ...] = ()
+    file_system: str = ""
+    process: int | None = None
+
+    @property
+    def configuration(self) -> str:
+        """The file, empty where Ceph's own order decides: $CEPH_CONF, /etc/ceph/ceph.conf."""
+        pairs = zip(self.options, self.options[1:], strict=False)
+        return next((value for option, value in pairs if option == _FOR_TOOL["conf"]), "")
+
+
+def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
+    """Whatever cannot be found out is left to Ceph's own defaults."""
+    if mount.file_system == "ceph":
+        return _of_kernel(mount)
+    for pid, words in _fuse_processes(proc):
+        settings, places = _read(words)
+        here = _link(proc / str(pid) / "cwd")
+        if any(os.path.normpath(os.path.join(here, place)) == mount.mount_point for place in places):
+            environment = _environment(proc / str(pid) / "environ")
+            if "conf" not in settings and environment.get("CEPH_CONF"):
+                settings["conf"] = environment["CEPH_CONF"]
+            return _access(settings, here, pid)
+    return Access()
+
+
+def _of_kernel(mount: Mount) -> Access:
+    """The source is ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
+    options = dict(option.partition("=")[::2] for option in mount.super_options)
+    user, at, rest = mount.source.partition("=")[0].partition("@")
+    name = options.get("name", user if at else "")
+    file_system = next((options[key.replace("-", "_")] for key in _FILE_SYSTEM if key.replace("-", "_") in options), "")
+    if at and not file_system:
+        file_system = rest.partition(".")[2]
+    return Access(("--id", name) if name else (), file_system)
+
+
+def _access(settings: Mapping[str, str], here: str, pid: int) -> Access:
+    options = []
+    for key, option in _FOR_TOOL.items():
+        if value := settings.get(key):
+            options += [option, os.path.join(here, value) if key in ("conf", "keyring") else value]
+    return Access(tuple(options), next((settings[key] for key in _FILE_SYSTEM if key in settings), ""), pid)
+
+
+def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Options with their values, and what could be a mount point.
+
+    >>> _read(["-c", "/lab/ceph.conf", "-n", "client.admin", "--client_fs=home", "/mnt"])
+    ({'conf': '/lab/ceph.conf', 'name': 'client.admin', 'client-fs': 'home'}, ['/mnt'])
+    """
+    settings, rest = {}, []
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word in _SHORT and words:
+            settings[_SHORT[word]] = words.pop(0)
+        elif word.startswith("--"):
+            key, equals, value = word[2:].partition("=")
+            key = key.replace("_", "-")
+            # Words of our interest have a value, be it in the next word.
+            if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
+                value = words.pop(0)
+            settings[key] = value
+        elif not word.startswith("-"):
+            rest.append(word)
+    return settings, rest
+
+
+def _fuse_processes(proc: Path) -> Iterator[tuple[int, list[str]]]:
+    for entry in sorted(proc.iterdir()):
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")[:-1]
+                if words and os.path.basename(words[0]) == _FUSE_PROGRAM:
+                    yield int(entry.name), words[1:]
+
+
+def _environment(path: Path) -> dict[str, str]:
+    with suppress(OSError):
+        return dict(os.fsdecode(entry).partition("=")[::2] for entry in path.read_bytes().split(b"\0"))
+    return {}
+
+
+def _link(path: Path) -> str:
+    with suppress(OSError):
+        return os.readlink(path)
+    return "/"

@@ -1,0 +1,145 @@
+"""The state of a cluster as its monitors tell it: the file system's ranks, object stores, pools; and the description made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from strakes.targets.model import DataTarget, Description, MetadataTarget, Server
+from strakes.units import KIB
+
+_VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+)")
+
+Json = Mapping[str, Any]
+
+
+def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
+    """The map of the file system mounted: by name, by the pool its root is in, or because it is the only one."""
+    maps: list[Json] = [one["mdsmap"] for one in dump["filesystems"]]
+    if name:
+        return next((one for one in maps if one["fs_name"] == name), None)
+    numbers = {one["pool"] for one in pools if one["pool_name"] == pool}
+    with_pool = [one for one in maps if numbers & set(one["data_pools"])]
+    return next(iter(with_pool or maps), None)
+
+
+def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
+    """Every rank there should be, with the daemon that has it (None: nobody)."""
+    holding = {one["rank"]: one for one in mdsmap["info"].values() if one["rank"] >= 0 and one["state"] != "up:standby-replay"}
+    return {rank: holding.get(rank) for rank in sorted({*mdsmap["in"], *holding})}
+
+
+def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
+    """ "active", or what is wrong."""
+    if daemon is None:
+        return "damaged" if rank in mdsmap["damaged"] else "failed"
+    state = str(daemon["state"]).removeprefix("up:")
+    return f"{state}, laggy" if "laggy_since" in daemon else state
+
+
+def target_name(mdsmap: Json, rank: int) -> str:
+    """As Ceph itself names a rank of a file system."""
+    return f"{mdsmap['fs_name']}:{rank}"
+
+
+def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
+    return tuple(
+        MetadataTarget(
+            target_name(mdsmap, rank), rank, f"mds.{daemon['name']}" if daemon else "", state_of_rank(mdsmap, rank, daemon), 0, 0, 0, 0
+        )
+        for rank, daemon in ranks_of(mdsmap).items()
+    )
+
+
+def data_targets(osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]) -> tuple[DataTarget, ...]:
+    """Object stores with their room; ``groups`` say in which pools' placement each of them takes part."""
+    names = {pool["pool"]: pool["pool_name"] for pool in osd_dump["pools"]}
+    takes_part: dict[int, set[str]] = {}
+    for group in groups:
+        number = int(str(group["pgid"]).partition(".")[0])
+        for store in group["acting"]:
+            takes_part.setdefault(store, set()).add(names.get(number, str(number)))
+    room = {one["id"]: (one["kb"] * KIB, one["kb_avail"] * KIB) for one in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))}
+    return tuple(
+        DataTarget(
+            *(f"osd.{one['osd']}", one["osd"], hosts.get(one["osd"], ""), _state_of_store(one)),
+            *room.get(one["osd"], (0, 0)),
+            *(0, 0),
+            pools=tuple(sorted(takes_part.get(one["osd"], ()))),
+        )
+        for one in osd_dump["osds"]
+    )
+
+
+def _state_of_store(one: Json) -> str:
+    if not one["up"]:
+        return "down" if one["in"] else "down, out"
+    odd = [word for word in one["state"] if word not in ("exists", "up")]
+    return ", ".join(["up", *([] if one["in"] else ["out"]), *odd])
+
+
+def hosts_of(osd_tree: Json) -> dict[int, str]:
+    """Which host each store is on."""
+    return {child: one["name"] for one in osd_tree["nodes"] if one["type"] == "host" for child in one["children"]}
+
+
+def servers_of(mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]) -> tuple[Server, ...]:
+    monitors = [
+        Server(f"mon.{one['name']}", "mon", one["public_addr"], "in quorum" if one["rank"] in mon_dump["quorum"] else "out of quorum")
+        for one in mon_dump["mons"]
+    ]
+    metadata = [
+        Server(f"mds.{one['name']}", "mds", one["addr"], str(one["state"]).removeprefix("up:"))
+        for one in (*mdsmap["info"].values(), *fs_dump["standbys"])
+    ]
+    stores = []
+    for host in dict.fromkeys(hosts.values()):
+        states = [target.state for target in targets if target.server == host]
+        up = sum(state.startswith("up") for state in states)
+        stores.append(Server(host, "osd", "", f"{up} of {len(states)} object stores up"))
+    return (*monitors, *metadata, *stores)
+
+
+def version_of(versions: Json) -> str:
+    """The versions that daemons run, most frequent first."""
+    found = {}
+    for text, count in versions.get("overall", {}).items():
+        match = _VERSION.match(text)
+        found[f"{match[1]} {match[2]}" if match else text] = count
+    return ", ".join(sorted(found, key=lambda one: -found[one]))
+
+
+def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
+    """What bends figures, or decides how they may be read."""
+    standbys = len(fs_dump["standbys"]) + sum(one["state"] == "up:standby-replay" for one in mdsmap["info"].values())
+    notes = [f"{len(mdsmap['in'])} of at most {mdsmap['max_mds']} metadata ranks, {standbys} standby."]
+    for pool in osd_dump["pools"]:
+        if pool["pool"] in (*mdsmap["data_pools"], mdsmap["metadata_pool"]):
+            kind = "metadata" if pool["pool"] == mdsmap["metadata_pool"] else "data"
+            copies = "one copy" if pool["size"] == 1 else f"{pool['size']} copies"
+            coded = f", erasure-coded ({pool['erasure_code_profile']})" if pool.get("erasure_code_profile") else ""
+            notes.append(f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement groups.")
+    return tuple(notes)
+
+
+def description(
+    *, fs_dump: Json, mdsmap: Json, osd_df: Json, osd_dump: Json, osd_tree: Json, mon_dump: Json, versions: Json, groups: Sequence[Json]
+) -> Description:
+    hosts = hosts_of(osd_tree)
+    stores = data_targets(osd_df, osd_dump, groups, hosts)
+    in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
+    return Description(
+        file_system_name=mdsmap["fs_name"],
+        version=version_of(versions),
+        servers=servers_of(mon_dump, fs_dump, mdsmap, hosts, stores),
+        data_targets=stores,
+        metadata_targets=metadata_targets(mdsmap),
+        pools=tuple(
+            pool["pool_name"]
+            for pool in osd_dump["pools"]
+            if pool["pool"] in in_use or any(pool["pool_name"] in one.pools for one in stores)
+        ),
+        network=tuple(one["public_addr"] for one in mon_dump["mons"]),
+        notes=notes_of(mdsmap, fs_dump, osd_dump),
+    )

@@ -1,0 +1,74 @@
+"""Counters of metadata ranks and object stores (``perf dump``): by the sockets of daemons on this machine, else by ``ceph tell``."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from strakes.errors import MeasurementError
+
+# A daemon on this machine answers in a millisecond, or is stopped.
+_SOCKET_S = 2.0
+_OPERATIONS = {
+    "md.create": ("create", "mknod", "symlink"),
+    "md.open": ("open",),
+    "md.getattr": ("getattr",),
+    "md.setattr": ("setattr", "setxattr", "rmxattr"),
+    "md.unlink": ("unlink",),
+    "md.mkdir": ("mkdir",),
+    "md.rmdir": ("rmdir",),
+    "md.rename": ("rename",),
+    "md.lookup": ("lookup", "lookupino"),
+    "md.readdir": ("readdir",),
+}
+_DATA = {
+    "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
+    "data.write_bytes": ("op_w_in_bytes", "op_rw_in_bytes"),
+    "data.read_requests": ("op_r",),
+    "data.write_requests": ("op_w", "op_rw"),
+}
+
+
+def ask_socket(path: str, prefix: str) -> Any:
+    """One question to a daemon by its socket. Raises MeasurementError when it does not answer in time."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_SOCKET_S)
+            connection.connect(path)
+            connection.sendall(json.dumps({"prefix": prefix, "format": "json"}).encode() + b"\0")
+            (length,) = struct.unpack(">I", _receive(connection, 4))
+            return json.loads(_receive(connection, length))
+    except TimeoutError as error:
+        raise MeasurementError("a daemon does not answer", where=path, why=f"nothing came within {_SOCKET_S:g} s") from error
+    except (OSError, ValueError) as error:
+        raise MeasurementError("a daemon cannot be asked", where=path, why=str(error)) from error
+
+
+def _receive(connection: socket.socket, length: int) -> bytes:
+    answer = b""
+    while len(answer) < length:
+        part = connection.recv(length - len(answer))
+        if not part:
+            raise ConnectionError("it hung up")
+        answer += part
+    return answer
+
+
+def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
+    """Of a metadata server, under the common names. Each kind of request has a latency with the number of requests in it."""
+    counts = {
+        name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
+        for name, value in dump.get("mds_server", {}).items()
+        if name.startswith("req_") and isinstance(value, Mapping)
+    }
+    seen = {common: sum(counts.get(own, 0.0) for own in names) for common, names in _OPERATIONS.items()}
+    return {**seen, "md.requests": sum(counts.values())}
+
+
+def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
+    """Of an object store, under the common names; what metadata servers keep in it is counted too."""
+    own = dump.get("osd", {})
+    return {common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}

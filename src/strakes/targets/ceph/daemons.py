@@ -1,0 +1,63 @@
+"""Asking single daemons of a cluster: by their sockets where they run on this machine, else through the monitors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from strakes.errors import MeasurementError, StrakesError
+from strakes.targets.ceph.access import Access
+from strakes.targets.ceph.counters import ask_socket
+from strakes.targets.ceph.tool import admin_socket, ceph
+from strakes.targets.command import Runner
+
+# Every question to a daemon elsewhere is a process of its own; more than these would take longer than what is measured.
+MOST_ELSEWHERE = 32
+_AT_ONCE = 8
+_TELL_S = 4.0
+
+
+class Daemons:
+    """Knows which daemons have a socket here; their places are looked up once."""
+
+    def __init__(self, run: Runner, access: Access) -> None:
+        self._run = run
+        self._access = access
+        self._sockets: dict[str, str] = {}
+
+    def is_here(self, daemon: str) -> bool:
+        """Whether it has a socket on this machine that we may open."""
+        return os.access(self._socket(daemon), os.R_OK | os.W_OK)
+
+    def ask(self, daemon: str, prefix: str) -> Any:
+        """One question to one of them. Raises StrakesError when it does not answer within a few seconds."""
+        if self.is_here(daemon):
+            return ask_socket(self._socket(daemon), prefix)
+        return ceph(self._access, "tell", daemon, *prefix.split(), limit_s=_TELL_S).ask(self._run)
+
+    def ask_all(self, daemons: Mapping[str, str], prefix: str) -> dict[str, Any]:
+        """Answers by key; ``daemons`` maps keys to names. What is not answered is the error."""
+
+        def one(daemon: str) -> Any:
+            try:
+                return self.ask(daemon, prefix)
+            except StrakesError as error:
+                return error
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return dict(zip(daemons, pool.map(one, daemons.values()), strict=True))
+
+    def _socket(self, daemon: str) -> str:
+        if daemon not in self._sockets:
+            try:
+                self._sockets[daemon] = admin_socket(self._access, daemon).ask(self._run)
+            except StrakesError:  # no ceph-conf: then through the monitors, who will say what is missing
+                self._sockets[daemon] = ""
+        return self._sockets[daemon]
+
+
+def no_answer(daemon: str, error: StrakesError) -> str:
+    """A sentence for people."""
+    return f"{daemon} does not answer: {error.why or error.what}." if isinstance(error, MeasurementError) else f"{daemon}: {error.why}."

@@ -1,0 +1,278 @@
+"""CephFS, mounted by ceph-fuse or the kernel; described and observed through the ``ceph`` command where the mount's user may use it."""
+
+from __future__ import annotations
+
+import errno
+import stat
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from strakes.errors import EnvironmentLacksError, StrakesError
+from strakes.targets import calls
+from strakes.targets.base import Target, TargetFacts
+from strakes.targets.ceph import cluster, layouts
+from strakes.targets.ceph.access import Access, access_of
+from strakes.targets.ceph.counters import data_counters, metadata_counters
+from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
+from strakes.targets.ceph.tool import ceph
+from strakes.targets.command import Runner, Servers, run
+from strakes.targets.model import SERVER, Description, Layout, Limit, Observation, Placement
+from strakes.targets.mountinfo import Mount
+
+T = TypeVar("T")
+
+_FUSE = ("fuse.ceph-fuse", "fuse.ceph")
+_FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
+_PROBE = ".strakes-layout"
+# A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
+_MAP_FRESH_S = 1.0
+
+
+class CephTarget(Target):
+    """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
+
+    def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        super().__init__(path, mount, servers=servers, runner=runner)
+        self._map: tuple[float, cluster.Json] | None = None
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        return mount.file_system == "ceph" or mount.file_system in _FUSE
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        notes = ["A network file system, measured from this client only."]
+        if self.mount.file_system != "ceph":
+            notes.append("ceph-fuse keeps data in a cache of its own (client_oc_size): reads of what was just written may come from there.")
+        return self._facts(workspace, notes=tuple(notes))
+
+    def controls(self) -> tuple[str, ...]:
+        return (
+            f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
+            f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({layouts.DISTRIBUTED}, {layouts.RANDOM})",
+        )
+
+    def describe(self) -> Description:
+        client = self._client()
+        try:
+            self._require_same_cluster()
+            fs_dump = self._ceph("fs", "dump")
+            described = cluster.description(
+                fs_dump=fs_dump,
+                mdsmap=self._mdsmap(fs_dump),
+                osd_df=self._ceph("osd", "df"),
+                osd_dump=self._osd_dump,
+                osd_tree=self._ceph("osd", "tree"),
+                mon_dump=self._ceph("mon", "dump"),
+                versions=self._ceph("versions"),
+                groups=self._placement_groups(),
+            )
+        except StrakesError as error:
+            name = self.access.file_system or "CephFS"
+            return replace(super().describe(), file_system_name=name, client=client, notes=(_said(error),))
+        return replace(described, client=client)
+
+    def layout(self, path: Path) -> Layout | None:
+        """That of the nearest directory which has one, for a directory without."""
+        name = str(path)
+        directory = self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout is not known")
+        attribute = layouts.DIRECTORY if directory else layouts.FILE
+        for place in (path, *path.parents) if directory else (path,):
+            text = self._attributes(place, attribute).get(attribute)
+            if text is not None:
+                return layouts.read_layout(text)
+            if str(place) == self.mount.mount_point:
+                break
+        return None
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        """Also makes and removes an empty file in the directory: only a file shows what files really get."""
+        stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
+        value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
+        refused = f"the layout cannot be set ({value})"
+        remedy = "Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the file system."
+        self._own(lambda: calls.set_attribute(str(directory), layouts.DIRECTORY, value, self.run), refused, remedy)
+        probe = str(directory / _PROBE)
+        self._own(lambda: calls.make_file(probe, self.run), "no file can be made with this layout")
+        try:
+            return layouts.read_layout(self._attributes(Path(probe), layouts.FILE)[layouts.FILE])
+        finally:
+            self._own(lambda: calls.remove_file(probe, self.run), "a file of strakes could not be removed")
+
+    def placement(self, directory: Path) -> Placement | None:
+        return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
+
+    def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
+        path = str(parent / name)
+        self._own(lambda: calls.make_directory(path, self.run), "no directory was made")
+        if pin is not None:
+            try:
+                self._own(lambda: calls.set_attribute(path, *pin, self.run), f"the directory cannot be pinned ({pin[0]} = {pin[1]})")
+            except StrakesError:
+                with suppress(OSError, StrakesError):
+                    calls.remove_directory(path, self.run)
+                raise
+        return self.placement(Path(path)) or wanted
+
+    def observe(self) -> Observation:
+        """Metadata ranks by their names, object stores by theirs; one that does not answer has no counters."""
+        try:
+            self._require_same_cluster()
+            ranks = self._daemons_of_ranks()
+            stores = self._observed_stores()
+        except StrakesError:
+            return {}  # limits() says why
+        answers = self._daemons.ask_all({**{name: daemon for name, (daemon, _) in ranks.items()}, **stores}, "perf dump")
+        seen: dict[str, dict[str, float]] = {}
+        for name, answer in answers.items():
+            if isinstance(answer, StrakesError):
+                seen[name] = {}
+            elif name in ranks:
+                seen[name] = {**metadata_counters(answer), SERVER: float(ranks[name][1])}
+            else:
+                seen[name] = data_counters(answer)
+        return seen
+
+    def trouble(self) -> tuple[str, ...]:
+        """What the monitors say of servers, and servers that do not answer although nobody has noticed yet."""
+        try:
+            health = self._ceph("health", "detail")
+            fs_dump = self._ceph("fs", "dump")
+            stores = {f"osd.{one['osd']}": bool(one["up"]) for one in self._ceph("osd", "dump")["osds"]}
+            mdsmap = self._mdsmap(fs_dump)
+        except StrakesError as error:
+            return (f"The monitors do not say how the servers are: {_said(error)}.",)
+        lines = []
+        asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
+        asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
+        for daemon, answer in self._daemons.ask_all({name: name for name in asked}, "version").items():
+            if isinstance(answer, StrakesError):
+                lines.append(no_answer(daemon, answer))
+        lines += [f"{name} is down." for name, up in stores.items() if not up]
+        for check in health["checks"].values():
+            if not check.get("muted"):
+                first = next((f": {one['message']}" for one in check.get("detail", ())), "")
+                lines.append(f"Ceph says: {check['summary']['message']}{first}.")
+        return tuple(dict.fromkeys(lines))
+
+    def limits(self) -> tuple[Limit, ...]:
+        limits = [
+            Limit(
+                "choose which object stores hold a file",
+                "Ceph places objects by a hash of their names; a stripe count may meet fewer stores",
+            ),
+            Limit(
+                "drop this client's caches", "ceph-fuse offers no way" if self.mount.file_system != "ceph" else "only for the whole machine"
+            ),
+        ]
+        try:
+            self._require_same_cluster()
+            ranks = cluster.ranks_of(self._mdsmap())
+            stores = [f"osd.{one['osd']}" for one in self._osd_dump["osds"]]
+        except StrakesError as error:
+            return (*limits, Limit("describe servers and targets, and read their counters", _said(error)))
+        if len(ranks) == 1:
+            limits.append(Limit("spread directories", "there is only one metadata rank"))
+        if len(self._observed_stores()) < len(stores):
+            why = f"there are {len(stores)}, not on this machine; asking each would take longer than what is measured"
+            limits.append(Limit("read counters of object stores", why))
+        return tuple(limits)
+
+    @cached_property
+    def access(self) -> Access:
+        return access_of(self.mount)
+
+    @cached_property
+    def _daemons(self) -> Daemons:
+        return Daemons(self.run, self.access)
+
+    def _ceph(self, *words: str) -> Any:
+        return ceph(self.access, *words).ask(self.run)
+
+    @cached_property
+    def _osd_dump(self) -> cluster.Json:
+        dump: cluster.Json = self._ceph("osd", "dump")
+        return dump
+
+    def _placement_groups(self) -> list[cluster.Json]:
+        dump = self._ceph("pg", "dump", "pgs_brief")
+        # Older versions answer with the bare list.
+        return list(dump["pg_stats"] if isinstance(dump, dict) else dump)
+
+    def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
+        """The map of our file system, at most a moment old."""
+        if fs_dump is None:
+            if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
+                return self._map[1]
+            fs_dump = self._ceph("fs", "dump")
+        layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
+        pool = layouts.read_layout(layout).pool if layout else ""
+        found = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
+        if found is None:
+            raise EnvironmentLacksError("the cluster has no such file system", where=self.access.file_system or self.mount.source)
+        self._map = (time.monotonic(), found)
+        return found
+
+    def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
+        """Who has which rank, and the number of that who."""
+        if self._map is not None:
+            known = [f"mds.{one['name']}" for one in self._map[1]["info"].values()]
+            if all(map(self._daemons.is_here, known)):
+                answers = self._daemons.ask_all({name: name for name in known}, "status")
+                ranks = {answer["whoami"]: (name, answer["id"]) for name, answer in answers.items() if not isinstance(answer, StrakesError)}
+                if set(ranks) == set(cluster.ranks_of(self._map[1])):
+                    return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
+        mdsmap = self._mdsmap()
+        holding = cluster.ranks_of(mdsmap).items()
+        return {cluster.target_name(mdsmap, rank): (f"mds.{one['name']}", one["gid"]) for rank, one in holding if one}
+
+    def _observed_stores(self) -> Mapping[str, str]:
+        names = [f"osd.{one['osd']}" for one in self._osd_dump["osds"]]
+        here = [name for name in names if self._daemons.is_here(name)] if len(names) <= MOST_ELSEWHERE else []
+        return {name: name for name in (names if len(names) <= MOST_ELSEWHERE else here)}
+
+    def _require_same_cluster(self) -> None:
+        """A configuration lying around need not be that of the mount. Raises EnvironmentLacksError."""
+        if self._other_cluster:
+            remedy = "Name the mount's own configuration in CEPH_CONF."
+            raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
+
+    @cached_property
+    def _other_cluster(self) -> str:
+        mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
+        asked = self._ceph("fsid")["fsid"]
+        if mounted in (None, asked):  # clients before 2021 do not tell
+            return ""
+        return f"the configuration leads to cluster {asked}, the mount is of {mounted}"
+
+    def _client(self) -> dict[str, str]:
+        options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
+        rows = {
+            "client": "the kernel's" if self.mount.file_system == "ceph" else "ceph-fuse",
+            "mount options": ",".join(options),
+            "configuration": self.access.configuration or "Ceph's defaults ($CEPH_CONF, /etc/ceph/ceph.conf)",
+        }
+        with suppress(StrakesError):
+            if number := self._attributes(self.path, _CLIENT).get(_CLIENT):
+                rows["session"] = number
+        return rows
+
+    def _attributes(self, path: Path, *names: str) -> dict[str, str]:
+        return self._own(lambda: calls.get_attributes(str(path), names, self.run), "an attribute of Ceph cannot be read")
+
+    def _own(self, call: Callable[[], T], what: str, remedy: str = "") -> T:
+        try:
+            return call()
+        except calls.RefusedError as error:
+            if error.errno == errno.EPERM:
+                remedy = "Layouts and pins are for the owner with a user of Ceph whose caps have p (mds 'allow rwp')."
+            raise error.as_strakes_error(what, remedy) from error
+
+
+def _said(error: StrakesError) -> str:
+    return "; ".join(part for part in (error.what, error.where, error.why) if part)

@@ -1,0 +1,56 @@
+"""The ``ceph`` command: what is typed, and what its answers and refusals mean."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets.ceph.access import Access
+from strakes.targets.command import Command, Completed
+
+# Monitors that do not answer in this time are given up by the command itself.
+_CONNECT_S = 5
+_LIMIT_S = 10.0
+# Words of the command's last line, and who has to do what.
+_NOT_ALLOWED = ("EACCES", "Permission denied", "Operation not permitted", "EPERM", "access denied", "permission denied")
+_NOT_CONFIGURED = ("ObjectNotFound", "error calling conf_read_file", "unable to get monitor info", "no keyring found", "InvalidArgument")
+
+
+def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
+    """A command of which the answer is JSON. Raises StrakesError: not configured here or not allowed 3, no answer 1."""
+    argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
+
+    def read(done: Completed) -> Any:
+        if done.status != 0:
+            raise _refusal(done, words)
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            raise MeasurementError(f"the answer to ceph {' '.join(words)} is not understood", where=repr(done.stdout[:200])) from None
+
+    return Command(argv, read, limit_s)
+
+
+def admin_socket(access: Access, daemon: str) -> Command[str]:
+    """Where a daemon that runs on this machine would have its socket for administration."""
+    conf = ("--conf", access.configuration) if access.configuration else ()
+
+    def read(done: Completed) -> str:
+        return done.stdout.strip() if done.status == 0 else ""
+
+    return Command(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"), read)
+
+
+def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    why = lines[-1] if lines else f"exit status {done.status}"
+    where = f"ceph {' '.join(words)}"
+    if any(word in done.stderr for word in _NOT_ALLOWED):
+        remedy = "Mount with a user of Ceph that may look at the cluster (caps: mon 'allow r', mgr 'allow r')."
+        return EnvironmentLacksError("the cluster may not be asked", where=where, why=why, remedy=remedy)
+    if any(word in done.stderr for word in _NOT_CONFIGURED):
+        remedy = "Put the cluster's ceph.conf and a keyring into /etc/ceph, or name the file in CEPH_CONF."
+        return EnvironmentLacksError("the cluster cannot be asked", where=where, why=why, remedy=remedy)
+    remedy = "Look at the monitors: ceph health detail."
+    return MeasurementError("the cluster does not answer", where=where, why=why, remedy=remedy)

@@ -1,0 +1,107 @@
+"""The program that makes one system call for ``calls.py``: run as a file of its own, it imports nothing of strakes and starts at once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+# Its status when the system refused the call; standard error is then the errno.
+REFUSED = 3
+_ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
+_NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
+
+
+def main(call: str, path: str, rest: list[str]) -> str:
+    """What there is to say of the call. Raises OSError for one that is refused."""
+    said = _CALLS[call](path, *rest)
+    return "" if said is None else str(said)
+
+
+def _real_directory(path: str) -> str:
+    real = os.path.realpath(path, strict=True)
+    # The dot asks for a directory, for the right to enter it, and for an automounter to do its work.
+    os.stat(f"{real}/.")
+    return real
+
+
+def _make_file(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+
+def _mount_of(path: str) -> int:
+    """The kernel's number of the mount that a path is on."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        with open(f"/proc/self/fdinfo/{descriptor}") as lines:
+            return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
+    finally:
+        os.close(descriptor)
+
+
+def _attribute(path: str, name: str) -> str:
+    try:
+        return f"{name}={os.getxattr(path, name).hex()}\n"
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return ""
+        raise
+
+
+def _direct(directory: str, name: str, *sizes: str) -> bool:
+    """Whether an O_DIRECT write and read of one of the sizes really work in a directory that strakes made."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return any(_direct_works(opened, name, int(size)) for size in sizes)
+    finally:
+        os.close(opened)
+
+
+def _direct_works(directory: int, name: str, size: int) -> bool:
+    import mmap
+
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECT
+    try:
+        descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+    except OSError as error:
+        # The kernel refuses the flag only after it made the file.
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+        if error.errno in _NO_DIRECT:
+            return False
+        raise
+    try:
+        with mmap.mmap(-1, size) as buffer:  # anonymous memory begins at a page
+            buffer.write(b"strakes!" * (size // 8))
+            return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
+    except OSError as error:
+        if error.errno in _NO_DIRECT:
+            return False
+        raise
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=directory)
+
+
+_CALLS: dict[str, Callable[..., object]] = {
+    "getxattr": lambda path, *names: "".join(_attribute(path, name) for name in names),
+    "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
+    "statvfs": lambda path: " ".join(map(str, os.statvfs(path))),
+    "realpath": _real_directory,
+    "mount": _mount_of,
+    "stat": lambda path: os.stat(path).st_mode,
+    "mkdir": os.mkdir,
+    "rmdir": os.rmdir,
+    "create": _make_file,
+    "unlink": os.unlink,
+    "direct": _direct,
+}
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.buffer.write(os.fsencode(main(sys.argv[1], sys.argv[2], sys.argv[3:])))
+    except OSError as refusal:
+        sys.stderr.write(str(refusal.errno))
+        sys.exit(REFUSED)

@@ -1,0 +1,90 @@
+"""Every target against a real file system of the lab: the same suites for all, and the command line on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.running import need, own_labs
+from strakes.targets.base import Target
+from strakes.targets.ceph.target import CephTarget
+from strakes.targets.model import Layout, Placement, difference
+from strakes.targets.registry import detect
+from strakes.units import KIB, MIB
+from targets.conformance import TargetConformance
+from targets.control_conformance import ControlConformance
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def ceph() -> Iterator[Path]:
+    need("ceph")
+    with own_labs() as labs:
+        yield labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "0", "--osd-size", "2GiB")
+
+
+class OnMount(ControlConformance):
+    """``mounted`` is the file system; each test has a fresh directory on it."""
+
+    @pytest.fixture
+    def place(self, mounted: Path) -> Iterator[Path]:
+        directory = mounted / "place"
+        directory.mkdir()
+        yield directory
+        for inner in directory.iterdir():
+            inner.rmdir()
+        directory.rmdir()
+
+    @pytest.fixture
+    def target(self, mounted: Path) -> Target:
+        return detect(mounted)
+
+
+class TestCephFs(TargetConformance):
+    kind = CephTarget
+    file_system = "fuse.ceph-fuse"
+    remote = True
+    counts_inodes = False
+
+    @pytest.fixture
+    def place(self, ceph: Path) -> Path:
+        return ceph
+
+
+class TestCephFsControl(OnMount):
+    layout = Layout(64 * KIB, 2)
+    placements = (
+        ("pinned", Placement("manual", (1,), inherited=True)),
+        ("spread", Placement("automatic", count=1)),
+        ("everywhere", Placement("automatic", count=-1)),
+        ("random", Placement("automatic", hash="random 0.01")),
+        ("usual", Placement("inherit")),
+    )
+
+    @pytest.fixture
+    def mounted(self, ceph: Path) -> Path:
+        return ceph
+
+    def test_what_is_done_is_counted_where_it_was_done(self, target: Target, place: Path) -> None:
+        target.make_directory(place, "pinned", Placement("manual", (0,)))
+        target.set_layout(place / "pinned", Layout(64 * KIB, 2))
+        before = target.observe()
+        for number in range(20):
+            (place / "pinned" / f"file{number}").touch()
+        with (place / "pinned" / "data").open("wb") as file:
+            file.write(os.urandom(8 * MIB))
+            os.fsync(file.fileno())
+        counted = difference(before, target.observe())
+        for number in range(20):
+            (place / "pinned" / f"file{number}").unlink()
+        (place / "pinned" / "data").unlink()
+        assert set(counted) == {"cephfs:0", "cephfs:1", "osd.0", "osd.1"}
+        assert counted["cephfs:0"]["md.create"] == 21 and counted["cephfs:1"]["md.create"] == 0
+        assert counted["osd.0"]["data.write_bytes"] + counted["osd.1"]["data.write_bytes"] >= 8 * MIB
+
+    def test_of_a_lab_that_is_well_nothing_is_said_but_that_it_has_no_standby(self, target: Target) -> None:
+        assert target.trouble() == ("Ceph says: insufficient standby MDS daemons available: have 0; want 1 more.",)

@@ -1,0 +1,210 @@
+"""What is made of a cluster's answers, on those of a real one (16.2.15), and of ways to mount that one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.targets.ceph import cluster
+from strakes.targets.ceph.access import access_of
+from strakes.targets.ceph.counters import ask_socket, data_counters, metadata_counters
+from strakes.targets.ceph.layouts import BY_CHILD, DISTRIBUTED, PIN, RANDOM, pin_for, read_layout, read_pins, write_layout
+from strakes.targets.ceph.tool import ceph
+from strakes.targets.command import Completed
+from strakes.targets.model import SERVER, Description, Layout, Placement, difference, disturbed
+from strakes.targets.mountinfo import Mount, parse_mountinfo
+from strakes.targets.unlike import unlike_targets
+from strakes.units import GIB, MIB
+
+RECORDED = Path(__file__).parent / "recorded"
+FUSE = "48 27 0:43 / /lab/mnt rw,relatime - fuse.ceph-fuse ceph-fuse rw,user_id=0"
+
+
+def recorded(name: str) -> Any:
+    return json.loads((RECORDED / f"{name}.json").read_text())
+
+
+def described(**changed: Any) -> Description:
+    names = ("fs_dump", "osd_df", "osd_dump", "osd_tree", "mon_dump", "versions")
+    answers = {name: recorded(name) for name in names} | changed
+    mdsmap = cluster.file_system_of(answers["fs_dump"], "", "cephfs_data", answers["osd_dump"]["pools"])
+    assert mdsmap is not None
+    return cluster.description(mdsmap=mdsmap, groups=recorded("pg_dump_pgs_brief")["pg_stats"], **answers)
+
+
+def mount(line: str) -> Mount:
+    return parse_mountinfo(line)[0]
+
+
+def test_a_cluster_is_described_with_its_ranks_stores_and_pools() -> None:
+    found = described()
+    assert (found.file_system_name, found.version, found.pools) == ("cephfs", "16.2.15 pacific", ("cephfs_meta", "cephfs_data"))
+    assert [(one.name, one.server, one.state) for one in found.metadata_targets] == [
+        ("cephfs:0", "mds.c", "active"),
+        ("cephfs:1", "mds.a", "active"),
+    ]
+    assert [(one.name, one.state, one.total_bytes, one.pools) for one in found.data_targets] == [
+        (f"osd.{number}", "up", 4 * GIB, ("cephfs_data", "cephfs_meta")) for number in range(3)
+    ]
+    assert {one.name: one.state for one in found.servers if one.role == "mds"} == {"mds.a": "active", "mds.b": "standby", "mds.c": "active"}
+    assert unlike_targets(found) == ()
+
+
+def test_a_store_that_is_down_and_ranks_without_a_server_are_seen() -> None:
+    osd_dump, fs_dump = recorded("osd_dump"), recorded("fs_dump")
+    osd_dump["osds"][1] |= {"up": 0, "state": ["exists"]}
+    mdsmap = fs_dump["filesystems"][0]["mdsmap"]
+    holder = next(key for key, one in mdsmap["info"].items() if one["rank"] == 1)
+    del mdsmap["info"][holder]
+    next(iter(mdsmap["info"].values()))["laggy_since"] = "2026-11-21T10:40:00.0+0000"
+    lines = unlike_targets(described(osd_dump=osd_dump, fs_dump=fs_dump))
+    assert [line.split()[0] for line in lines] == ["osd.1", "cephfs:0", "cephfs:1"]
+    assert "down" in lines[0] and "laggy" in lines[1] and "failed" in lines[2]
+
+
+def test_of_several_file_systems_the_mounted_one_is_described() -> None:
+    fs_dump, pools = recorded("fs_dump"), recorded("osd_dump")["pools"]
+    other = json.loads(json.dumps(fs_dump["filesystems"][0]))
+    other["mdsmap"] |= {"fs_name": "other", "data_pools": [9]}
+    fs_dump["filesystems"].insert(0, other)
+
+    def name(asked: str, pool: str) -> str | None:
+        found = cluster.file_system_of(fs_dump, asked, pool, pools)
+        return None if found is None else str(found["fs_name"])
+
+    assert [name("", "cephfs_data"), name("other", "cephfs_data"), name("none", "")] == ["cephfs", "other", None]
+
+
+def test_counters_have_the_common_names_and_a_new_server_of_a_rank_is_noticed() -> None:
+    dump = recorded("mds_perf_dump")
+    before = metadata_counters(dump) | {SERVER: 4109.0}
+    for kind, count in (("create", 5), ("readdir", 2), ("lssnap", 1)):
+        dump["mds_server"][f"req_{kind}_latency"]["avgcount"] += count
+    after = metadata_counters(dump) | {SERVER: 4109.0}
+    counted = {name: value for name, value in difference({"fs:0": before}, {"fs:0": after})["fs:0"].items() if value}
+    assert counted == {"md.create": 5, "md.readdir": 2, "md.requests": 8}
+    replaced = {"fs:0": after | {SERVER: 4200.0}}
+    assert difference({"fs:0": before}, replaced) == {}
+    assert "fs:0" in disturbed({"fs:0": before}, replaced)[0]
+    assert data_counters(recorded("osd_perf_dump"))["data.write_requests"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "options", "file_system"),
+    [
+        (["-c", "/lab/ceph.conf", "-n", "client.admin", "-f", "/lab/mnt"], "", ("--conf", "/lab/ceph.conf", "--name", "client.admin"), ""),
+        (["--id=web", "--conf=etc/c.conf", "mnt", "--client_fs=home"], "", ("--conf", "/lab/etc/c.conf", "--id", "web"), "home"),
+        (
+            ["-k", "key", "--client_mds_namespace", "old", "/lab/mnt/"],
+            "CEPH_CONF=/e/c.conf",
+            ("--conf", "/e/c.conf", "--keyring", "/lab/key"),
+            "old",
+        ),
+        (["/lab/mnt"], "", (), ""),
+        (["-c", "/other/ceph.conf", "/elsewhere"], "", (), ""),
+    ],
+)
+def test_a_fuse_mount_is_asked_about_as_its_process_was_started(
+    tmp_path: Path, words: list[str], environment: str, options: tuple[str, ...], file_system: str
+) -> None:
+    process = tmp_path / "77"
+    process.mkdir()
+    (process / "cmdline").write_bytes("\0".join(["/usr/bin/ceph-fuse", *words, ""]).encode())
+    (process / "environ").write_bytes(f"{environment}\0".encode())
+    (process / "cwd").symlink_to("/lab")
+    (tmp_path / "78").mkdir()
+    found = access_of(mount(FUSE), tmp_path)
+    assert (found.options, found.file_system) == (options, file_system)
+    assert found.configuration == (options[1] if "--conf" in options else "")
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "options", "file_system"),
+    [
+        ("10.0.0.1:6789,10.0.0.2:6789:/", "name=web,secret=<hidden>,mds_namespace=home", ("--id", "web"), "home"),
+        ("web@0e7d.home=/", "mon_addr=10.0.0.1:6789", ("--id", "web"), "home"),
+        ("10.0.0.1:/dir", "acl", (), ""),
+    ],
+)
+def test_a_mount_of_the_kernel_says_itself_who_it_is(source: str, more: str, options: tuple[str, ...], file_system: str) -> None:
+    found = access_of(mount(f"48 27 0:43 / /mnt rw - ceph {source} rw,{more}"))
+    assert (found.options, found.file_system) == (options, file_system)
+
+
+@given(unit=st.sampled_from([64 << 10, MIB, 8 * MIB, 3 << 16]), count=st.integers(1, 99), pool=st.sampled_from(["", "data", "a pool"]))
+def test_a_layout_written_is_the_layout_read_and_stripes_fit_into_objects(unit: int, count: int, pool: str) -> None:
+    wanted = Layout(unit, count, pool=pool)
+    found = read_layout(write_layout(wanted, Layout(4 * MIB, 1, object_bytes=4 * MIB), 3))
+    assert replace(found, object_bytes=None) == wanted
+    assert found.object_bytes is not None and found.object_bytes % unit == 0
+
+
+def test_a_layout_that_ceph_has_no_form_for_is_refused() -> None:
+    with pytest.raises(BadInputError, match="first target"):
+        write_layout(Layout(first_target=1), Layout(), 3)
+    with pytest.raises(MeasurementError):
+        read_layout("stripe_unit=x")
+
+
+@pytest.mark.parametrize(
+    ("values", "placement"),
+    [
+        ({PIN: "-1", DISTRIBUTED: "0", RANDOM: "0"}, Placement("inherit")),
+        ({PIN: "1", DISTRIBUTED: "0", RANDOM: "0"}, Placement("manual", (1,), inherited=True)),
+        ({PIN: "-1", DISTRIBUTED: "1", RANDOM: "0"}, Placement("automatic", count=1, hash=BY_CHILD)),
+        ({PIN: "-1", DISTRIBUTED: "0", RANDOM: "0.01"}, Placement("automatic", count=1, hash="random 0.01", inherited=True)),
+        ({}, Placement("inherit")),
+    ],
+)
+def test_pins_are_placements(values: Mapping[str, str], placement: Placement) -> None:
+    assert read_pins(values) == placement
+    attribute = pin_for(placement, (0, 1))
+    assert attribute is None or values[attribute[0]] == attribute[1]
+
+
+@pytest.mark.parametrize("wanted", [Placement("manual", (7,)), Placement("manual", (0, 1)), Placement("automatic", count=2)])
+def test_a_placement_that_ceph_would_take_silently_or_cannot_do_is_refused(wanted: Placement) -> None:
+    with pytest.raises(BadInputError):
+        pin_for(wanted, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("stderr", "kind"),
+    [
+        (
+            "Error initializing cluster client: ObjectNotFound('RADOS object not found (error calling conf_read_file)')",
+            EnvironmentLacksError,
+        ),
+        ("Error EACCES: access denied", EnvironmentLacksError),
+        ("[errno 110] RADOS timed out (error connecting to the cluster)", MeasurementError),
+    ],
+)
+def test_refusals_say_who_has_to_do_what(stderr: str, kind: type[Exception]) -> None:
+    command = ceph(access_of(mount("48 27 0:43 / /mnt rw - ceph a:/ rw")), "fs", "dump")
+    with pytest.raises(kind) as caught:
+        command.read(Completed(command.argv, 1, "", stderr + "\n"))
+    assert getattr(caught.value, "why") == stderr and getattr(caught.value, "remedy")  # noqa: B009
+
+
+def test_a_daemon_that_listens_but_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr("strakes.targets.ceph.counters._SOCKET_S", 0.1)
+    path = str(tmp_path / "asok")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        with pytest.raises(MeasurementError, match="does not answer"):
+            ask_socket(path, "perf dump")
+    os.unlink(path)
+    with pytest.raises(MeasurementError, match="cannot be asked"):
+        ask_socket(path, "perf dump")

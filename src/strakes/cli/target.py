@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,32 +11,35 @@ import click
 if TYPE_CHECKING:
     from strakes.targets.base import TargetFacts
     from strakes.targets.block_device import BlockDevice
+    from strakes.targets.knowledge import Knowledge
+    from strakes.targets.model import DataTarget, Description, Layout, MetadataTarget, Placement
+
+_Row = tuple[str, str]
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--servers", metavar="TEMPLATE", help='How servers are reached for what only they know, such as "ssh {host} sudo".')
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-def command(directory: Path, as_json: bool) -> None:
+def command(directory: Path, servers: str | None, as_json: bool) -> None:
     """Show what is known about the file system under DIR; writes nothing there."""
+    from strakes.targets.command import Servers
+    from strakes.targets.knowledge import know
     from strakes.targets.registry import detect
 
-    target = detect(directory)
-    facts = target.facts()
+    known = know(detect(directory, None if servers is None else Servers(servers)))
     if as_json:
         import json
-        from dataclasses import asdict
 
-        click.echo(json.dumps({**asdict(facts), "path": str(facts.path), "controls": target.controls()}, indent=1))
+        click.echo(json.dumps(known.document(), indent=1))
         return
-    rows = [*_rows(facts), *(_device_rows(facts.block_device) if facts.block_device else [])]
-    controls = "; ".join(target.controls()) or f"nothing yet: strakes has no settings for {facts.file_system}"
-    rows += [("note", note) for note in facts.notes] + [("strakes can change", controls)]
+    rows = [*_rows(known.facts), *(_device_rows(known.facts.block_device) if known.facts.block_device else []), *_told(known)]
     width = max(len(label) for label, _ in rows)
-    for label, text in rows:
-        click.echo(f"{label:<{width}}  {text}")
+    for line in (*(f"{label:<{width}}  {text}" for label, text in rows), *_tables(known.description), *_sentences(known)):
+        click.echo(line)
 
 
-def _rows(facts: TargetFacts) -> list[tuple[str, str]]:
+def _rows(facts: TargetFacts) -> list[_Row]:
     from strakes.units import format_bytes
 
     inodes = f"{facts.free_inodes:,} free of {facts.total_inodes:,}" if facts.total_inodes else "not counted by this file system"
@@ -52,7 +56,7 @@ def _rows(facts: TargetFacts) -> list[tuple[str, str]]:
     ]
 
 
-def _device_rows(device: BlockDevice) -> list[tuple[str, str]]:
+def _device_rows(device: BlockDevice) -> list[_Row]:
     from strakes.units import format_bytes
 
     kind = "rotational" if device.rotational else "not rotational"
@@ -63,3 +67,92 @@ def _device_rows(device: BlockDevice) -> list[tuple[str, str]]:
         ("write cache", device.write_cache),
     ]
     return [*rows, ("backing file", click.format_filename(device.backing_file))] if device.backing_file else rows
+
+
+def _told(known: Knowledge) -> Iterator[_Row]:
+    """What the file system says of itself, but for its servers and targets."""
+    told = known.description
+    if told.file_system_name != known.facts.device:
+        yield "name", told.file_system_name
+    if told.version:
+        yield "version", told.version
+    if told.pools:
+        yield "pools", ", ".join(told.pools)
+    if told.network:
+        yield "network", ", ".join(told.network)
+    for key, value in told.client.items():
+        if key != "mount options":
+            yield key, value
+    if known.layout is not None:
+        yield "layout here", layout_text(known.layout)
+    if known.placement is not None:
+        yield "placement here", placement_text(known.placement)
+
+
+def layout_text(layout: Layout) -> str:
+    """A layout for people."""
+    from strakes.units import format_bytes
+
+    parts = [
+        f"stripe count {layout.stripe_count}" if layout.stripe_count is not None else "",
+        f"stripe size {format_bytes(layout.stripe_size_bytes)}" if layout.stripe_size_bytes is not None else "",
+        f"objects of {format_bytes(layout.object_bytes)}" if layout.object_bytes is not None else "",
+        f"first target {layout.first_target}" if layout.first_target is not None else "",
+        f"pool {layout.pool}" if layout.pool else "",
+        layout.pattern,
+        f"{len(layout.components)} components" if layout.components else "",
+    ]
+    return ", ".join(part for part in parts if part) or "the file system's default"
+
+
+def placement_text(placement: Placement) -> str:
+    """A placement for people."""
+    targets = ", ".join(map(str, placement.metadata_targets))
+    if placement.kind == "inherit":
+        return f"where its parent is{f' (metadata target {targets})' if targets else ''}"
+    how = f"on metadata target {targets}" if placement.kind == "manual" else "spread by the file system"
+    return ", ".join(part for part in (how, placement.hash, "subdirectories too" if placement.inherited else "") if part)
+
+
+def _tables(told: Description) -> Iterator[str]:
+    if told.servers:
+        rows = [(one.name, one.role, one.address, one.state) for one in told.servers]
+        yield from _table("Servers", ("name", "role", "address", "state"), rows)
+    yield from _target_table("Metadata targets", told.metadata_targets)
+    yield from _target_table("Data targets", told.data_targets)
+
+
+def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> Iterator[str]:
+    from strakes.units import format_bytes
+
+    if not targets:
+        return
+    rows = []
+    for one in targets:
+        space = f"{format_bytes(one.free_bytes)} of {format_bytes(one.total_bytes)}" if one.total_bytes else "-"
+        inodes = f"{one.free_inodes:,} of {one.total_inodes:,}" if one.total_inodes else "-"
+        rows.append((one.name, one.server or "-", one.state or "-", space, inodes, ", ".join(getattr(one, "pools", ())) or "-"))
+    yield from _table(title, ("name", "server", "state", "free", "free inodes", "pools"), rows)
+
+
+def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Columns in which nothing stands but dashes are left out."""
+    kept = [column for column in range(len(head)) if any(row[column] not in ("", "-") for row in rows)]
+    widths = {column: max(len(row[column]) for row in (head, *rows)) for column in kept}
+    yield from ("", title)
+    for row in (head, *rows):
+        yield f"  {'  '.join(row[column].ljust(widths[column]) for column in kept)}".rstrip()
+
+
+def _sentences(known: Knowledge) -> Iterator[str]:
+    limits = [f"{limit.what}: {limit.why}" for limit in known.limits]
+    controls = known.controls or (f"nothing: strakes has no settings for {known.facts.file_system}",)
+    for title, lines in (
+        ("To look at before figures are believed", known.unlike),
+        ("Notes", (*known.facts.notes, *known.description.notes)),
+        ("strakes can change", controls),
+        ("strakes cannot, and why", limits),
+    ):
+        if lines:
+            yield from ("", title)
+            yield from (f"  {line}" for line in lines)

@@ -1,0 +1,52 @@
+"""Everything that is known of a target at one moment: for ``strakes target``, and for the runs that are measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from strakes.errors import StrakesError
+from strakes.targets.base import Target, TargetFacts
+from strakes.targets.model import Description, Layout, Limit, Placement
+from strakes.targets.unlike import unlike_targets
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """``layout`` and ``placement`` are those of the directory asked about. ``unlike``: a sentence for each target to look at first."""
+
+    facts: TargetFacts
+    description: Description
+    layout: Layout | None
+    placement: Placement | None
+    controls: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    unlike: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON knows it: the facts, and the rest beside them."""
+        document = asdict(self)
+        facts = document.pop("facts")
+        return {**facts, "path": str(facts["path"]), **document}
+
+
+def know(target: Target) -> Knowledge:
+    """Asks everything. Raises StrakesError only where not even the room is told; what else is not told is a limit with its reason."""
+    limits: list[Limit] = []
+    facts = target.facts()
+    description = target.describe()
+    layout = _asked(target.layout, target.path, "read the layout of this directory", limits)
+    placement = _asked(target.placement, target.path, "read the placement of this directory", limits)
+    return Knowledge(facts, description, layout, placement, target.controls(), (*target.limits(), *limits), unlike_targets(description))
+
+
+def _asked(ask: Callable[[Path], T], path: Path, what: str, limits: list[Limit]) -> T | None:
+    try:
+        return ask(path)
+    except StrakesError as error:
+        limits.append(Limit(what, error.why or error.what))
+        return None

@@ -28,6 +28,7 @@ COMMANDS = {
     "survey": Entry("strakes.cli.survey:command", "Characterise the file system under DIR: the main job."),
     "study": Entry("strakes.cli.study:command", "Run one study of the catalogue."),
     "run": Entry("strakes.cli.run:command", "Run a workload described in a file."),
+    "compare": Entry("strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."),
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
     "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),

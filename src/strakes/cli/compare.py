@@ -1,0 +1,56 @@
+"""``strakes compare A B``: is B faster, slower or the same as A?"""
+
+from __future__ import annotations
+
+import json as json_module
+
+import click
+
+from strakes.cli.options import Output, confidence_option, json_option
+
+FAILED_STATUS = 1
+
+
+@click.command("compare")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option(
+    "--margin", type=click.FloatRange(0.0, 0.5, max_open=True), default=0.05, show_default=True, help="Differences within it are SAME."
+)
+@confidence_option
+@click.option("--factor", "factors", multiple=True, metavar="KEY", help="What is compared on purpose, such as backend: it may differ.")
+@click.option("--cell", "cells", multiple=True, metavar="PATTERN", help="Only cells whose id matches, such as '*:write'.")
+@click.option("--fail-on", metavar="LIST", help="Exit with 1 for these, such as slower:5%,inconclusive.")
+@json_option
+def command(
+    a: str,
+    b: str,
+    margin: float,
+    confidence: float,
+    factors: tuple[str, ...],
+    cells: tuple[str, ...],
+    fail_on: str | None,
+    json: Output | None,
+) -> int:
+    """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
+
+    A and B are ids as strakes runs lists them. Only cells that did the same work are compared. To compare two file systems, measure them
+    interleaved in one run: strakes study NAME DIR --against DIR2.
+    """
+    from strakes.compare.fail_on import failures, parse_fail_on
+    from strakes.compare.runs import compare_runs
+    from strakes.compare.show import render, to_document
+    from strakes.store import Store
+
+    conditions = parse_fail_on(fail_on) if fail_on is not None else ()
+    store = Store()
+    comparison = compare_runs(store.open(a), store.open(b), margin=margin, confidence=confidence, factors=factors, only=cells)
+    met = failures(comparison, conditions)
+    if json is not None:
+        document = {**to_document(comparison), "failures": list(met)}
+        json.write(json_module.dumps(document, indent=1, allow_nan=False))
+    if json is None or json.path is not None:
+        click.echo(render(comparison))
+        for text in met:
+            click.echo(f"failed: {text}", err=True)
+    return FAILED_STATUS if met else 0

@@ -1,0 +1,150 @@
+"""From two stored runs to their comparison. Pure: reads the runs, touches no target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from strakes.compare.model import CellVerdict, Comparison, Overall, Unlike
+from strakes.compare.work import alike
+from strakes.errors import BadInputError
+from strakes.portrait.build import rule_of
+from strakes.portrait.collect import collect
+from strakes.statistics.comparison import Judged, between_runs, block_scores, judge
+from strakes.statistics.contrast import Verdict
+from strakes.statistics.drift import pooled_trend
+from strakes.statistics.evidence import drifting
+from strakes.store import Run
+from strakes.studies.results import Measured, Results
+
+_SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
+
+
+def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: Sequence[str] = (), only: Sequence[str] = ()) -> Comparison:
+    """B against A, over the cells that did the same work.
+
+    ``only``: patterns of the cell ids wanted; fewer comparisons need fewer runs. Raises BadInputError when no cell can be compared, naming
+    what differs.
+    """
+    if a.id == b.id:
+        raise BadInputError("both are the same run", where=a.id, remedy="Give the ids of two runs; strakes runs lists them.")
+    pairs, unlike = alike(a.cells, b.cells, factors)
+    results_a, results_b = _results(a, [one for one, _ in pairs]), _results(b, [other for _, other in pairs])
+    found = [
+        (results_a.get(f"{one['key']}:{measure['phase']}"), results_b.get(f"{other['key']}:{measure['phase']}"))
+        for one, other in pairs
+        for measure in one["measures"]
+    ]
+    wanted = [pair for pair in found if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
+    for one, other in wanted:
+        missing = " and ".join(name for name, cell in (("A", one), ("B", other)) if cell.estimate is None)
+        if missing:
+            unlike.append(Unlike(one.id, f"not measured in {missing}"))
+    measured = [(one, other) for one, other in wanted if one.estimate is not None and other.estimate is not None]
+    if not measured:
+        raise _nothing_alike(a, b, unlike, only)
+    cautions = _drift("A", [one for one, _ in measured]) + _drift("B", [other for _, other in measured])
+    if _cleared(a.visits, b.visits):
+        cautions.append("The runs were made at different times: only a difference beyond the margin is called one.")
+    drifts = any("drift" in text for text in cautions)
+    ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
+    judged = [_under_drift(one) if drifts else one for one in judge(ratios, confidence, margin, least=margin)]
+    return Comparison(
+        a=_facts(a),
+        b=_facts(b),
+        confidence=confidence,
+        margin=margin,
+        overall=_overall(measured, confidence, margin, drifts=drifts),
+        cells=tuple(_cell(one, other, said) for (one, other), said in zip(measured, judged, strict=True)),
+        unlike=tuple(unlike),
+        differs=tuple(_differences(a, b)),
+        caution=tuple(cautions),
+    )
+
+
+def _results(run: Run, cells: Sequence[Mapping[str, Any]]) -> Results:
+    return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
+
+
+def _values(one: Measured) -> list[float]:
+    return list(one.by_block().values())
+
+
+def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, *, drifts: bool) -> Overall:
+    a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
+    if not a or not b:
+        return Overall(Verdict.INCONCLUSIVE, None, None, None, "blocks that measure every cell: a larger --budget")
+    (said,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
+    said = _under_drift(said) if drifts else said
+    interval = said.ratio.interval
+    return Overall(said.verdict, said.ratio.median, interval.low if interval else None, interval.high if interval else None, said.needs)
+
+
+def _cell(one: Measured, other: Measured, said: Judged) -> CellVerdict:
+    assert one.estimate is not None and other.estimate is not None
+    interval = said.ratio.interval
+    return CellVerdict(
+        id=one.id,
+        settings=one.settings,
+        unit=one.unit,
+        verdict=said.verdict,
+        ratio=said.ratio.median,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        median_a=one.estimate.median,
+        median_b=other.estimate.median,
+        runs_a=one.estimate.runs,
+        runs_b=other.estimate.runs,
+        needs=said.needs,
+    )
+
+
+def _under_drift(said: Judged) -> Judged:
+    if said.verdict is Verdict.INCONCLUSIVE:
+        return said
+    needs = "runs without drift, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
+    return Judged(Verdict.INCONCLUSIVE, said.ratio, needs)
+
+
+def _drift(name: str, cells: Sequence[Measured]) -> list[str]:
+    series = []
+    for one in cells:
+        values = one.by_block()
+        if len(values) >= 2 and all(value > 0 for value in values.values()):
+            series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
+    return [f"Run {name} has drift. {warning.text}" for warning in (drifting(pooled_trend(series)) if series else [])]
+
+
+def _cleared(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> bool:
+    """One of the runs was over before the other began."""
+    spans = [[visit["started_unix_s"] for visit in visits if "started_unix_s" in visit] for visits in (a, b)]
+    return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    keys = ("id", "kind", "name", "target", "created", "status")
+    return {key: run.manifest[key] for key in keys if key in run.manifest}
+
+
+def _differences(a: Run, b: Run) -> list[str]:
+    """What is not the same around the two runs: where a difference may come from, too."""
+    lines = []
+    if a.manifest["target"] != b.manifest["target"]:
+        lines.append(f"target: {a.manifest['target']} in A, {b.manifest['target']} in B")
+    around = [(key, a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
+    lines += [f"{key.replace('_', ' ')}: {of_a} in A, {of_b} in B" for key, of_a, of_b in around if of_a != of_b]
+    engines = [run.environment.get("engine", {}).get("engine") for run in (a, b)]
+    if engines[0] != engines[1]:
+        lines.append(f"engine: {engines[0]} in A, {engines[1]} in B")
+    return lines
+
+
+def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
+    reasons = "; ".join(f"{one.id}: {one.why}" for one in unlike[:3]) or "no cell has that name"
+    more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
+    if only and not unlike:
+        remedy = "Patterns are of cell ids: strakes report --json lists them."
+    else:
+        remedy = "Measure the second with the plans of the first: strakes study NAME DIR --like A; or name what is compared: --factor KEY."
+    return BadInputError("these runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy)

@@ -1,0 +1,85 @@
+"""Many ratios judged together: the chance that any of their verdicts is wrong is what one interval's error is said to be.
+
+Every cell's interval is made at the confidence that lets all of them hold together (Bonferroni), so FASTER, SLOWER and SAME may all be
+read off at once. The price is runs: ten cells at 90 % need 99 % each, and no interval has that below eight runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from strakes.statistics.contrast import Verdict, bonferroni, half_width_for, independent_ratio, paired_ratio, verdict
+from strakes.statistics.interval import Estimate, smallest_runs
+
+# The ratio of two settings at a confidence.
+RatioAt = Callable[[float], Estimate]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One ratio with what may be said of it. ``needs`` is empty unless the verdict is INCONCLUSIVE."""
+
+    verdict: Verdict
+    ratio: Estimate
+    needs: str = ""
+
+
+def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
+    """Verdicts on ratios of "how many times better", all right together with ``confidence``.
+
+    ``least``: a difference smaller than this is not called one. Raises ValueError for a negative margin.
+
+    >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
+    >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
+    ['FASTER']
+    """
+    if not ratios:
+        return []
+    each = bonferroni(confidence, len(ratios))
+    return [_judged(ratio_at(each), each, margin, least) for ratio_at in ratios]
+
+
+def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
+    """How many times better ``b`` is than ``a``, of runs that share no blocks."""
+    first, second = (a, b) if lower_is_better else (b, a)
+    return lambda confidence: independent_ratio(first, second, confidence)
+
+
+def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
+    """How many times better ``b`` is than ``a``, of blocks that measured both. Raises ValueError when asked without any."""
+    first, second = (a, b) if lower_is_better else (b, a)
+    return lambda confidence: paired_ratio(first, second, confidence)
+
+
+def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
+    """One value for each block that measured every cell: the geometric mean of "how good", times turned over.
+
+    Cells are given as values by block, and whether lower is better. Whatever slowed a block as a whole stays in its score.
+
+    >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
+    {1: 2.0, 2: 4.0}
+    """
+    if not cells:
+        return {}
+    common = sorted(set.intersection(*(set(values) for values, _ in cells)))
+    scores = {}
+    for block in common:
+        good = [(1 / values[block] if lower else values[block]) if values[block] > 0 else 0.0 for values, lower in cells]
+        if all(value > 0 for value in good):
+            scores[block] = math.exp(sum(map(math.log, good)) / len(good))
+    return scores
+
+
+def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
+    said = verdict(ratio, margin)
+    if ratio.interval is None:
+        return Judged(said, ratio, f"at least {smallest_runs(confidence)} runs of both; it has {ratio.runs}")
+    low, high = ratio.interval.low, ratio.interval.high
+    if said in (Verdict.FASTER, Verdict.SLOWER) and low < 1 + least and high > 1 / (1 + least):
+        needs = f"a difference shown to be larger than {100 * least:.3g} %, which runs at different times may differ by"
+        return Judged(Verdict.INCONCLUSIVE, ratio, needs)
+    if said is Verdict.INCONCLUSIVE:
+        return Judged(said, ratio, f"narrower intervals: about ±{100 * half_width_for(margin):.2g} % of both (--precision, --budget)")
+    return Judged(said, ratio)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from strakes.cli.options import OUTPUT, Output
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
@@ -38,3 +40,30 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
     nodes = " and ".join(node.name for node in cluster.nodes)
     click.echo(f"\n{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {directory / 'RUNBOOK.md'} first; then:")
     click.echo(f"  strakes failover check {directory}\n  strakes failover rehearse {directory}")
+
+
+@command.command("check")
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--live", is_flag=True, help="Check the running cluster that this machine is a node of, instead of a plan.")
+@click.option("--rules", "list_rules", is_flag=True, help="List the rules with their reasons and sources, and check nothing.")
+@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the findings as JSON; - for standard output.")
+def check_command(directory: Path | None, live: bool, list_rules: bool, json_output: Output | None) -> int:
+    """Look for mistakes that have cost others their service or their data.
+
+    DIR is a plan, also one that was changed by hand. Ends with status 1 when there is an error.
+    """
+    from strakes.cli.failover_text import print_check, print_rules
+    from strakes.failover.check import check, document
+    from strakes.failover.setup import read_live, read_plan
+
+    if list_rules:
+        print_rules()
+        return 0
+    if (directory is None) == (not live):
+        raise click.UsageError("give either DIR, the directory of a plan, or --live")
+    result = check(read_plan(directory) if directory else read_live())
+    if json_output is not None:
+        json_output.write(document(result))
+    if json_output is None or json_output.path is not None:
+        print_check(result)
+    return 1 if result.failed else 0

@@ -1,0 +1,99 @@
+"""Configuration in braces: corosync.conf (``key: value`` lines) and DRBD's (``key value;``), read into the same tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from strakes.errors import BadInputError
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{};]|[^\s{};"]+')
+
+
+@dataclass
+class Block:
+    """``settings`` keep their order and may repeat; ``words`` are what stood between the name and the brace."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    settings: list[tuple[str, str]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+    def get(self, key: str, default: str = "") -> str:
+        """The last value, as the programs take it."""
+        return next((value for name, value in reversed(self.settings) if name == key), default)
+
+    def all(self, name: str) -> list[Block]:
+        return [block for block in self.blocks if block.name == name]
+
+    def one(self, name: str) -> Block:
+        """The block of that name, several merged; empty when there is none."""
+        found = self.all(name)
+        merged = Block(name, found[0].words if found else ())
+        for block in found:
+            merged.settings += block.settings
+            merged.blocks += block.blocks
+        return merged
+
+
+def read_corosync(text: str, where: str) -> Block:
+    """Raises BadInputError for braces that do not match.
+
+    >>> read_corosync("totem {\\n  token: 3000\\n}", "").one("totem").get("token")
+    '3000'
+    """
+    top = Block("")
+    stack = [top]
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        if line.endswith("{"):
+            stack[-1].blocks.append(Block(line[:-1].strip()))
+            stack.append(stack[-1].blocks[-1])
+        elif line == "}":
+            if len(stack) == 1:
+                raise BadInputError("a brace is closed that was not opened", where=f"{where}:{number}")
+            stack.pop()
+        else:
+            key, _, value = line.partition(":")
+            stack[-1].settings.append((key.strip(), value.strip()))
+    if len(stack) > 1:
+        raise BadInputError(f"the section {stack[-1].name!r} is not closed", where=where)
+    return top
+
+
+def read_drbd(text: str, where: str) -> Block:
+    """Raises BadInputError for braces that do not match.
+
+    >>> read_drbd('resource r { net { protocol C; } }', "").one("resource").one("net").get("protocol")
+    'C'
+    """
+    top = Block("")
+    stack, words = [top], list[str]()
+    for token in _tokens(text):
+        if token == "{":
+            name, *rest = words or [""]
+            stack[-1].blocks.append(Block(name, tuple(rest)))
+            stack.append(stack[-1].blocks[-1])
+            words = []
+        elif token == "}":
+            if len(stack) == 1:
+                raise BadInputError("a brace is closed that was not opened", where=where)
+            stack.pop()
+            words = []
+        elif token == ";":
+            if words:
+                stack[-1].settings.append((words[0], " ".join(words[1:])))
+            words = []
+        else:
+            words.append(token.strip('"'))
+    if len(stack) > 1:
+        raise BadInputError(f"the section {stack[-1].name!r} is not closed", where=where)
+    return top
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield from _TOKEN.findall(re.sub(r'^((?:[^"#]|"[^"]*")*)#.*', r"\1", line))

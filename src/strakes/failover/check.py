@@ -1,0 +1,34 @@
+"""A whole check: what the rules find, what the programs say, and what could not be looked at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from strakes.failover.rules.base import Finding, all_rules, findings
+from strakes.failover.setup import Setup
+from strakes.failover.validators import Verdict, verdicts
+
+
+@dataclass(frozen=True)
+class Check:
+    """``passed_over`` are rules about parts that this setup does not have."""
+
+    where: str
+    findings: tuple[Finding, ...]
+    verdicts: tuple[Verdict, ...]
+    passed_over: tuple[str, ...]
+    rules: int
+
+    @property
+    def failed(self) -> bool:
+        return any(one.severity == "error" for one in self.findings) or any(one.state == "refuses" for one in self.verdicts)
+
+
+def check(setup: Setup) -> Check:
+    found, passed_over = findings(setup)
+    return Check(setup.where, found, verdicts(setup), passed_over, len(all_rules()))
+
+
+def document(result: Check) -> str:
+    return json.dumps({"schema": 1, "ok": not result.failed, **asdict(result)}, indent=2)

@@ -1,0 +1,69 @@
+"""A rule, what it finds, and the list of all rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal
+
+from strakes.failover.setup import Setup
+
+Severity = Literal["error", "warning"]
+# One module for each thing that rules are about.
+_MODULES = ("heartbeat", "quorum", "fencing", "timing", "replication", "services", "lustre", "site")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks at."""
+
+    name: str
+    severity: Severity
+    needs: frozenset[str]
+    reason: str
+    remedy: str
+    source: str
+    find: Callable[[Setup], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    rule: str
+    severity: Severity
+    where: str
+    reason: str
+    remedy: str
+    source: str
+
+
+_rules: dict[str, Rule] = {}
+
+
+def rule(
+    name: str, severity: Severity, *needs: str, reason: str, remedy: str, source: str
+) -> Callable[[Callable[[Setup], Iterable[str]]], Callable[[Setup], Iterable[str]]]:
+    """Enter a function into the list."""
+
+    def enter(find: Callable[[Setup], Iterable[str]]) -> Callable[[Setup], Iterable[str]]:
+        _rules[name] = Rule(name, severity, frozenset(needs), reason, remedy, source, find)
+        return find
+
+    return enter
+
+
+def all_rules() -> tuple[Rule, ...]:
+    for module in _MODULES:
+        import_module(f"strakes.failover.rules.{module}")
+    return tuple(_rules.values())
+
+
+def findings(setup: Setup) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """What is wrong, errors first; and the names of the rules that could not look, because their part is not there."""
+    found, passed = [], []
+    for one in all_rules():
+        if not one.needs <= setup.parts:
+            passed.append(one.name)
+            continue
+        found += [Finding(one.name, one.severity, where, one.reason, one.remedy, one.source) for where in one.find(setup)]
+    return tuple(sorted(found, key=lambda finding: finding.severity != "error")), tuple(passed)

@@ -1,0 +1,38 @@
+"""Rules about the room: power, and what starts beside Pacemaker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strakes.failover.rules.base import rule
+from strakes.failover.setup import Setup
+
+
+@rule(
+    "both-nodes-on-one-feed",
+    "error",
+    "description",
+    reason="One fuse takes both nodes; no software makes up for it.",
+    remedy="Two feeds for each node, or each node on its own.",
+    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+)
+def one_feed(setup: Setup) -> Iterator[str]:
+    assert setup.cluster is not None
+    feeds = [frozenset(node.power_feeds) for node in setup.cluster.nodes]
+    if len(frozenset().union(*feeds)) == 1:
+        yield f"cluster.toml: everything hangs on {next(iter(feeds[0]))}"
+
+
+@rule(
+    "mounted-beside-pacemaker",
+    "error",
+    "fstab",
+    reason="What fstab mounts at boot is mounted on a node that was told to wait; DRBD's device is promoted behind Pacemaker's back.",
+    remedy="Remove the line; Pacemaker mounts.",
+    source="https://github.com/inverse-inc/packetfence/issues/2833",
+)
+def fstab(setup: Setup) -> Iterator[str]:
+    for line in setup.fstab.splitlines():
+        words = line.split()
+        if len(words) >= 4 and not words[0].startswith("#") and words[0].startswith("/dev/drbd") and "noauto" not in words[3].split(","):
+            yield f"fstab: {words[0]} on {words[1]}"

@@ -1,0 +1,99 @@
+"""What the programs themselves say of their configuration: drbdadm, corosync and crm_verify, where they are installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from strakes.errors import EnvironmentLacksError
+from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.setup import Setup
+from strakes.targets.command import Completed, run
+
+_SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_DRBDADM_84 = "/lib/drbd/drbdadm-84"
+_LIMIT_S = 60.0
+# What drbdadm says of kernels and machines that have nothing to do with the files.
+_NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|^\s*$")
+_PACKAGES = {"drbdadm": "drbd-utils", _DRBDADM_84: "drbd-utils", "corosync": "corosync", "crm_verify": "pacemaker-cli-utils"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``state`` is ``absent`` when the program is not installed, ``unable`` when it could not do its work here."""
+
+    program: str
+    state: Literal["accepts", "refuses", "absent", "unable"]
+    text: str = ""
+
+
+def verdicts(setup: Setup) -> tuple[Verdict, ...]:
+    """One for each part of the setup that has a program to judge it."""
+    found = []
+    if setup.drbd:
+        program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84
+        found.append(_judge(program, lambda: _drbdadm(program, setup)))
+    if setup.corosync:
+        found.append(_judge("corosync", lambda: _corosync(setup)))
+    if setup.cib:
+        found.append(_judge("crm_verify", lambda: _crm_verify(setup)))
+    return tuple(found)
+
+
+def installed(program: str) -> bool:
+    return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_SEARCH) is not None
+
+
+def _judge(program: str, ask: Callable[[], Verdict]) -> Verdict:
+    if not installed(program):
+        return Verdict(program, "absent", f"install {_PACKAGES[program]}")
+    try:
+        return ask()
+    except EnvironmentLacksError as error:
+        return Verdict(program, "unable", error.why or error.what)
+
+
+def _verdict(program: str, done: Completed) -> Verdict:
+    said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
+    return Verdict(program, "accepts") if done.status == 0 else Verdict(program, "refuses", said.strip())
+
+
+def _drbdadm(program: str, setup: Setup) -> Verdict:
+    return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
+
+
+def _corosync(setup: Setup) -> Verdict:
+    """In a network of its own that has the first node's addresses, with a key made for the occasion."""
+    text = setup.texts["etc/corosync/corosync.conf"]
+    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
+        place = Path(name)
+        (place / "authkey").write_bytes(bytes(256))
+        keyed = re.sub(r"(?m)^(\s*totem\s*\{\s*)$", rf"\1\n  keyfile: {place}/authkey", text, count=1)
+        (place / "corosync.conf").write_text(keyed, encoding="utf-8")
+        nodes = nodes_of(setup)
+        addresses = list(links_of(nodes[0]).values()) if nodes else []
+        commands = ["ip link set lo up", *(f'ip address add "${number}" dev lo' for number in range(1, len(addresses) + 1))]
+        script = " && ".join([*commands, f"exec corosync -t -c {place}/corosync.conf"])
+        done = run(["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S)
+    if "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
+        return Verdict("corosync", "unable", done.stderr.strip())
+    return _verdict("corosync", done)
+
+
+def _crm_verify(setup: Setup) -> Verdict:
+    """First as it is, for what does not even load; then with all nodes up, for else it complains of those."""
+    assert setup.cib is not None
+    with tempfile.TemporaryDirectory(prefix="strakes-") as name:
+        planned, running = Path(name, "planned.xml"), Path(name, "running.xml")
+        planned.write_text(setup.texts["pacemaker/cib.xml"], encoding="utf-8")
+        if not installed("crm_simulate"):
+            return _verdict("crm_verify", run(["crm_verify", "-V", "--xml-file", str(planned)], _LIMIT_S))
+        up = [word for node in setup.cib.nodes for word in ("--node-up", node)]
+        simulated = run(["crm_simulate", "-x", str(planned), "--quorum", "1", *up, "-S", "-O", str(running)], _LIMIT_S)
+        judged: Sequence[Path] = [running] if simulated.status == 0 and running.exists() else [planned]
+        return _verdict("crm_verify", run(["crm_verify", "-V", "--xml-file", str(judged[0])], _LIMIT_S))

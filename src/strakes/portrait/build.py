@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from strakes.interop.study import imported_scope, imported_warnings
 from strakes.portrait.collect import collect
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
 from strakes.portrait.warnings import run_warnings
@@ -28,7 +29,8 @@ def build_portrait(run: Run) -> Portrait:
     facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
     results = collect(run.cells, run.visits, rule_of(options), facts)
     studies = [study_named(name) for name in options["studies"]]
-    warnings = run_warnings(run, results)
+    imported = options.get("imported")
+    warnings = imported_warnings(imported) if imported else run_warnings(run, results)
     cells = tuple(
         replace(one.estimate, warnings=tuple(warning.code for warning in warnings if one.id in warning.cells))
         for one in results.measured
@@ -39,7 +41,7 @@ def build_portrait(run: Run) -> Portrait:
         run=_run_facts(run),
         target=facts,
         environment=run.environment,
-        scope=_scope(run, results),
+        scope=imported_scope(imported) if imported else _scope(run, results),
         headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
         cells=cells,
         findings=tuple(finding for findings, _ in judged for finding in findings),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from strakes.plan.model import plan_from_record
@@ -48,8 +49,8 @@ def collect(
 
 def _measured(cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Sequence[Mapping[str, Any]], rule: StoppingRule) -> Measured:
     metric: Metric = measure["metric"]
-    plan = plan_from_record(cell["plan"])
-    asked = next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == measure["phase"])
+    imported = bool(cell.get("imported", False))
+    asked = 0 if imported else _asked(cell["plan"], measure["phase"])
     observations = []
     for visit in visits:
         sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
@@ -59,7 +60,15 @@ def _measured(cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Seque
     settings = {**cell["settings"], **measure["settings"]}
     unit = UNITS[metric]
     estimate = _estimate(identifier, cell["study"], settings, metric, observations, rule)
+    if imported and estimate is not None:
+        # Another tool's repetitions: how they were made is not known, so they carry no interval of ours.
+        estimate = replace(estimate, low=None, high=None, stopped_because="imported")
     return Measured(identifier, cell["study"], settings, unit, tuple(observations), estimate)
+
+
+def _asked(plan_record: Mapping[str, Any], phase_name: str) -> int:
+    plan = plan_from_record(plan_record)
+    return next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == phase_name)
 
 
 def _estimate(
@@ -94,6 +103,6 @@ def _estimate(
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
     work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
-    if work is None:
+    if work is None or any(work not in one.sample for one in observations):
         return None
     return pooled_rate([one.sample[work] for one in observations], [one.sample["elapsed_s"] for one in observations])

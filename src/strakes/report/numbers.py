@@ -48,7 +48,7 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     """The interval of a cell's median, or that there is none."""
     if cell.low is None or cell.high is None:
-        return "no interval yet"
+        return "imported, no interval" if cell.stopped_because == "imported" else "no interval yet"
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strakes.portrait.model import Finding, Portrait, Recommendation
+from strakes.portrait.model import CellEstimate, Finding, Portrait, Recommendation
 from strakes.report.facts import created, ended_early, size_of, title_of
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
@@ -125,7 +125,7 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
         (
             clean(label),
             show(cell.median, cell.unit),
-            f"[{show_interval(cell, DASH)}]" if cell.low is not None else "[too few runs]",
+            f"[{_interval(cell)}]",
             str(cell.runs),
         )
         for label, cell in standing[:MOST_HEADLINES]
@@ -142,6 +142,10 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     if len(standing) > MOST_HEADLINES:
         lines.append(((f"  {len(standing) - MOST_HEADLINES} more in the report", "dim"),))
     return lines
+
+
+def _interval(cell: CellEstimate) -> str:
+    return show_interval(cell, DASH) if cell.low is not None or cell.stopped_because == "imported" else "too few runs"
 
 
 def _advice(one: Recommendation, width: int, detail: int) -> list[_Line]:

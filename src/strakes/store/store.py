@@ -8,6 +8,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from strakes import __version__
@@ -52,9 +53,23 @@ class Store:
         self._runs = self.root / "runs"
         self._catalogue = Catalogue(self.root)
 
-    def create(self, kind: str, name: str, target: Path, options: Mapping[str, object], environment: Mapping[str, object]) -> RunWriter:
-        """A new run. Raises BadInputError for a store inside ``target``, EnvironmentLacksError when it cannot be written."""
-        self._refuse_inside(target)
+    def create(
+        self,
+        kind: str,
+        name: str,
+        target: Path,
+        options: Mapping[str, object],
+        environment: Mapping[str, object],
+        *,
+        measured_at: datetime | None = None,
+        elsewhere: bool = False,
+    ) -> RunWriter:
+        """A new run. Raises BadInputError for a store inside ``target``, EnvironmentLacksError when it cannot be written.
+
+        An imported run was measured before (``measured_at``) and perhaps on a target that is not here (``elsewhere``).
+        """
+        if not elsewhere:
+            self._refuse_inside(target)
         path = self._new_directory(name)
         try:
             write_json(path / "environment.json", environment)
@@ -66,9 +81,9 @@ class Store:
                     "id": path.name,
                     "kind": kind,
                     "name": name,
-                    "target": os.path.abspath(target),
+                    "target": str(target) if elsewhere else os.path.abspath(target),
                     "options": dict(options),
-                    "created": utc_now().isoformat(),
+                    "created": (measured_at or utc_now()).isoformat(),
                     "status": "running",
                     "command": ["strakes", *sys.argv[1:]],
                     "strakes_version": __version__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strakes.errors import BadInputError
+from strakes.interop.study import ImportedResults
 from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.base import Study
 from strakes.studies.data_per_process import DataPerProcess
@@ -24,7 +25,7 @@ STUDIES: tuple[Study, ...] = (
 
 def study_named(name: str) -> Study:
     """The study of that name. Raises BadInputError that lists those there are."""
-    for study in (*STUDIES, PlanRun()):
+    for study in (*STUDIES, PlanRun(), ImportedResults()):
         if study.name == name:
             return study
     raise BadInputError(f"no study {name!r}", remedy=f"One of: {', '.join(study.name for study in STUDIES)}.")

@@ -1,0 +1,36 @@
+"""``strakes import FILE…``: results of other tools become runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("import")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--target", metavar="DIR", default="", help="What was measured, where the file does not say.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list of the new runs, each with its id.")
+def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
+    """Take results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each file as a run.
+
+    Imported figures are single points without interval, marked as imported wherever they are shown. All files are read before
+    the first is taken in: where one is unknown, none is.
+    """
+    import json
+
+    from strakes.interop.formats import read_file
+    from strakes.interop.importing import import_file
+    from strakes.store import Store
+
+    for file in files:
+        read_file(file)
+    store = Store()
+    runs = [import_file(file, store, target) for file in files]
+    if as_json:
+        click.echo(json.dumps([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs], indent=1))
+        return
+    for file, run in zip(files, runs, strict=True):
+        made = run.manifest["options"]["imported"]
+        click.echo(f"{run.id}  {len(run.cells)} figures of {' '.join(filter(None, [made['tool'], made['version']]))} from {file}")
+    click.echo(f"See them: strakes report {runs[-1].id}")

@@ -1,0 +1,53 @@
+"""From a result file to a run in the store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from strakes.interop.foreign import Foreign, cells_and_visits
+from strakes.interop.formats import Format, read_file
+from strakes.store import Run, Store
+
+UNKNOWN_TARGET = "(not known)"
+# Tools whose command lines `strakes run` understands.
+_RUNNABLE = ("ior", "mdtest")
+
+
+def import_file(path: Path, store: Store, target: str = "") -> Run:
+    """Keep the file's figures as a run; ``target`` where the file does not say what was measured. Raises BadInputError."""
+    chosen, foreign = read_file(path)
+    place = Path(target or foreign.path or UNKNOWN_TARGET)
+    options: dict[str, object] = {
+        "fingerprint": foreign.fingerprint(),
+        "studies": ["imported"],
+        "confidence": 0.9,
+        "relative_half_width": 0.1,
+        "budget_s": 0.0,
+        "command": foreign.command or f"strakes import {path}",
+        "imported": _provenance(path, chosen, foreign),
+    }
+    environment = {"host": foreign.host} if foreign.host else {}
+    writer = store.create("import", foreign.tool, place, options, environment, measured_at=foreign.when, elsewhere=True)
+    with writer:
+        cells, visits = cells_and_visits(foreign)
+        writer.append_event({"event": "facts", "facts": {"path": str(place), "stated": list(foreign.stated)}})
+        writer.write_cells(cells)
+        for visit in visits:
+            writer.append_visit(visit)
+        writer.finish("complete")
+    return store.open(writer.id)
+
+
+def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, object]:
+    words = foreign.command.split()
+    runnable = foreign.tool in _RUNNABLE and len(words) > 1
+    return {
+        "tool": foreign.tool,
+        "version": foreign.version,
+        "format": chosen.name,
+        "file": os.path.abspath(path),
+        "when": foreign.when.isoformat() if foreign.when else "",
+        "notes": list(foreign.notes),
+        "again": " ".join(["strakes run", foreign.tool, *(word.strip("'\"") for word in words[1:])]) if runnable else "",
+    }

@@ -1,0 +1,1 @@
+"""One module per foreign format: text in, :class:`strakes.interop.foreign.Foreign` out."""

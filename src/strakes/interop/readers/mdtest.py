@@ -1,0 +1,117 @@
+"""mdtest: the summary it prints (1.8 to 4.1) and its per-rank CSV; and the per-operation CSV that IOR and mdtest share."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+
+from strakes.interop.foreign import Figure, Foreign, gathered, number, slug, time_of
+from strakes.portrait.model import Setting
+
+_OPERATION = re.compile(r"^\s*((?:Directory|File|Tree) [a-z]+)\s*:?\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$")
+_LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node")
+_ITERATIONS = re.compile(r"SUMMARY.*\(of (\d+) iterations\)")
+_OLD_TREE = re.compile(r"^tree (creation|removal) rate\s*:\s*(\S+)", re.MULTILINE)
+
+
+def is_text(text: str) -> bool:
+    return bool(re.search(r"^\s*mdtest-\S+ was launched", text, re.MULTILINE)) or bool(
+        re.search(r"SUMMARY.*iterations\)[\s\S]*File (creation|stat)", text)
+    )
+
+
+def read_text(text: str) -> Foreign:
+    """The means mdtest prints: the single iterations are not in its output."""
+    launched = _LAUNCHED.search(text)
+    iterations = _ITERATIONS.search(text)
+    command = re.search(r"^Command line used:\s*(.*)$", text, re.MULTILINE)
+    path = re.search(r"^Path\s*:\s*(\S+)", text, re.MULTILINE)
+    started = re.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)", text)
+    settings: dict[str, Setting] = {}
+    if launched:
+        settings = {"ranks": int(launched[2]), "nodes": int(launched[3])}
+    if items := re.search(r"^(\d+) tasks, (\d+) (files/directories|files|directories)", text, re.MULTILINE):
+        settings["items"] = int(items[2])
+    figures = [Figure(slug(name), "operations_per_s", (mean,), settings) for name, mean in _means(text)]
+    count = int(iterations[1]) if iterations else 1
+    note = (f"each figure is mdtest's mean of {count} iterations; it does not print the single ones",) if count > 1 else ()
+    return Foreign(
+        tool="mdtest",
+        figures=tuple(figures),
+        version=launched[1] if launched else "",
+        when=time_of(started[1]) if started else None,
+        command=command[1].strip() if command else "",
+        path=path[1] if path else "",
+        notes=note,
+    )
+
+
+def _means(text: str) -> list[tuple[str, float]]:
+    """Operation and mean rate; the block of times (-P) that follows the rates is left out, and so is what was not run (0)."""
+    found: dict[str, float] = {}
+    rates = re.split(r"^SUMMARY time", text, flags=re.MULTILINE)[0]
+    for line in rates.splitlines():
+        match = _OPERATION.match(line)
+        mean = number(match[4]) if match else None
+        if match and mean is not None:
+            found.setdefault(match[1], mean)
+    for name, rate in _OLD_TREE.findall(rates):
+        value = number(rate)
+        if value is not None:
+            found.setdefault(f"Tree {name}", value)
+    return list(found.items())
+
+
+def is_rank_csv(text: str) -> bool:
+    return text.lstrip().startswith("rank,items,rate-")
+
+
+def read_rank_csv(text: str) -> Foreign:
+    """Details per rank (--saveRankPerformanceDetails): an iteration's rate is all items over the slowest rank's time."""
+    iterations: list[dict[str, Mapping[str, str]]] = []
+    for row in csv.DictReader(text.strip().splitlines()):
+        if row["rank"] == "all":
+            continue
+        if not iterations or row["rank"] in iterations[-1]:
+            iterations.append({})
+        iterations[-1][row["rank"]] = row
+    names = (
+        [column.removeprefix("rate-") for column in next(iter(iterations[0].values())) if column.startswith("rate-")] if iterations else []
+    )
+    figures = [
+        Figure(slug(name), "operations_per_s", (rate,), {"ranks": len(ranks)})
+        for ranks in iterations
+        for name in names
+        if (rate := _joint_rate(ranks, name)) is not None
+    ]
+    note = "made of the ranks' own times: when they began is not in the file, so the rates are upper bounds"
+    return Foreign("mdtest", gathered(figures), notes=(note,))
+
+
+def _joint_rate(ranks: Mapping[str, Mapping[str, str]], name: str) -> float | None:
+    pairs = [(number(row.get(f"rate-{name}") or ""), number(row.get(f"time-{name}") or "")) for row in ranks.values()]
+    whole = [(rate, seconds) for rate, seconds in pairs if rate is not None and seconds is not None]
+    if len(whole) < len(pairs):
+        return None
+    return sum(rate * seconds for rate, seconds in whole) / max(seconds for _, seconds in whole)
+
+
+def is_operations_csv(text: str) -> bool:
+    return text.lstrip().startswith("time,runtime,tp\n")
+
+
+def read_operations_csv(text: str) -> Foreign:
+    """Every call of one rank (savePerOpDataCSV): its bytes, or for metadata its calls, over the time from first to last."""
+    rows = [(float(row["time"]), float(row["runtime"]), number(row["tp"])) for row in csv.DictReader(text.strip().splitlines())]
+    seconds = max(begun + took for begun, took, _ in rows) - min(begun for begun, _, _ in rows) if rows else 0.0
+    note = "the calls of one rank only"
+    if seconds <= 0:
+        return Foreign("ior", ())
+    # Of a metadata call it writes 1 / time as throughput; of a transfer its bytes / time.
+    amounts = sorted(took * throughput for _, took, throughput in rows if throughput is not None)
+    amount = amounts[len(amounts) // 2] if amounts else 1.0
+    if 0.99 < amount < 1.01:
+        return Foreign("mdtest", (Figure("operations", "operations_per_s", (len(rows) / seconds,), {"ranks": 1}),), notes=(note,))
+    settings: dict[str, Setting] = {"ranks": 1, "transfer_bytes": round(amount)}
+    return Foreign("ior", (Figure("transfers", "bytes_per_s", (len(rows) * amount / seconds,), settings),), notes=(note,))

@@ -1,0 +1,281 @@
+"""``strakes import``: results of other tools, old and new, whole and broken, become runs that say what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError
+from strakes.interop.foreign import Foreign
+from strakes.interop.formats import FORMATS, read_file
+from strakes.report.findings import portrait_from_document
+from strakes.store import Store
+from strakes.units import KIB, MIB
+
+SAMPLES = Path(__file__).parent / "samples"
+NO_RESULT = ("stonewall.status", "ior-elsewhere.txt")
+RESULTS = sorted(path.name for path in SAMPLES.iterdir() if path.name not in NO_RESULT)
+
+
+def foreign(name: str) -> Foreign:
+    return read_file(SAMPLES / name)[1]
+
+
+def values(name: str) -> dict[str, list[float]]:
+    """Figures by name, bandwidth in MiB/s."""
+    return {
+        one.name: [round(value / (MIB if one.metric == "bytes_per_s" else 1), 2) for value in one.values] for one in foreign(name).figures
+    }
+
+
+def read_or_refuse(path: Path) -> tuple[list[float], str]:
+    """All values in the file, or what was said against it."""
+    try:
+        return [value for one in read_file(path)[1].figures for value in one.values], ""
+    except BadInputError as error:
+        return [], str(error)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert strakes(["import", str(SAMPLES / name)]) == 0
+    run = Store().runs()[-1]
+    assert run.kind == "import"
+    assert run.status == "complete"
+    assert run.id in capsys.readouterr().out
+    assert strakes(["report", run.id, "--json", "-"]) == 0
+    portrait = portrait_from_document(json.loads(capsys.readouterr().out))
+    assert portrait.cells
+    assert all((cell.low, cell.high, cell.stopped_because) == (None, None, "imported") for cell in portrait.cells)
+    assert portrait.warnings[0].code == "imported"
+    assert "imported from" in portrait.scope
+
+
+def test_each_sample_is_recognised_by_one_format_only() -> None:
+    for name in RESULTS:
+        text = (SAMPLES / name).read_text()
+        assert len([one.name for one in FORMATS if one.recognises(text)]) == 1, name
+
+
+def test_the_summary_and_the_list_of_runs_say_imported(capsys: pytest.CaptureFixture[str]) -> None:
+    strakes(["import", str(SAMPLES / "ior-4.1.txt")])
+    capsys.readouterr()
+    strakes(["report"])
+    assert "[imported, no interval]" in capsys.readouterr().out
+    strakes(["runs"])
+    listed = capsys.readouterr().out
+    assert "import ior" in listed
+    assert "2026-11-21" in listed  # when it was measured, not when it was imported
+    assert "/scratch/try/s/f" in listed
+
+
+def test_ior_text_gives_every_repetition_and_its_settings() -> None:
+    found = foreign("ior-4.1.txt")
+    assert values("ior-4.1.txt") == {"write": [326.39, 2293.16], "read": [2961.88, 3215.95]}
+    assert found.version == "4.1.0+dev"
+    assert found.host == "n1"
+    assert found.when is not None
+    assert found.figures[0].settings == {
+        "api": "POSIX",
+        "layout": "file-per-process",
+        "type": "independent",
+        "segments": 2,
+        "ordering": "no tasks offsets",
+        "nodes": 1,
+        "ranks": 2,
+        "transfer_bytes": MIB,
+        "block_bytes": 16 * MIB,
+    }
+
+
+def test_text_json_and_csv_of_ior_agree_in_form() -> None:
+    assert values("ior-4.1.json") == {"write": [297.16, 1405.48], "read": [942.4, 1183.89]}
+    assert values("ior-4.1.csv") == {"write": [944.69, 178.42], "read": [2267.5, 604.45]}
+    assert foreign("ior-4.1.csv").figures[0].settings == {"block_bytes": 16 * MIB, "transfer_bytes": MIB, "ranks": 2}
+
+
+def test_old_ior_text_is_read_and_its_summary_is_no_repetition() -> None:
+    assert values("ior-2.10.txt") == {"write": [101.5, 99.5], "read": [812.25]}
+    assert "1 repetitions have no usable bandwidth" in foreign("ior-2.10.txt").notes[0]
+    assert foreign("ior-2.10.txt").figures[0].settings["ranks"] == 4
+
+
+def test_the_tests_of_a_script_are_told_apart_by_their_settings() -> None:
+    first, second = foreign("ior-3.0-script.txt").figures
+    assert (first.settings["api"], first.settings["transfer_bytes"], first.values) == ("POSIX", 256 * KIB, (500.25 * MIB,))
+    assert (second.settings["api"], second.settings["transfer_bytes"], second.values) == ("MPIIO", MIB, (250.75 * MIB,))
+
+
+def test_a_text_with_nothing_but_the_maxima_is_said_to_be_that() -> None:
+    assert values("ior-max-only.txt") == {"write": [1234.5], "read": [2345.5]}
+    assert "only the fastest" in foreign("ior-max-only.txt").notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ior-3.2-broken.json", {"write": [1658.5]}), ("ior-4.0-verbose.json", {"write": [2000.5, 2100.5], "read": [3000.5]})],
+)
+def test_broken_json_of_ior_is_read_result_by_result_and_said_to_be_broken(name: str, expected: dict[str, list[float]]) -> None:
+    assert values(name) == expected
+    assert foreign(name).notes[0].startswith("the JSON is broken")
+
+
+@given(cut=st.integers(0, 4000))
+def test_json_cut_off_anywhere_gives_the_whole_results_before_the_cut_or_a_clear_refusal(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "cut.json"
+    path.write_text((SAMPLES / "ior-4.1.json").read_text()[:cut])
+    found, refusal = read_or_refuse(path)
+    assert str(path) in refusal or {round(value / MIB, 2) for value in found} <= {297.16, 942.4, 1405.48, 1183.89}
+
+
+def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
+    write = values("ior-rank.csv")["write"]
+    assert write[0] == pytest.approx(64 / 0.19608, rel=1e-3)  # 32 MiB of each of two ranks
+    assert foreign("ior-rank.csv").figures[0].settings == {"ranks": 2}
+    creation = values("mdtest-rank.csv")["file-creation"]
+    assert len(creation) == 3
+    assert creation[0] == pytest.approx(2000 / 0.024818, rel=1e-3)
+
+
+def test_calls_of_one_rank_are_transfers_or_operations_by_what_they_moved() -> None:
+    assert [one.metric for one in foreign("ior-operations.csv").figures] == ["bytes_per_s"]
+    assert foreign("ior-operations.csv").figures[0].settings["transfer_bytes"] == 256 * KIB
+    assert values("mdtest-operations.csv")["operations"][0] == pytest.approx(20 / (0.0651228428 + 3.09944153e-06 - 0.0650157928), rel=1e-3)
+    assert foreign("mdtest-operations-inf.csv").figures[0].metric == "operations_per_s"
+
+
+def test_mdtest_text_of_all_ages_gives_means_without_what_was_not_run() -> None:
+    assert values("mdtest-4.1-P.txt")["file-creation"] == [205782.78]
+    assert values("mdtest-stonewall.txt") == {"file-creation": [62345.1], "tree-creation": [1745.44]}
+    assert values("mdtest-1.8.txt") == {
+        "directory-creation": [18000],
+        "directory-stat": [100000],
+        "directory-removal": [60000],
+        "file-creation": [35000],
+        "file-stat": [100000],
+        "file-removal": [100000],
+        "tree-creation": [12500],
+        "tree-removal": [1000],
+    }
+    assert values("mdtest-3.4.txt") == {
+        "file-creation": [1000.5],
+        "file-stat": [4000.5],
+        "file-removal": [2000.5],
+        "tree-creation": [100.5],
+    }
+    assert foreign("mdtest-3.4.txt").figures[0].settings == {"ranks": 4, "nodes": 2, "items": 2000}
+    assert "mean of 2 iterations" in foreign("mdtest-1.8.txt").notes[0]
+
+
+def test_io500_of_all_ages_gives_its_phases_and_its_score_as_stated() -> None:
+    assert values("io500-result.txt") == {"ior-easy-write": [512.0], "mdtest-easy-write": [103500], "find": [1486250]}
+    assert values("io500-summary.txt") == {
+        "ior-easy-write": [512.0],
+        "mdtest-easy-write": [9500],
+        "find": [22500],
+        "ior-easy-read": [1536.0],
+    }
+    assert values("io500-2019.txt") == {
+        "ior-easy-write": [round(8.5e9 / MIB, 2)],
+        "ior-easy-read": [round(2.5e9 / MIB, 2)],
+        "mdtest-easy-write": [20500],
+        "find": [305500],
+    }
+    assert "score 14.010000" in foreign("io500-result.txt").stated[0]
+    assert "TOTAL 3.558000" in foreign("io500-summary.txt").stated[0]
+    assert "INVALID" in foreign("io500-summary.txt").notes[0]
+    assert foreign("io500-2019.txt").notes == ()
+    assert foreign("io500-result.txt").path == "/scratch/try"
+
+
+def test_elbencho_csv_json_and_text_of_one_run_agree() -> None:
+    by_csv, by_json, by_text = (values(f"elbencho-{form}") for form in ("sample.csv", "sample.json", "result.txt"))
+    assert set(by_csv) == set(by_json) == set(by_text)
+    assert by_csv["write"] == by_text["write"] == [389]
+    assert by_json["write"][0] == pytest.approx(389, abs=1)
+    assert by_csv["write-entries"] == by_json["write-entries"] == by_text["write-entries"] == [104602]
+    assert foreign("elbencho-sample.csv").path == "/scratch/try/e"
+
+
+def test_repeated_runs_in_an_old_elbencho_csv_are_repetitions() -> None:
+    found = foreign("elbencho-1.6.csv")
+    assert values("elbencho-1.6.csv") == {"write": [1000, 1100]}
+    assert found.version == "1.6-3"
+    assert found.figures[0].settings["direct"] is True
+    assert found.when is not None and found.when.isoformat() == "2021-02-03T03:05:06+00:00"
+
+
+def test_fio_json_old_and_new_gives_bytes_and_operations_of_each_direction() -> None:
+    assert values("fio-2.2.json") == {"old-read": [2.0], "old-read-operations": [512.25]}
+    assert foreign("fio-2.2.json").notes == ("fio reports error 5 in job old",)
+    assert set(values("fio-3.33-mix.json")) == {"mix-read", "mix-read-operations", "mix-write", "mix-write-operations"}
+    assert foreign("fio-3.33-write.json").figures[0].settings["block_bytes"] == 64 * KIB
+
+
+def test_postmark_gives_transactions_files_and_data() -> None:
+    found = values("postmark-1.51.txt")
+    assert found["transactions"] == [6666]
+    assert found["create"] == [5015]
+    assert found["create-mixed"] == [3364]
+    assert found["delete-mixed"] == [3302]
+    assert found["write"] == [20.6]
+    assert "whole seconds" in foreign("postmark-1.51.txt").notes[0]
+
+
+def test_an_unknown_file_is_refused_and_what_was_expected_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear reader,\n")
+    assert strakes(["import", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert str(path) in said
+    for one in FORMATS:
+        assert one.name in said
+    assert Store().runs() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("stonewall.status", "Import the output of that run"), ("ior-elsewhere.txt", "out/ior_summary.json")]
+)
+def test_a_file_beside_the_results_is_refused_with_where_they_are(name: str, remedy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert strakes(["import", str(SAMPLES / name)]) == 2
+    assert remedy in capsys.readouterr().err
+
+
+def test_none_is_taken_in_where_one_of_several_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "empty")]) == 2
+    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "absent")]) == 2
+    assert Store().runs() == []
+
+
+def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "nothing.csv"
+    path.write_text("access,bw(MiB/s),IOPS\nwrite,nan,nan\n")
+    assert strakes(["import", str(path)]) == 2
+    assert "holds no figure" in capsys.readouterr().err
+
+
+@given(data=st.binary(max_size=400), start=st.sampled_from([(SAMPLES / name).read_bytes()[:600] for name in RESULTS] + [b""]))
+def test_no_file_whatever_is_in_it_ends_otherwise_than_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, start: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "anything"
+    path.write_bytes(start + data)
+    found, refusal = read_or_refuse(path)
+    assert found or str(path) in refusal
+
+
+def test_the_same_benchmark_next_month_has_the_same_fingerprint(tmp_path: Path) -> None:
+    again = tmp_path / "again.txt"
+    text = (SAMPLES / "ior-4.1.txt").read_text()
+    again.write_text(text.replace("Sat Nov 21", "Sun Dec 20").replace("326.39", "400.00"))
+    assert read_file(again)[1].fingerprint() == foreign("ior-4.1.txt").fingerprint()
+    again.write_text(text.replace("xfersize            : 1 MiB", "xfersize            : 2 MiB"))
+    assert read_file(again)[1].fingerprint() != foreign("ior-4.1.txt").fingerprint()

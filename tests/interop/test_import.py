@@ -279,3 +279,26 @@ def test_the_same_benchmark_next_month_has_the_same_fingerprint(tmp_path: Path) 
     assert read_file(again)[1].fingerprint() == foreign("ior-4.1.txt").fingerprint()
     again.write_text(text.replace("xfersize            : 1 MiB", "xfersize            : 2 MiB"))
     assert read_file(again)[1].fingerprint() != foreign("ior-4.1.txt").fingerprint()
+
+
+def test_compare_shows_imported_runs_but_decides_nothing_on_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slower = tmp_path / "slower.txt"
+    text = (SAMPLES / "ior-4.1.txt").read_text()
+    slower.write_text(text.replace("write     2293.16", "write     22.93  ").replace("Sat Nov 21", "Sun Dec 20"))
+    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(slower), "--json"]) == 0
+    first, second = (one["id"] for one in json.loads(capsys.readouterr().out))
+    assert strakes(["compare", first, second, "--fail-on", "slower"]) == 0
+    said = capsys.readouterr().out
+    assert "Imported figures are single points" in said
+    assert "INCONCLUSIVE write:write" in said
+    assert "SLOWER " not in said
+
+
+def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text((SAMPLES / "ior-4.1.txt").read_text().replace("xfersize            : 1 MiB", "xfersize            : 2 MiB"))
+    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(other), "--json"]) == 0
+    first, second = (one["id"] for one in json.loads(capsys.readouterr().out))
+    assert strakes(["compare", first, second]) == 2
+    assert "did not do the same work" in capsys.readouterr().err
+    assert strakes(["compare", first, second, "--factor", "transfer_bytes"]) == 0

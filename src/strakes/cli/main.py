@@ -31,7 +31,7 @@ COMMANDS = {
     "compare": Entry("strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."),
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
     "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
-    "import": Entry("strakes.cli.import_:command", "Take results of IOR, mdtest, elbencho, IO500, fio, Postmark into the store."),
+    "import": Entry("strakes.cli.import_:command", "Take results of other tools (IOR, mdtest, fio ...) into the store."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),

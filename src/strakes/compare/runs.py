@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -50,12 +51,17 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     drifts = any("drift" in text for text in cautions)
     ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
     judged = [_under_drift(one) if drifts else one for one in judge(ratios, confidence, margin, least=margin)]
+    imported = any(one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair)
+    if imported:
+        judged = [_of_imported(one) for one in judged]
+        cautions.append("Imported figures are single points: no verdict stands on them.")
+    overall = _overall(measured, confidence, margin, drifts=drifts)
     return Comparison(
         a=_facts(a),
         b=_facts(b),
         confidence=confidence,
         margin=margin,
-        overall=_overall(measured, confidence, margin, drifts=drifts),
+        overall=replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE) if imported else overall,
         cells=tuple(_cell(one, other, said) for (one, other), said in zip(measured, judged, strict=True)),
         unlike=tuple(unlike),
         differs=tuple(_differences(a, b)),
@@ -98,6 +104,13 @@ def _cell(one: Measured, other: Measured, said: Judged) -> CellVerdict:
         runs_b=other.estimate.runs,
         needs=said.needs,
     )
+
+
+_MEASURED_HERE = "both measured with strakes, which can run the command lines of ior and mdtest: strakes run ior ..."
+
+
+def _of_imported(said: Judged) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _MEASURED_HERE)
 
 
 def _under_drift(said: Judged) -> Judged:

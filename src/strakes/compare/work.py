@@ -54,6 +54,8 @@ def _by_name(cells: Sequence[Record], factors: Sequence[str]) -> dict[str, Recor
 
 def _plan(cell: Record, factors: Sequence[str]) -> dict[str, Any]:
     """The canonical plan without the seed, without the names of the factors, as one flat table."""
+    if cell.get("imported"):  # another tool's work is known by its settings only
+        return {key: value for key, value in cell["settings"].items() if key not in factors}
     document: dict[str, Any] = dict(plan_from_record(cell["plan"]).to_json())
     del document["seed"]
     flat: dict[str, Any] = {"place": cell["place"]} if cell.get("place") else {}
@@ -84,9 +86,8 @@ def _shown(value: object) -> str:
 
 def _check_factors(factors: Sequence[str], cells: Sequence[Record]) -> None:
     known = {key for cell in cells for key in cell["settings"]}
-    known |= {key for cell in cells for phase in cell["plan"]["phases"] for key in phase} | {
-        key for cell in cells for key in cell["plan"]["team"]
-    }
+    plans = [cell["plan"] for cell in cells if not cell.get("imported")]
+    known |= {key for plan in plans for phase in plan["phases"] for key in phase} | {key for plan in plans for key in plan["team"]}
     for factor in factors:
         if factor not in known:
             remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."

@@ -1,4 +1,4 @@
-// Operations on files and directories, one after the other, relative to open directories.
+// Operations on files and directories, relative to open directories: one after the other, or many under way.
 #include "workload/metadata.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,16 +17,26 @@
 #include "system/descriptor.hpp"
 #include "workload/entries.hpp"
 #include "workload/item_operations.hpp"
+#include "workload/item_portion.hpp"
 #include "workload/item_tree.hpp"
 #include "workload/items.hpp"
+#ifdef STRAKES_URING
+#include "workload/item_queue.hpp"
+#endif
 
 namespace strakes {
 
 namespace {
 
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20U;
+// Of all requests under way together, but at least a page for each.
+constexpr std::uint64_t kMostQueuedBytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t kPageBytes = 4096;
 
-template <class Io>
+// Of a backend that does one operation after the other.
+struct NoSlots {};
+
+template <class Io, class Slots = NoSlots>
 class Metadata final : public Workload {
   public:
     Metadata(const PhaseSetting& setting, const Seat& seat)
@@ -40,13 +51,16 @@ class Metadata final : public Workload {
 
     Outcome prepare(RankResult& /*result*/) override {
         seat_.progress.at("preparing");
+        if constexpr (kQueues)
+            if (const int error = slots_.prepare(phase_.queue_depth); error != 0)
+                return call_failure("io_uring_setup", "", error);
         if (creates()) items_ = {.first = 0, .last = phase_.items, .rename_ends = {}};
         if (creates() && phase_.directory == Directory::unique)
             if (Outcome failure = tree_.make()) return failure;
         if (setting_.halted()) return std::nullopt;  // the tree may be incomplete
         if (Outcome failure = open_all()) return failure;
         if (!moves_data()) return std::nullopt;
-        buffer_ = Buffer::of(std::min(phase_.file_bytes, kMostBufferBytes));
+        buffer_ = Buffer::of(buffer_bytes());
         if (buffer_.empty()) return call_failure("mmap", "", ENOMEM);
         fill(buffer_.bytes(), stream_of(setting_.plan.seed, owner_), 0);
         return std::nullopt;
@@ -55,7 +69,10 @@ class Metadata final : public Workload {
     void run(RankResult& result) override {
         seat_.progress.at("operating");
         result.start = setting_.clock.now();
-        operate(result);
+        if constexpr (kQueues)
+            operate_queued(result);
+        else
+            operate(result);
         result.end = setting_.clock.now();
     }
 
@@ -90,6 +107,8 @@ class Metadata final : public Workload {
     }
 
   private:
+    static constexpr bool kQueues = !std::is_same_v<Slots, NoSlots>;
+
     static std::vector<Items>& items_of(PlanState& state, const MetadataPhase& phase) {
         return (on_directories(phase.operation) ? state.directories : state.files).at(phase.files);
     }
@@ -99,13 +118,12 @@ class Metadata final : public Workload {
         return phase_.file_bytes > 0 && (phase_.operation == file_create || phase_.operation == file_read);
     }
 
-    // The items of one owner. The descriptor of leaf l is leaves_[l - first_leaf].
-    struct Portion {
-        std::uint32_t owner;
-        ItemName name;
-        std::vector<ItemRun> runs;
-        std::ptrdiff_t first_leaf;
-    };
+    // All writes are from one buffer, so that files are the same whatever the depth; reads under way have their own.
+    [[nodiscard]] std::uint64_t buffer_bytes() const noexcept {
+        const std::uint64_t one = std::min(phase_.file_bytes, kMostBufferBytes);
+        if (creates()) return one;
+        return std::min(one, std::max(kMostQueuedBytes / phase_.queue_depth, kPageBytes)) * phase_.queue_depth;
+    }
 
     // Its own first, then, where all work on all, those of the ranks after it.
     Outcome open_all() {
@@ -118,10 +136,10 @@ class Metadata final : public Workload {
     }
 
     Outcome open_one(std::uint32_t owner) {
-        Portion portion{.owner = owner,
-                        .name = ItemName(on_directories(phase_.operation), owner, phase_.items),
-                        .runs = runs_of(items_of(setting_.state, phase_).at(owner), phase_.items, tree_.leaves()),
-                        .first_leaf = 0};
+        ItemPortion portion{.owner = owner,
+                            .name = ItemName(on_directories(phase_.operation), owner, phase_.items),
+                            .runs = runs_of(items_of(setting_.state, phase_).at(owner), phase_.items, tree_.leaves()),
+                            .first_leaf = 0};
         if (portion.runs.empty()) return std::nullopt;
         const bool one_tree_for_all = phase_.share == Share::all && phase_.directory == Directory::shared;
         if (!one_tree_for_all || leaves_.empty()) {
@@ -162,6 +180,20 @@ class Metadata final : public Workload {
         }
     }
 
+    void operate_queued(RankResult& result) noexcept {
+#ifdef STRAKES_URING
+        const ItemWork work{.operation = phase_.operation,
+                            .file_bytes = moves_data() ? phase_.file_bytes : 0,
+                            .buffer = buffer_.bytes(),
+                            .items = total_,
+                            .deadline = deadline_after(setting_.clock, result.start, phase_.stop),
+                            .repeat = phase_.stop.rule == StopRule::seconds};
+        const ItemCursor cursor(portions_, leaves_);
+        if (const auto fault = QueuedItems(setting_, seat_, work, cursor, slots_, result).run())
+            result.failure = describe_item(fault->call, fault->error, fault->owner, fault->leaf, fault->name);
+#endif
+    }
+
     // The timed loop: one clock reading per operation, allocates nothing, locks nothing, prints nothing.
     template <class Operation>
     void loop(Operation operation, RankResult& result) {
@@ -174,10 +206,10 @@ class Metadata final : public Workload {
         std::uint64_t done = 0;
         std::uint64_t slowest = 0;
         std::uint64_t before = clock.now();
-        const auto one_portion = [&](const Portion& portion) {
+        const auto one_portion = [&](const ItemPortion& portion) {
             ItemName name = portion.name;
             for (const ItemRun& run : portion.runs) {
-                const int directory = leaves_[static_cast<std::size_t>(run.leaf - portion.first_leaf)].get();
+                const int directory = portion.directory(leaves_, run);
                 name.set(run.first, run.renamed);
                 for (std::uint64_t left = run.count; left > 0; --left, name.next()) {
                     if (setting_.halted()) return false;
@@ -224,15 +256,20 @@ class Metadata final : public Workload {
     std::uint32_t owner_;
     Items& items_;
     ItemTree tree_;
-    std::vector<Portion> portions_;
+    std::vector<ItemPortion> portions_;
     std::vector<Descriptor> leaves_;
     std::uint64_t total_ = 0;  // items of all portions
     Buffer buffer_;
+    [[no_unique_address]] Slots slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat) {
+#ifdef STRAKES_URING
+    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::uring)
+        return std::make_unique<Metadata<Posix, ItemSlots>>(setting, seat);
+#endif
     return std::make_unique<Metadata<Posix>>(setting, seat);
 }
 

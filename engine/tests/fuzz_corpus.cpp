@@ -1,0 +1,24 @@
+// The inputs that the fuzzer of the parser has kept (engine/fuzz), each once.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace fs = std::filesystem;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+TEST_CASE("every input that the fuzzer has kept is taken, or refused with a reason") {
+    int inputs = 0;
+    for (const auto& entry : fs::directory_iterator(STRAKES_FUZZ_CORPUS)) {
+        INFO(entry.path().filename().string());
+        std::ifstream file(entry.path(), std::ios::binary);
+        const std::string input(std::istreambuf_iterator<char>(file), {});
+        CHECK(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()) == 0);
+        ++inputs;
+    }
+    CHECK(inputs >= 50);
+}

@@ -1,0 +1,174 @@
+// The timed loop of operations on items that keeps many under way: allocates nothing, locks nothing, prints nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "backend/ring.hpp"
+#include "backend/uring_item.hpp"
+#include "workload/item_portion.hpp"
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+// What the requests of a rank work on; made outside the timed section.
+class ItemSlots {
+  public:
+    struct Slot {
+        UringItem item;
+        ItemName name{false, 0, 1}, other{false, 0, 1};
+        std::uint32_t owner = 0, leaf = 0;
+        std::uint64_t number = 0;  // in the order of beginning
+        std::uint64_t begun = 0;   // ticks
+    };
+
+    // 0 or an error number.
+    int prepare(std::uint32_t depth) {
+        if (const int error = ring.start(depth); error != 0) return error;
+        slots.assign(depth, {});
+        free.resize(depth);
+        for (std::uint32_t slot = 0; slot < depth; ++slot) free[slot] = depth - 1 - slot;
+        return 0;
+    }
+    [[nodiscard]] std::uint32_t under_way() const noexcept {
+        return static_cast<std::uint32_t>(slots.size() - free.size());
+    }
+
+    std::vector<Slot> slots;
+    std::vector<std::uint32_t> free;
+    Ring ring;  // gone before what its requests point to
+};
+
+// The first item, in order, that could not be done.
+struct ItemFault {
+    std::uint64_t number;
+    std::uint32_t owner, leaf;
+    ItemName name;
+    const char* call;
+    int error;
+};
+
+struct ItemWork {
+    MetadataOperation operation;
+    std::uint64_t file_bytes;     // of data moved with each item
+    std::span<std::byte> buffer;  // read into by every slot in its own part, written from by all
+    std::uint64_t items;          // of one pass
+    std::uint64_t deadline;
+    bool repeat;
+};
+
+// A latency is from handing over the first request of an operation to finding its last one complete. Whatever ends the
+// loop, what is under way is waited for, so that the items done are the first so many in order.
+class QueuedItems {
+  public:
+    QueuedItems(const PhaseSetting& setting, const Seat& seat, const ItemWork& work, ItemCursor cursor,
+                ItemSlots& slots, RankResult& result) noexcept
+        : setting_(setting),
+          clock_(setting.clock),
+          seat_(seat),
+          work_(work),
+          cursor_(cursor),
+          slots_(slots),
+          result_(result),
+          part_bytes_(work.buffer.size() / slots.slots.size()) {}
+
+    std::optional<ItemFault> run() noexcept {
+        result_.queue_depth = 0;
+        for (;;) {
+            begin_items();
+            if (slots_.under_way() == 0) return fault_;
+            result_.queue_depth = std::max(result_.queue_depth, slots_.under_way());
+            if (const int error = slots_.ring.submit_and_wait(); error != 0) {
+                const ItemSlots::Slot& any = slots_.slots.front();
+                return ItemFault{any.number, any.owner, any.leaf, any.name, "io_uring_enter", error};
+            }
+            take_complete();
+        }
+    }
+
+  private:
+    // As many as there are slots. All are handed over together, so they share the clock's reading.
+    void begin_items() noexcept {
+        auto& free = slots_.free;
+        const std::size_t first = free.size();
+        std::size_t left = first;
+        while (left > 0 && may_begin()) begin(free[--left]);
+        const std::uint64_t now = clock_.now();
+        for (std::size_t i = left; i < first; ++i) slots_.slots[free[i]].begun = now;
+        free.resize(left);
+    }
+
+    void begin(std::uint32_t index) noexcept {
+        cursor_.next();
+        ItemSlots::Slot& slot = slots_.slots[index];
+        slot.name = *cursor_.name;
+        slot.name.set(cursor_.index, cursor_.renamed);
+        slot.other = slot.name.toggled();
+        slot.owner = cursor_.owner;
+        slot.leaf = cursor_.leaf;
+        slot.number = number_++;
+        const bool own_part = work_.operation == MetadataOperation::file_read;
+        slot.item.begin(work_.operation, cursor_.directory, slot.name.c_str(), slot.other.c_str(),
+                        own_part ? work_.buffer.subspan(index * part_bytes_, part_bytes_) : work_.buffer,
+                        work_.file_bytes);
+        slot.item.push(slots_.ring, index);
+        ++begun_;
+    }
+
+    [[nodiscard]] bool may_begin() noexcept {
+        if (stopping_ || setting_.halted()) return false;
+        if (begun_ < work_.items) return true;
+        if (!work_.repeat || work_.items == 0) return false;
+        cursor_.restart();
+        begun_ = 0;
+        return true;
+    }
+
+    void take_complete() noexcept {
+        const std::uint64_t now = clock_.now();
+        slots_.ring.reap([&](std::uint32_t index, int result) noexcept { complete(index, result, now); });
+        seat_.progress.publish(result_.operations, result_.bytes);
+        if (now >= work_.deadline && !stopping_ && (work_.repeat || begun_ < work_.items)) {
+            result_.out_of_time = true;
+            stopping_ = true;
+        }
+    }
+
+    void complete(std::uint32_t index, int result, std::uint64_t now) noexcept {
+        ItemSlots::Slot& slot = slots_.slots[index];
+        if (!slot.item.take(result)) return slot.item.push(slots_.ring, index);
+        slots_.free.push_back(index);  // room for all was reserved
+        if (slot.item.error() != 0) {
+            stopping_ = true;
+            if (!fault_ || slot.number < fault_->number)
+                fault_.emplace(
+                    ItemFault{slot.number, slot.owner, slot.leaf, slot.name, slot.item.call(), slot.item.error()});
+            return;
+        }
+        const std::uint64_t took = elapsed(slot.begun, now);
+        seat_.latencies.calls.record(clock_.to_ns(took));
+        if (took > result_.slowest) result_.slowest = took;
+        ++result_.operations;
+        result_.bytes += work_.file_bytes;
+    }
+
+    const PhaseSetting& setting_;
+    const Clock clock_;
+    const Seat& seat_;
+    const ItemWork& work_;
+    ItemCursor cursor_;
+    ItemSlots& slots_;
+    RankResult& result_;
+    std::size_t part_bytes_;
+    std::optional<ItemFault> fault_;
+    std::uint64_t begun_ = 0;   // of this pass
+    std::uint64_t number_ = 0;  // of all
+    bool stopping_ = false;
+};
+
+}  // namespace strakes

@@ -1,4 +1,4 @@
-"""``strakes run PLAN.toml DIR``: any workload, described in a file."""
+"""``strakes run``: any workload, described in a file or as a command line of IOR or mdtest."""
 
 from __future__ import annotations
 
@@ -10,21 +10,85 @@ import click
 
 from strakes.cli.options import MAX_SEED, measuring_options, precision_option
 
+TOOLS = ("ior", "mdtest")
 
-@click.command("run")
-@click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+
+class RunCommand(click.Command):
+    """What follows a tool's name is that tool's command line: none of it is ours to parse."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        place = self._tool_at(args)
+        if place is not None:
+            before = ["--resume=" if word == "--resume" else word for word in args[:place]]
+            args = [*before, "--", *args[place:]]
+        return super().parse_args(ctx, args)
+
+    def _tool_at(self, args: list[str]) -> int | None:
+        """Where the first argument that is no option stands, if it is a tool's name."""
+        takes = {name for one in self.params if isinstance(one, click.Option) and not one.is_flag and not one.count for name in one.opts}
+        skip = False
+        for index, word in enumerate(args):
+            if skip and not (args[index - 1] == "--resume" and word in TOOLS):
+                skip = False
+            elif word.startswith("-") and word != "-":
+                skip = word in takes
+            else:
+                return index if word in TOOLS else None
+        return None
+
+
+@click.command("run", cls=RunCommand, options_metavar="[OPTIONS]")
+@click.argument("plan", metavar="PLAN.toml|ior|mdtest")
+@click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "-n", "--ranks", type=click.IntRange(1, 65536), metavar="N", help="Ranks that take part  [default: the plan's; 1 for ior and mdtest]"
+)
 @measuring_options("1m")
 @precision_option
-def command(plan: Path, directory: Path, seed: int | None, **options: Any) -> int:
-    """Run the plan on DIR, again and again until its figures are precise or the budget is spent.
+def command(plan: str, rest: tuple[str, ...], ranks: int | None, **options: Any) -> int:
+    """Run a plan on DIR, again and again until its figures are precise or the budget is spent.
 
     A plan is a TOML file: ranks, and one [[phase]] table for each step. examples/ has one of every kind.
+
+    After the word ior or mdtest comes a command line of that tool, which says DIR itself: strakes run -n 4 ior -F -t 1m -b 16m -o DIR/file.
+    strakes run ior --help lists what is understood.
     """
+    if plan in TOOLS:
+        return _run_tool(plan, rest, ranks, **options)
+    if len(rest) != 1:
+        problem = "Missing argument 'DIR'." if not rest else f"Got unexpected extra argument ({rest[1]})"
+        raise click.UsageError(problem, click.get_current_context())
+    return _run_plan(Path(plan), Path(rest[0]), ranks, **options)
+
+
+def _run_plan(path: Path, directory: Path, ranks: int | None, seed: int | None, **options: Any) -> int:
+    from dataclasses import replace
+
     from strakes.cli.measure import measure
     from strakes.plan.toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
     drawn = secrets.randbelow(MAX_SEED) if seed is None else seed
-    title, parsed = plan_from_toml(plan, drawn)
+    title, parsed = plan_from_toml(path, drawn)
+    if ranks is not None:
+        parsed = replace(parsed, ranks=ranks)
     return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, seed=parsed.seed, **options)
+
+
+def _run_tool(tool: str, words: tuple[str, ...], ranks: int | None, seed: int | None, *, keep: bool, **options: Any) -> int:
+    from strakes.cli.measure import measure
+    from strakes.interop.commands import TOOLS as UNDERSTOOD
+    from strakes.interop.commands.words import help_text
+    from strakes.studies.plan_run import PlanRun
+
+    if words[:1] in (("--help",), ("-h",)):
+        click.echo(help_text(tool, UNDERSTOOD[tool].options))
+        return 0
+    drawn = secrets.randbelow(MAX_SEED) if seed is None else seed
+    found = UNDERSTOOD[tool].translate(words, ranks, drawn)
+    for index, note in enumerate(found.notes):
+        click.echo(f"{'Other than ' + tool + ':' if index == 0 else ' ' * (12 + len(tool))} {note}", err=True)
+    study = PlanRun(found.plan, found.measured)
+    return measure(
+        kind="run", name=tool, studies=(study,), directory=found.directory, full=True, seed=drawn, keep=keep or found.keep, **options
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from strakes.plan import MetadataPhase, Phase, Plan, SmallFilesPhase
 from strakes.portrait.model import Figure, Finding, Headline, Point, Series, SkippedCell
@@ -11,7 +11,7 @@ from strakes.studies.results import Results
 
 
 class PlanRun(Study):
-    """``plan`` is None when only results are looked at."""
+    """``plan`` is None when only results are looked at. ``measured``: the phases to report (None: all)."""
 
     name = "plan"
     title = "The plan's phases"
@@ -19,8 +19,9 @@ class PlanRun(Study):
     source = ""
     needs_pilot = False
 
-    def __init__(self, plan: Plan | None = None) -> None:
+    def __init__(self, plan: Plan | None = None, measured: Collection[str] | None = None) -> None:
         self._plan = plan
+        self._measured = measured
 
     @property
     def identity(self) -> str:
@@ -29,7 +30,9 @@ class PlanRun(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if self._plan is None:
             return []
-        measures = tuple(Measure(phase.name, _metric(phase), {"phase": phase.name}) for phase in self._plan.phases)
+        phases = [phase for phase in self._plan.phases if self._measured is None or phase.name in self._measured]
+        # The kind of operation tells the checks which figures a cache may have helped.
+        measures = tuple(Measure(phase.name, _metric(phase), {"phase": phase.name, "operation": phase.operation}) for phase in phases)
         return [Cell(self.name, self.name, {"ranks": self._plan.ranks}, self._plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:

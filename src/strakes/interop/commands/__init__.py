@@ -1,0 +1,21 @@
+"""Command lines of other tools, translated into plans of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from strakes.interop.commands import ior, mdtest
+from strakes.interop.commands.words import Option, Translation
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool whose command lines are understood: its options, and the way from words, ranks (None: not asked for) and seed to a plan."""
+
+    options: Mapping[str, Option]
+    translate: Callable[[Sequence[str], int | None, int], Translation]
+
+
+# Words that `strakes run` takes for a tool's command line instead of a plan.
+TOOLS: Mapping[str, Tool] = {"ior": Tool(ior.OPTIONS, ior.translate), "mdtest": Tool(mdtest.OPTIONS, mdtest.translate)}

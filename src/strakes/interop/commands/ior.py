@@ -1,0 +1,263 @@
+"""Command lines of IOR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.interop.commands.words import Given, Option, Translation, given, place_of, plan_of, ranks_of
+
+_REPEATED = "strakes repeats until the intervals are narrow enough or --budget is spent (give --precision and --budget before the word ior)"
+_IN_STORE = "every sample is in the store: strakes export"
+_OWN_FILES = "strakes works on files of its own making only. Leave it out; -r alone reads what strakes has just written."
+OPTIONS: dict[str, Option] = {
+    "a": Option("interface: POSIX, MMAP, MPIIO, HDF5, NCMPI, CEPHFS", takes=True),
+    "b": Option("contiguous bytes of each task in a segment", takes=True),
+    "t": Option("bytes per call", takes=True),
+    "s": Option("segments", takes=True),
+    "F": Option("a file for each task"),
+    "w": Option("write"),
+    "r": Option("read"),
+    "W": Option("read back after writing and verify"),
+    "R": Option("verify while reading"),
+    "e": Option("fsync at the end of the write"),
+    "c": Option("collective calls"),
+    "C": Option("tasks read what their neighbours wrote"),
+    "Q": Option("how many nodes away with -C", takes=True),
+    "Z": Option("tasks read what tasks chosen at random wrote"),
+    "X": Option("seed of -Z", takes=True),
+    "z": Option("calls in random order"),
+    "D": Option("seconds after which nothing new begins", takes=True),
+    "k": Option("keep the files"),
+    "o": Option("the test file; strakes works beside it", takes=True),
+    "N": Option("tasks", takes=True),
+    "O": Option("directives, KEY=VALUE,...", takes=True),
+    "p": Option("allocate the file before writing"),
+    "B": Option("O_DIRECT, of older versions"),
+    "posix.odirect": Option("O_DIRECT"),
+    "collective": Option("as -c"),
+    "i": Option("repetitions", takes=True, fate="noted", says=_REPEATED),
+    "d": Option("seconds between repetitions", takes=True, fate="noted", says="strakes does not wait between repetitions"),
+    "T": Option("most minutes", takes=True, fate="noted", says="give strakes its time as --budget before the word ior"),
+    "g": Option(
+        "barriers between open, transfer and close",
+        fate="noted",
+        says="strakes has a barrier between phases, not between open and transfer",
+    ),
+    "j": Option("warn of outliers", takes=True, fate="noted", says="strakes keeps outliers, and its intervals do not mind them"),
+    "m": Option("other files in every repetition", fate="quiet"),
+    "v": Option("more output", fate="quiet"),
+    "q": Option("stop at an error", fate="quiet"),
+    "x": Option("one attempt per transfer", fate="quiet"),
+    "H": Option("show hints", fate="quiet"),
+    "K": Option("keep files with errors", fate="quiet"),
+    "A": Option("reference number", takes=True, fate="quiet"),
+    "G": Option("signature of the data", takes=True, fate="quiet"),
+    "E": Option("use an existing file", fate="refused", says=_OWN_FILES),
+    "f": Option(
+        "script of tests",
+        takes=True,
+        fate="refused",
+        says="Give the options of each test as a command of its own, or write a plan (examples/).",
+    ),
+    "l": Option("kind of data", takes=True, fate="refused", says="A plan has compressible_percent and duplicate_percent (examples/)."),
+    "dataPacketType": Option(
+        "kind of data", takes=True, fate="refused", says="A plan has compressible_percent and duplicate_percent (examples/)."
+    ),
+    "M": Option(
+        "hold memory of the node", takes=True, fate="refused", says="Write more than the memory holds (-s), or use --posix.odirect."
+    ),
+    "u": Option("a directory for each file", fate="refused", says="The nearest is -F."),
+    "U": Option("file of hints", takes=True, fate="refused", says="A plan takes hints where the engine was built with MPI-IO."),
+    "y": Option("two mounts", fate="refused", says="Measure both, one after the other, and compare them: strakes compare."),
+    "Y": Option("fsync after every write", fate="refused", says="The nearest is -e: fsync at the end of the write."),
+    "J": Option("HDF5 alignment", takes=True, fate="refused", says="Leave it out."),
+    "I": Option("a data set for each task", fate="refused", says="The nearest is -F."),
+    "n": Option("no fill in HDF5", fate="refused", says="Leave it out."),
+    "P": Option("shared file pointer", fate="refused", says="Leave it out."),
+    "S": Option("strided data type", fate="refused", says="Leave it out; -s with a shared file is strided."),
+    "V": Option("file view", fate="refused", says="Leave it out."),
+}
+_BACKENDS = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "HDF5": "hdf5", "NCMPI": "pnetcdf", "CEPHFS": "cephfs"}
+# Directives that are options by another name; those in _QUIET change nothing here.
+_DIRECTIVES = {
+    "api": "a",
+    "blocksize": "b",
+    "transfersize": "t",
+    "segmentcount": "s",
+    "fileperproc": "F",
+    "writefile": "w",
+    "readfile": "r",
+    "checkwrite": "W",
+    "checkread": "R",
+    "fsync": "e",
+    "collective": "c",
+    "reordertasksconstant": "C",
+    "reordertasks": "C",
+    "taskpernodeoffset": "Q",
+    "reordertasksrandom": "Z",
+    "reordertasksrandomseed": "X",
+    "randomoffset": "z",
+    "deadlineforstonewalling": "D",
+    "keepfile": "k",
+    "testfile": "o",
+    "numtasks": "N",
+    "useo_direct": "B",
+    "repetitions": "i",
+    "intertestdelay": "d",
+    "maxtimeduration": "T",
+    "intratestbarriers": "g",
+    "outlierthreshold": "j",
+    "useexistingtestfile": "E",
+    "fsyncperwrite": "Y",
+    "memorypernode": "M",
+    "uniquedir": "u",
+}
+_QUIET_DIRECTIVES = ("verbose", "refnum", "settimestampsignature", "multifile", "singlexferattempt", "keepfilewitherror", "summaryalways")
+_OUTPUT_DIRECTIVES = ("summaryfile", "summaryformat", "saverankperformancedetailscsv", "saveperopdatacsv")
+_STONEWALL_DIRECTIVES = ("stonewallingwearout", "stonewallingwearoutiterations", "stonewallingstatusfile", "mintimeduration")
+
+
+def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
+    """The plan of an IOR command line. Raises BadInputError that names the option at fault.
+
+    >>> found = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
+    >>> found.measured, found.plan.ranks, found.plan.bytes_on_target() // 2**20
+    (('write', 'read'), 4, 64)
+    """
+    found = given("ior", OPTIONS, _without_directives(words))
+    ranks = ranks_of("ior", asked_ranks, found.whole("N", 0), found)
+    common = _common(found)
+    operations = [flag for flag in "wrWR" if found.flag(flag)] or ["w", "r"]
+    measured = []
+    phases = [{**common, "name": "write", "operation": "write", **_of_write(found)}]
+    if "w" in operations:
+        measured.append("write")
+    else:
+        found.note("without -w there is nothing to read: strakes writes first, and does not report that")
+    if "W" in operations:
+        phases.append({**common, "name": "write-check", "operation": "read", "verify": True, **_shift(found, ranks, further=1, seed=seed)})
+    if "r" in operations or "R" in operations:
+        verify = {"verify": True} if "R" in operations else {}
+        phases.append({**common, "name": "read", "operation": "read", **verify, **_shift(found, ranks, further=0, seed=seed)})
+        measured.append("read")
+    plan = plan_of("ior", ranks, seed, phases)
+    return Translation("ior", plan, _directory(found), tuple(measured) or ("write-check",), found.flag("k"), tuple(found.notes))
+
+
+def _common(found: Given) -> dict[str, Any]:
+    """What all phases agree on."""
+    transfer, block = found.size("t", "256k"), found.size("b", "1m")
+    if transfer < 1 or block % transfer:
+        raise BadInputError(
+            "the block size (-b) must be a multiple of the transfer size (-t)", where="strakes run ior", why=f"{block} % {transfer}"
+        )
+    api = found.text("a", "POSIX").split()[0].upper()
+    if api not in _BACKENDS:
+        raise BadInputError(f"-a {api}: no such interface", where="strakes run ior", remedy=f"One of: {', '.join(_BACKENDS)}.")
+    direct = any(found.flag(name) for name in ("B", "posix.odirect"))
+    if direct and transfer % 512:
+        raise BadInputError("O_DIRECT needs a transfer size (-t) that is a multiple of 512", where="strakes run ior", why=f"-t {transfer}")
+    per_process = found.flag("F")
+    segments = found.whole("s", 1, least=1)
+    access = "random" if found.flag("z") else ("segmented" if per_process else "strided")
+    if access == "random":
+        if found.counts["z"] > 1:
+            found.note("-z twice: strakes visits every offset once, in random order")
+        if segments > 1 and not per_process:
+            found.note("-z with -s in a shared file: the data of a task is one region, not one block in each segment")
+    common: dict[str, Any] = {
+        "kind": "transfer",
+        "backend": _BACKENDS[api],
+        "layout": "file-per-process" if per_process else "shared-file",
+        "access": access,
+        "transfer_bytes": transfer,
+        "block_bytes": block,
+        "segments": segments,
+        "direct": direct,
+    }
+    if found.flag("c") or found.flag("collective"):
+        common["collective"] = True
+    if seconds := found.whole("D", 0):
+        common["stop"] = {"rule": "stonewall", "seconds": seconds}
+    return common
+
+
+def _of_write(found: Given) -> dict[str, Any]:
+    return {"sync": "fsync" if found.flag("e") else "close", "preallocate": found.flag("p")}
+
+
+def _shift(found: Given, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
+    """Whose data is read: -C a constant shift (one more for the check of a write, as IOR does), -Z one drawn from the seed."""
+    if ranks == 1:
+        return {}
+    if found.flag("Z"):
+        found.note("-Z: all tasks read at one distance drawn from the seed, not each at its own")
+        return {"rank_shift": 1 + (seed + found.whole("X", 0) if not found.text("X", "0").startswith("-") else seed) % (ranks - 1)}
+    if found.flag("C"):
+        found.note("-C: the distance is counted in tasks (IOR counts nodes, and with one node does not shift at all)")
+        return {"rank_shift": (found.whole("Q", 1) + further) % ranks}
+    return {}
+
+
+def _directory(found: Given) -> Path:
+    path = found.text("o", "testFile")
+    if "@" in path:
+        raise BadInputError("-o names several files", where=path, remedy="Measure one at a time, and compare them: strakes compare.")
+    return place_of("ior", Path(path).parent, found)
+
+
+def _without_directives(words: Sequence[str]) -> list[str]:
+    """``-O KEY=VALUE,...`` as the options they stand for."""
+    plain: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "-O" and rest:
+            text = rest.pop(0)
+        elif word.startswith("-O") and "=" in word:
+            text = word[2:].removeprefix("=")
+        else:
+            plain.append(word)
+            # A value that happens to look like -O is a value.
+            if len(word) == 2 and word[1] in OPTIONS and OPTIONS[word[1]].takes and rest:
+                plain.append(rest.pop(0))
+            continue
+        for directive in text.split(","):
+            plain += _as_option(directive)
+    return plain
+
+
+def _as_option(directive: str) -> list[str]:
+    key, equals, value = directive.partition("=")
+    name = key.strip().lower()
+    if not equals:
+        raise BadInputError(f"-O {directive}: not KEY=VALUE", where="strakes run ior")
+    if name in _QUIET_DIRECTIVES:
+        return []
+    if name in _OUTPUT_DIRECTIVES or name in _STONEWALL_DIRECTIVES:
+        return [f"--{_NOTED_DIRECTIVE}{name}={value}"]
+    letter = _DIRECTIVES.get(name)
+    if letter is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, _DIRECTIVES, n=1, cutoff=0.4)
+        nearest = f"The nearest supported one is {near[0]}." if near else f"One of: {', '.join(_DIRECTIVES)}."
+        raise BadInputError(f"unknown directive -O {key}", where="strakes run ior", remedy=nearest)
+    if OPTIONS[letter].takes:
+        return [f"-{letter}", value]
+    return [f"-{letter}"] if value.strip() not in ("0", "") else []
+
+
+_NOTED_DIRECTIVE = "directive."
+OPTIONS |= {
+    f"{_NOTED_DIRECTIVE}{name}": Option("where results go", takes=True, fate="noted", says=_IN_STORE) for name in _OUTPUT_DIRECTIVES
+}
+OPTIONS |= {
+    f"{_NOTED_DIRECTIVE}{name}": Option(
+        "wear-out after -D", takes=True, fate="noted", says="tasks end at the deadline, and the rate stands on what they did until then"
+    )
+    for name in _STONEWALL_DIRECTIVES
+}

@@ -1,0 +1,207 @@
+"""Options as the tools take them: which there are, which are understood, and what is said about the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from strakes.errors import BadInputError
+from strakes.plan.model import Plan, plan_from_json
+from strakes.units import parse_bytes
+
+Fate = Literal["used", "quiet", "noted", "refused"]
+_LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a tool. ``fate``: used in the plan; quiet: changes nothing here; noted or refused: with ``says``.
+
+    ``words``: its description in the help. ``takes``: it has a value.
+    """
+
+    words: str
+    takes: bool = False
+    fate: Fate = "used"
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A tool's command line as a plan. ``measured``: the phases the tool would report. ``notes``: what differs from the tool."""
+
+    tool: str
+    plan: Plan
+    directory: Path
+    measured: tuple[str, ...]
+    keep: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Given:
+    """The options of one command line: the last value of each (flags count), and what there is to say about them."""
+
+    tool: str
+    values: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def flag(self, name: str) -> bool:
+        return name in self.counts
+
+    def text(self, name: str, default: str) -> str:
+        return self.values.get(name, default)
+
+    def whole(self, name: str, default: int, least: int = 0) -> int:
+        """A whole number. Raises BadInputError that names the option."""
+        text = self.values.get(name, str(default))
+        if not text.isdigit() or int(text) < least:
+            raise BadInputError(f"{shown(name)} {text}: not a whole number of at least {least}", where=f"strakes run {self.tool}")
+        return int(text)
+
+    def size(self, name: str, default: str) -> int:
+        """A size as the tools write it (4k, 2m, 1g). Raises BadInputError that names the option."""
+        text = self.values.get(name, default)
+        try:
+            return parse_bytes(text)
+        except BadInputError as error:
+            raise BadInputError(f"{shown(name)} {text}: {error.what}", where=f"strakes run {self.tool}", remedy=error.remedy) from error
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def given(tool: str, options: Mapping[str, Option], words: Sequence[str]) -> Given:
+    """Read a command line by the tool's own table. Raises BadInputError for an option that is unknown or not supported.
+
+    >>> table = {"t": Option("transfer size", takes=True), "F": Option("file per process")}
+    >>> found = given("ior", table, ["-F", "-t=1m"])
+    >>> found.flag("F"), found.size("t", "256k")
+    (True, 1048576)
+    """
+    found = Given(tool)
+    for name, value in _pairs(tool, options, words):
+        option = options[name]
+        if option.fate == "refused":
+            raise BadInputError(f"{tool} {shown(name)} ({option.words}) is not supported", where=f"strakes run {tool}", remedy=option.says)
+        if option.fate == "noted":
+            found.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
+        found.counts[name] = found.counts.get(name, 0) + 1
+        found.values[name] = value
+    return found
+
+
+def _pairs(tool: str, options: Mapping[str, Option], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--") and len(word) > 2:
+            name, equals, value = word[2:].partition("=")
+            if name not in options:
+                raise unknown(tool, options, word)
+            yield name, _value(tool, name, options[name], value if equals else None, rest)
+        elif word.startswith("-") and len(word) > 1 and word != "--":
+            yield from _cluster(tool, options, word, rest)
+        else:
+            raise BadInputError(f"{word!r} is no option of {tool}", where=f"strakes run {tool}", remedy=f"See: strakes run {tool} --help")
+
+
+def _cluster(tool: str, options: Mapping[str, Option], word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
+    """``-wr``, ``-b16m``, ``-b=16m`` and ``-b 16m``."""
+    place = 1
+    while place < len(word):
+        name = word[place]
+        place += 1
+        if name not in options:
+            raise unknown(tool, options, f"-{name}")
+        if options[name].takes:
+            attached = word[place:].removeprefix("=") if place < len(word) else None
+            yield name, _value(tool, name, options[name], attached, rest)
+            return
+        yield name, ""
+
+
+def _value(tool: str, name: str, option: Option, attached: str | None, rest: list[str]) -> str:
+    if not option.takes:
+        return ""
+    if attached is not None:
+        return attached
+    if not rest:
+        raise BadInputError(f"{shown(name)} needs a value ({option.words})", where=f"strakes run {tool}")
+    return rest.pop(0)
+
+
+def unknown(tool: str, options: Mapping[str, Option], word: str) -> BadInputError:
+    """The refusal of an option that the table does not have, with the nearest one it has."""
+    name = word.lstrip("-").partition("=")[0]
+    usable = [one for one, option in options.items() if option.fate != "refused"]
+    other_case = name.swapcase()
+    near = [other_case] if other_case in usable else get_close_matches(name, usable, n=1, cutoff=0.4)
+    nearest = f"The nearest supported one is {shown(near[0])} ({options[near[0]].words}). " if near else ""
+    return BadInputError(f"unknown option {word}", where=f"strakes run {tool}", remedy=f"{nearest}All of them: strakes run {tool} --help")
+
+
+def shown(name: str) -> str:
+    """
+    >>> shown("b"), shown("posix.odirect")
+    ('-b', '--posix.odirect')
+    """
+    return f"-{name}" if len(name) == 1 else f"--{name}"
+
+
+def help_text(tool: str, options: Mapping[str, Option]) -> str:
+    """What is understood, what changes nothing, and what is refused."""
+    titles = {"used": "Understood", "noted": "Taken, but different here", "quiet": "Taken, and without effect here", "refused": "Refused"}
+    lines = [f"strakes run [-n RANKS] [OPTION...] {tool} [{tool.upper() if tool == 'ior' else tool} OPTION...]"]
+    for fate, title in titles.items():
+        chosen = [(shown(name) + (" VALUE" if one.takes else ""), one) for name, one in options.items() if one.fate == fate]
+        lines += ["", f"{title}:"] if chosen else []
+        lines += [f"  {name:<26} {one.words}{f': {one.says}' if one.says else ''}" for name, one in chosen]
+    return "\n".join(lines)
+
+
+def ranks_of(tool: str, asked: int | None, stated: int, found: Given) -> int:
+    """How many ranks: asked for before the word, or stated by the tool's own option, else one, as the tool does without a launcher."""
+    for name in _LAUNCHED:
+        size = os.environ.get(name, "1")
+        if size.isdigit() and int(size) > 1:
+            raise BadInputError(
+                "strakes starts its ranks itself, but a launcher has started it several times",
+                where=f"{name}={size}",
+                remedy=f"Start it once: strakes run -n {size} {tool} ...",
+            )
+    if asked is not None:
+        return asked
+    if stated:
+        return stated
+    found.note(f"one rank, as {tool} without a launcher; for more: strakes run -n RANKS {tool} ...")
+    return 1
+
+
+def place_of(tool: str, path: Path, found: Given) -> Path:
+    """The directory to measure in: the nearest one there is; strakes works in a directory of its own inside it."""
+    place = path.absolute()
+    while not place.is_dir():
+        if place.exists():
+            raise BadInputError(f"{tool} would work in a directory, but this is none", where=str(place))
+        place = place.parent
+    if place != path.absolute():
+        found.note(f"{path} is not there; strakes works in a directory of its own in {place}")
+    return place
+
+
+def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, Any]]) -> Plan:
+    """The phases as a plan. Raises BadInputError where the engine has no such work."""
+    document = {"schema": 1, "seed": seed, "team": {"ranks": ranks}, "phases": list(phases)}
+    try:
+        return plan_from_json(document)
+    except BadInputError as error:
+        raise BadInputError(
+            f"strakes cannot run this command line of {tool}", where=error.where, why=error.what, remedy=f"See: strakes run {tool} --help"
+        ) from error

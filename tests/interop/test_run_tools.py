@@ -1,0 +1,276 @@
+"""``strakes run ior …`` and ``strakes run mdtest …``: command lines from manuals and job scripts become plans that the engine runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError
+from strakes.interop.commands import TOOLS
+from strakes.interop.commands.words import Translation
+from strakes.plan import MetadataPhase, TransferPhase
+from strakes.plan.validate import validate_plan_document
+from strakes.units import KIB, MIB
+
+# From the manuals and tutorials of the tools, their own tests, IO500's phases and acceptance tests of sites.
+IOR_LINES = (
+    "-w -r -o filename",
+    "-t 1m -b 16m -s 16",
+    "-t 1m -b 16m -s 16 -F",
+    "-t 1m -b 16m -s 16 -F -C",
+    "-t 1m -b 16m -s 16 -F -C -e",
+    "-a POSIX -b 4K -t 4K",
+    "-w -a POSIX -F -C -e -g -k -b 4m -t 4m -s 1638 -o f -v",
+    "-v -w -r -i=10 -o f -t=1M -b=1M -s=128",
+    "-C -Q 1 -g -G 271 -k -e -o f -O stoneWallingStatusFile=s -O stoneWallingWearOut=1 -t 2m -b 2m -F -w -D 1 -a POSIX",
+    "-C -Q 1 -g -G 27 -k -e -o f -t 47008 -b 47008 -s 1 -r -R -a POSIX",
+    "-a POSIX -w -z -C -Q 1 -F -k -e -i1 -m -t 100k -b 200k",
+    "-a POSIX -r -z -Z -Q 3 -X 13 -F -k -e -i1 -m -t 100k -b 200k",
+    "-a POSIX -r -k -e -i1 -m -t 100k -b 200k -s 10 -z -z",
+    "-a MMAP -r -z -F -k -e -i1 -m -t 100k -b 200k",
+    "--posix.odirect -b 32M -t 1M -s 16 -i 3 -g -F -k -v -w -r -D 0 -o f -O summaryFormat=json",
+    "-w -k -o file -D 10",
+    "-W -R -b 1m -t 256k",
+    "-O api=POSIX,blockSize=16m,transferSize=1m,filePerProc=1,readFile=0,writeFile=1",
+)
+MDTEST_LINES = (
+    "-d . -n 100 -i 2",
+    "-d . -b 2 -z 3 -I 10",
+    "-F -n 1000 -u -d . -w 3901 -e 3901 -i 3 -P --saveRankPerformanceDetails=out/rank.csv",
+    "-n 1000 -z 2 -b 3 -u -d . -i 2",
+    "-F -C -n 100 -W 1 -u -d . -x status",
+    "-n 1000000 -u -L -F -N 1 -d . -x stonewall -C -W 1 -a POSIX",
+    "-n 1000000 -t -w 3901 -e 3901 -N 1 -F -d . -x stonewall -E -X -a POSIX",
+    "-C -T -r -F -I 1 -z 1 -b 1 -L -u",
+    "-C -T -I 1 -z 1 -b 1 -u",
+    "-a POSIX -n 10 -D -v -v",
+    "-n10 -F -k",
+)
+
+
+def translate(tool: str, line: str, ranks: int | None = 4, seed: int = 1) -> Translation:
+    return TOOLS[tool].translate(line.split(), ranks, seed)
+
+
+def transfers(line: str, ranks: int = 4) -> list[TransferPhase]:
+    return [one for one in translate("ior", line, ranks).plan.phases if isinstance(one, TransferPhase)]
+
+
+def metadata(line: str, ranks: int = 4) -> list[MetadataPhase]:
+    return [one for one in translate("mdtest", line, ranks).plan.phases if isinstance(one, MetadataPhase)]
+
+
+@pytest.mark.parametrize(("tool", "line"), [*(("ior", line) for line in IOR_LINES), *(("mdtest", line) for line in MDTEST_LINES)])
+def test_command_lines_of_manuals_and_job_scripts_become_plans_unchanged(tool: str, line: str) -> None:
+    found = translate(tool, line)
+    validate_plan_document(found.plan.to_json())
+    assert found.measured
+    assert set(found.measured) <= {phase.name for phase in found.plan.phases}
+
+
+def test_ior_without_options_is_what_ior_does_without_options() -> None:
+    write, read = transfers("")
+    assert (write.operation, read.operation) == ("write", "read")
+    assert (write.layout, write.transfer_bytes, write.block_bytes, write.segments) == ("shared-file", 256 * KIB, MIB, 1)
+    assert write.sync == "close" and write.time_open and not write.direct
+
+
+def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> None:
+    assert {phase.access for phase in transfers("-b 2m -t 1m -s 3")} == {"strided"}
+    assert {phase.access for phase in transfers("-b 2m -t 1m -s 3 -F")} == {"segmented"}
+    assert {phase.access for phase in transfers("-b 2m -t 1m -z")} == {"random"}
+
+
+def test_the_neighbours_data_are_read_with_c_and_the_check_looks_one_further() -> None:
+    write, check, read = transfers("-w -W -r -C -Q 2", ranks=8)
+    assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 3, 2)
+    assert check.verify and not read.verify
+    assert transfers("-C", ranks=1)[1].rank_shift == 0
+    assert transfers("-Z", ranks=2)[1].rank_shift == 1
+
+
+def test_direct_fsync_stonewall_and_keep_are_taken_over() -> None:
+    found = translate("ior", "-w -e -D 7 -k --posix.odirect -t 4k -b 64k")
+    (write,) = found.plan.phases
+    assert isinstance(write, TransferPhase)
+    assert (write.sync, write.direct, write.stop.rule, write.stop.seconds) == ("fsync", True, "stonewall", 7.0)
+    assert found.keep
+    assert not translate("ior", "-w").keep
+
+
+def test_reading_alone_reads_what_was_written_first_without_reporting_that() -> None:
+    found = translate("ior", "-r -F")
+    assert [phase.name for phase in found.plan.phases] == ["write", "read"]
+    assert found.measured == ("read",)
+    assert any("does not report that" in note for note in found.notes)
+
+
+def test_mdtest_phases_follow_its_flags() -> None:
+    assert translate("mdtest", "-n 10").measured == (
+        "directory-creation",
+        "directory-stat",
+        "directory-removal",
+        "file-creation",
+        "file-stat",
+        "file-read",
+        "file-removal",
+    )
+    assert translate("mdtest", "-n 10 -F -T").measured == ("file-stat",)
+    assert [phase.operation for phase in metadata("-n 10 -F -T")] == ["file-create", "file-stat"]
+    assert "dir-rename" in [phase.operation for phase in metadata("-n 10 -D -U")]
+    assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {"file-create", "file-stat", "file-read", "file-remove"}
+
+
+def test_the_stride_takes_every_phase_to_another_tasks_items() -> None:
+    assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=8)] == [0, 1, 2, 3]
+    assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=2)] == [0, 1, 0, 1]
+
+
+def test_items_are_counted_as_mdtest_counts_them() -> None:
+    assert {phase.items for phase in metadata("-b 2 -z 3 -I 10")} == {150}
+    assert {phase.items for phase in metadata("-b 2 -z 3 -I 10 -L")} == {80}
+    assert {phase.items for phase in metadata("-n 1000 -z 2 -b 3")} == {988}
+
+
+def test_what_differs_is_said_once() -> None:
+    notes = translate("ior", "-i 3 -i 3 -g -O summaryFormat=JSON -O summaryFile=x", ranks=None).notes
+    assert len(set(notes)) == len(notes)
+    assert any(note.startswith("-i 3: strakes repeats until") for note in notes)
+    assert any("one rank" in note for note in notes)
+    assert translate("ior", "-t 1m -b 4m -s 2").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "line", "named", "nearest"),
+    [
+        ("ior", "-L", "-L", "-l"),
+        ("ior", "--posix.direct", "--posix.direct", "--posix.odirect"),
+        ("ior", "-O blocksiz=1m", "blocksiz", "blocksize"),
+        ("ior", "-Y", "-Y", "-e"),
+        ("ior", "-E -w", "-E", "-r alone"),
+        ("ior", "-wrM 2g", "-M", "--posix.odirect"),
+        ("mdtest", "-n 1 -R", "-R", "-N 1"),
+        ("mdtest", "-n 1 -y", "-y", "fsync"),
+        ("mdtest", "-n 1 -M", "-M", "--help"),
+        ("mdtest", "-n 1 --savePerOpData=x", "--savePerOpData", "--savePerOpDataCSV"),
+        ("ior", "file", "'file'", "--help"),
+    ],
+)
+def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_one(tool: str, line: str, named: str, nearest: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        translate(tool, line)
+    assert named in refused.value.what
+    if nearest != "-l":  # IOR's -l exists but is refused itself: it is no help
+        assert nearest in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("tool", "line", "what"),
+    [
+        ("ior", "-b 1m -t 3m", "multiple"),
+        ("ior", "-t 0", "multiple"),
+        ("ior", "-s x", "-s x"),
+        ("ior", "-b 1q", "-b 1q"),
+        ("ior", "-b", "needs a value"),
+        ("ior", "-a S3", "-a S3"),
+        ("ior", "--posix.odirect -t 100 -b 100", "512"),
+        ("ior", "-o a@b", "several files"),
+        ("ior", "-O checkRead", "not KEY=VALUE"),
+        ("mdtest", "", "no item"),
+        ("mdtest", "-n 10 -F -D", "nothing to do"),
+        ("mdtest", "-n 10 -w 10 -e 20", "-e must be"),
+        ("mdtest", "-n 10 -I 2", "together"),
+        ("mdtest", "-n 5 -b 10 -z 3", "no item"),
+        ("mdtest", "-n 10 -z 30 -b 10", "too large a tree"),
+        ("mdtest", "-n 10 -D -E", "measures nothing"),
+        ("mdtest", "-n 10 -d a@b", "several directories"),
+        ("mdtest", "-n 10 -a MPIIO", "-a MPIIO"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_touched(tool: str, line: str, what: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        translate(tool, line)
+    assert what in f"{refused.value}"
+
+
+def test_started_by_a_launcher_it_says_how_it_is_started_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_SIZE", "16")
+    with pytest.raises(BadInputError, match="strakes run -n 16 ior"):
+        translate("ior", "-w")
+
+
+@given(
+    words=st.lists(
+        st.sampled_from(
+            ["-b", "-t", "-s", "-w", "-r", "-F", "-z", "-C", "-N", "4", "1m", "256k", "-D", "-O", "a=b", "-o", "x", "-wr", "-i3", "--"]
+        ),
+        max_size=8,
+    ),
+    tool=st.sampled_from(["ior", "mdtest"]),
+)
+def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[str], tool: str) -> None:
+    try:
+        found = TOOLS[tool].translate(words, 3, 1)
+    except BadInputError as error:
+        refusal = error.where
+    else:
+        refusal = ""
+        validate_plan_document(found.plan.to_json())
+    assert refusal or found.measured
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_option_people_have_in_their_fingers_is_in_the_table(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = {"ior": "abtsFcwrWRegidDokzCQZO", "mdtest": "bzInNiduFDCTErweWxyLv"}[tool]
+    assert set(wanted) <= set(TOOLS[tool].options)
+    assert strakes(["run", tool, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"  -{letter}" in shown for letter in wanted)
+
+
+def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"-a POSIX -w -r -F -t 64k -b 256k -C -o {tmp_path}/file"
+    assert strakes(["run", "-n", "2", "--budget", "1s", "-q", "--json", "-", "ior", *line.split()]) == 0
+    said = capsys.readouterr()
+    cells = {cell["id"]: cell for cell in json.loads(said.out)["cells"]}
+    assert set(cells) == {"plan:write", "plan:read"}
+    assert all(cell["runs"] >= 5 and cell["low"] is not None for cell in cells.values())
+    assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
+    assert said.err.count("-C: the distance is counted in tasks") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mdtest_runs_on_our_engine_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"-n 20 -b 2 -z 1 -u -N 1 -w 100 -e 100 -d {tmp_path}"
+    assert strakes(["run", "--ranks=2", "--budget", "1s", "-q", "--json", "-", "mdtest", *line.split()]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [cell["id"] for cell in cells][-1] == "plan:file-removal"
+    assert len(cells) == 7
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_follows_the_word_is_the_tools_own_also_where_we_have_such_an_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # -n and -q are ours before the word and the tool's after it; a value that is a tool's name is no tool.
+    assert strakes(["run", "-n", "1", "mdtest", "-n", "0", "-d", str(tmp_path)]) == 2
+    assert "no item to work on" in capsys.readouterr().err
+    assert strakes(["run", "--resume", "mdtest", "-n", "0"]) == 2
+    assert "no item to work on" in capsys.readouterr().err
+    assert strakes(["run", "--html", "ior", str(tmp_path / "absent.toml"), str(tmp_path)]) == 2
+    assert "absent.toml" in capsys.readouterr().err
+
+
+def test_a_plan_still_needs_its_directory_and_takes_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('ranks = 1\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\ndirectory = "unique"\nitems = 5\n')
+    assert strakes(["run", str(plan)]) == 2
+    assert "Missing argument 'DIR'" in capsys.readouterr().err
+    assert strakes(["run", str(plan), str(tmp_path), "more"]) == 2
+    assert strakes(["run", str(plan), str(tmp_path), "-n", "2", "--budget", "1s", "-q", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["cells"][0]["settings"]["ranks"] == 2

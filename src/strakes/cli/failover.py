@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -67,3 +68,31 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json_out
     if json_output is None or json_output.path is not None:
         print_check(result)
     return 1 if result.failed else 0
+
+
+@command.command("rehearse")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
+@click.option("--singles", is_flag=True, help="Only single failures.")
+@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write all rows as JSON; - for standard output.")
+def rehearse_command(directory: Path, every: bool, singles: bool, json_output: Output | None) -> int:
+    """Say what each failure, and each pair of them, will do to the plan in DIR.
+
+    The decisions are those of Pacemaker's policy engine on the planned configuration; cables, switches, power and disks are a model of
+    our own in front of it. No cluster is needed. Ends with status 1 where split brain is possible.
+    """
+    from strakes.cli.failover_text import print_rehearsal
+    from strakes.failover.rehearsal.rehearse import document, rehearse
+    from strakes.failover.setup import read_plan
+
+    result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
+    if json_output is not None:
+        json_output.write(document(result))
+    if json_output is None or json_output.path is not None:
+        print_rehearsal(result, every=every)
+    return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
+
+
+def _show_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r{done} of {total} failures" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import click
 
 from strakes.failover.check import Check
+from strakes.failover.rehearsal.rehearse import Rehearsal
+from strakes.failover.rehearsal.story import Scene
 from strakes.failover.rules.base import all_rules
 
 _STYLE = {"error": "red", "warning": "yellow"}
@@ -34,3 +37,37 @@ def print_check(result: Check) -> None:
 def print_rules() -> None:
     for rule in all_rules():
         click.echo(f"{rule.name} ({rule.severity})\n  {rule.reason}\n  {rule.remedy}\n  {rule.source}\n")
+
+
+def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
+    _print_scenes("Every single failure", result.singles)
+    if result.doubles:
+        bad = tuple(scene for scene in result.doubles if scene.ends_the_service or scene.split_brain or scene.cuts_every_heartbeat)
+        title = "Every pair" if every else f"Pairs that end the service or cut every heartbeat ({len(bad)} of {len(result.doubles)}; --all)"
+        click.echo()
+        _print_scenes(title, result.doubles if every else bad)
+    scenes = (*result.singles, *result.doubles)
+    split = [scene for scene in scenes if scene.split_brain]
+    ended = [sum(scene.ends_the_service for scene in group) for group in (result.singles, result.doubles)]
+    click.echo(f"\n{len(result.singles)} single failures, {ended[0]} end the service; {len(result.doubles)} pairs, {ended[1]} end it.")
+    click.echo(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
+    click.echo(
+        "* cables, power and disks are a model of strakes' own; what follows from it, and all the rest, Pacemaker's policy engine says."
+    )
+
+
+def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
+    import sys
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("failure", "service", "served by", "powered off", "what else", title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for scene in scenes:
+        homes = dict.fromkeys(place or "nobody" for place in scene.places.values())
+        served = next(iter(homes)) if len(homes) == 1 else ", ".join(f"{name} {place or 'nobody'}" for name, place in scene.places.items())
+        said = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
+        failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
+        table.add_row(failure, scene.ending, served, ", ".join(scene.fenced), said)
+    Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)

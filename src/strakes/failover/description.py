@@ -47,6 +47,7 @@ class Pdu:
     address: str
     network: str
     outlet: str
+    feed: str
     user: str
     password_script: str
 
@@ -207,7 +208,7 @@ def _node(section: Section, networks: tuple[Network, ...]) -> Node:
     _require_in(bmc.network, bmc.address, networks, controller.where)
     pdus = []
     for one in section.sections("pdu"):
-        pdu = Pdu(*(_word(one, key) for key in ("agent", "address", "network", "outlet", "user", "password_script")))
+        pdu = Pdu(*(_word(one, key) for key in ("agent", "address", "network", "outlet", "feed", "user", "password_script")))
         one.finish()
         _require_in(pdu.network, pdu.address, networks, one.where)
         pdus.append(pdu)

@@ -1,0 +1,1 @@
+"""What each failure will do: Pacemaker's own policy engine, behind a small model of cables, power and disks."""

@@ -1,0 +1,71 @@
+"""The whole rehearsal: every single failure and every pair of them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from strakes.errors import BadInputError
+from strakes.failover.rehearsal.engine import PolicyEngine
+from strakes.failover.rehearsal.room import Part, parts_of
+from strakes.failover.rehearsal.story import Scene, Story
+from strakes.failover.setup import Setup
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    where: str
+    singles: tuple[Scene, ...]
+    doubles: tuple[Scene, ...]
+
+
+def rehearse(setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Rehearsal:
+    """Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that lacks a part or does not even start."""
+    lacking = {"description", "corosync", "drbd", "pacemaker"} - setup.parts
+    if lacking:
+        raise BadInputError("the plan is not whole", where=setup.where, why=f"it lacks: {', '.join(sorted(lacking))}")
+    assert setup.cluster is not None and setup.cib is not None
+    services = [one.id for one in setup.cib.primitives if one.group]
+    parts = (
+        *parts_of(setup.cluster),
+        *(Part("service", name) for name in services),
+        *(Part("stop", name) for name in services),
+    )
+    pairs = [pair for pair in combinations(parts, 2) if not _same(*pair)] if doubles else []
+    with tempfile.TemporaryDirectory(prefix="strakes-") as place:
+        story = Story(setup, PolicyEngine(setup.cib, setup.texts["pacemaker/cib.xml"], Path(place)))
+        total = len(parts) + len(pairs)
+        scenes = []
+        for number, failures in enumerate([*((part,) for part in parts), *pairs], 1):
+            scenes.append(story.play(failures))
+            progress(number, total)
+    return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]))
+
+
+def _same(one: Part, other: Part) -> bool:
+    """A service that fails, and the same that also cannot be stopped, are one failure."""
+    return one.name == other.name and {one.kind, other.kind} == {"service", "stop"}
+
+
+def document(rehearsal: Rehearsal) -> str:
+    def row(scene: Scene) -> dict[str, object]:
+        return {
+            "failures": [part.text for part in scene.failures],
+            "ending": scene.ending,
+            "fenced": scene.fenced,
+            "served_by": scene.places,
+            "said": scene.said,
+            "split_brain": scene.split_brain,
+            "decided_by": deciders(scene),
+        }
+
+    rows = {"singles": list(map(row, rehearsal.singles)), "doubles": list(map(row, rehearsal.doubles))}
+    return json.dumps({"schema": 1, "where": rehearsal.where, **rows}, indent=1)
+
+
+def deciders(scene: Scene) -> str:
+    return "model, then policy engine" if scene.modelled else "policy engine"

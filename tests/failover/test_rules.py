@@ -71,7 +71,7 @@ MISTAKES = {
     "device-on-its-own-victim": Mistake(CIB, '<rsc_location id="fence-mds-a-elsewhere"[^>]*>', ""),
     "fencing-shares-the-heartbeat-network": Mistake(TOML, "management-switch", "service-switch"),
     "bmc-dies-with-its-node": Mistake(TOML, r'"feed-1", "feed-2"', '"feed-1"'),
-    "fencing-level-names-nothing": Mistake(CIB, 'devices="outlet-mds1-1"', 'devices="outlet-mds1"', "lustre-active-active"),
+    "fencing-level-names-nothing": Mistake(CIB, 'devices="outlet-mds1-1,', 'devices="outlet-mds1,', "lustre-active-active"),
     "token-too-short": Mistake(COROSYNC, "token: 3000", "token: 1000"),
     "token-too-long": Mistake(COROSYNC, "token: 3000", "token: 60000"),
     "power-off-given-up-too-early": value("stonith-timeout", "20s"),

@@ -32,6 +32,7 @@ COMMANDS = {
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
     "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
     "import": Entry("strakes.cli.import_:command", "Take results of other tools (IOR, mdtest, fio ...) into the store."),
+    "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),

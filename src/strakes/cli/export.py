@@ -1,0 +1,58 @@
+"""``strakes export RUN``: a run for other tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from strakes.cli.options import OUTPUT, Output
+
+if TYPE_CHECKING:
+    from strakes.store import Run
+
+FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json")
+
+
+@click.command("export")
+@click.argument("run", metavar="[RUN]", default="latest")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="What is written.")
+@click.option("-o", "--output", type=OUTPUT, default="-", help="The file  [default: standard output; Parquet needs a file]")
+def command(run: str, form: str, output: Output) -> int:
+    """Write RUN (an id, the beginning of one, or "latest") for other tools.
+
+    json is the whole run; csv and parquet are a table with a row for each measured value; openmetrics are the estimates for Prometheus;
+    ior-json holds its writes and reads as IOR's summary does.
+    """
+    from strakes.store import Store
+
+    stored = Store().open(run)
+    if form == "parquet":
+        if output.path is None:
+            raise click.UsageError("Parquet is not written to standard output: give --output FILE.", click.get_current_context())
+        from strakes.interop.exports.parquet import write_parquet
+
+        write_parquet(stored, output.path)
+        return 0
+    output.write(_text(stored, form))
+    return 0
+
+
+def _text(stored: Run, form: str) -> str:
+    import json
+
+    if form == "csv":
+        from strakes.interop.exports.rows import to_csv
+
+        return to_csv(stored)
+    if form == "openmetrics":
+        from strakes.interop.exports.openmetrics import to_openmetrics
+
+        return to_openmetrics(stored)
+    if form == "ior-json":
+        from strakes.interop.exports.ior_json import to_ior_json
+
+        return json.dumps(to_ior_json(stored), indent=2, allow_nan=False) + "\n"
+    from strakes.interop.exports.document import to_export
+
+    return json.dumps(to_export(stored), indent=1, allow_nan=False) + "\n"

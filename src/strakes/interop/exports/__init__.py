@@ -1,0 +1,1 @@
+"""One module per format that a run goes out in."""

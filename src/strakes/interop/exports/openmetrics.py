@@ -1,0 +1,93 @@
+"""The estimates of a run as OpenMetrics text, which Prometheus scrapes and node_exporter's textfile collector takes from a file.
+
+The run's id is in one metric only: as a label of all it would begin new time series every night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from strakes.interop.exports.rows import results_of
+from strakes.portrait.build import build_portrait
+from strakes.store import Run
+from strakes.studies.results import Measured
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric. All are gauges: so both OpenMetrics and the older Prometheus text can be read from one file."""
+
+    name: str
+    unit: str
+    help: str
+
+
+# By the unit of a cell.
+VALUES: Mapping[str, Family] = {
+    "B/s": Family("strakes_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth of a cell: median over runs and its interval."),
+    "op/s": Family("strakes_rate_operations_per_second", "operations_per_second", "Operations per second of a cell: median and interval."),
+    "s": Family("strakes_time_seconds", "seconds", "Time of one item of a cell: median over runs and its interval."),
+}
+RUNS = Family("strakes_measured_runs", "", "How many runs the estimate of a cell stands on.")
+WARNED = Family("strakes_warned_cells", "", "Cells that a warning touches; all of them for one of the whole run.")
+CREATED = Family("strakes_run_created_timestamp_seconds", "seconds", "When the run began.")
+INFO = Family("strakes_run_info", "", "The run that the values come from.")
+FAMILIES = (*VALUES.values(), RUNS, WARNED, CREATED, INFO)
+
+
+def to_openmetrics(run: Run) -> str:
+    """The text, ended as OpenMetrics wants it."""
+    portrait = build_portrait(run)
+    common = {
+        "target": str(run.manifest["target"]),
+        "file_system": str(portrait.target.get("file_system", "")),
+        "host": str(run.environment.get("host", "")),
+        "name": str(run.manifest["name"]),
+    }
+    measured = [one for one in results_of(run).measured if one.estimate is not None]
+    warned: dict[str, set[str]] = {}
+    for warning in portrait.warnings:
+        warned.setdefault(warning.code, set()).update(warning.cells or [one.id for one in measured])
+    lines: list[str] = []
+    for unit, family in VALUES.items():
+        lines += _family(family, [sample for one in measured if one.unit == unit for sample in _estimate(one, common)])
+    lines += _family(RUNS, [(_labels(one, common), one.estimate.runs) for one in measured if one.estimate])
+    lines += _family(WARNED, [({**common, "code": code}, len(cells)) for code, cells in warned.items()])
+    lines += _family(CREATED, [(common, datetime.fromisoformat(run.manifest["created"]).timestamp())])
+    about = {"run": run.id, "kind": str(run.manifest["kind"]), "status": str(run.manifest["status"])}
+    lines += _family(INFO, [({**common, **about, "version": str(run.manifest["strakes_version"])}, 1)])
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def _labels(one: Measured, common: Mapping[str, str]) -> dict[str, str]:
+    return {**common, "study": one.study, "cell": one.id}
+
+
+def _estimate(one: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
+    assert one.estimate is not None
+    for which, value in (("median", one.estimate.median), ("low", one.estimate.low), ("high", one.estimate.high)):
+        if value is not None:
+            yield {**_labels(one, common), "estimate": which}, value
+
+
+def _family(family: Family, samples: list[tuple[Any, float]]) -> list[str]:
+    if not samples:
+        return []
+    head = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} gauge"]
+    unit = [f"# UNIT {family.name} {family.unit}"] if family.unit else []
+    return [*head, *unit, *(f"{family.name}{{{_written(labels)}}} {value!r}" for labels, value in samples)]
+
+
+def _written(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items() if value)
+
+
+def _escaped(text: str) -> str:
+    """
+    >>> print(_escaped('a"b'))
+    a\\"b
+    """
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,108 @@
+"""A run as a table: one row for each measured value, with what it was measured under and the estimate it went into."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from strakes.portrait.build import rule_of
+from strakes.portrait.collect import collect, metric_value
+from strakes.store import Run
+from strakes.studies.results import Measured, Results
+
+# Name and SQL type of every column, in order. Times are seconds, sizes bytes; ``settings`` is a JSON object.
+COLUMNS: dict[str, str] = {
+    "run": "VARCHAR",
+    "kind": "VARCHAR",
+    "name": "VARCHAR",
+    "created": "TIMESTAMP WITH TIME ZONE",
+    "target": "VARCHAR",
+    "file_system": "VARCHAR",
+    "host": "VARCHAR",
+    "imported": "BOOLEAN",
+    "study": "VARCHAR",
+    "cell": "VARCHAR",
+    "settings": "VARCHAR",
+    "purpose": "VARCHAR",
+    "block": "BIGINT",
+    "visit": "BIGINT",
+    "started_unix_s": "DOUBLE",
+    "elapsed_s": "DOUBLE",
+    "bytes": "BIGINT",
+    "operations": "BIGINT",
+    "errors": "BIGINT",
+    "unit": "VARCHAR",
+    "value": "DOUBLE",
+    "median": "DOUBLE",
+    "low": "DOUBLE",
+    "high": "DOUBLE",
+    "confidence": "DOUBLE",
+    "runs": "BIGINT",
+}
+
+
+def results_of(run: Run) -> Results:
+    """Everything measured in a run, with its estimates."""
+    facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
+    return collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
+
+
+def rows(run: Run) -> Iterator[dict[str, Any]]:
+    """The table; a value that is not there is None."""
+    results = results_of(run)
+    manifest = run.manifest
+    shared = {
+        "run": run.id,
+        "kind": manifest["kind"],
+        "name": manifest["name"],
+        "created": manifest["created"],
+        "target": manifest["target"],
+        "file_system": results.facts.get("file_system"),
+        "host": run.environment.get("host"),
+        "imported": manifest["kind"] == "import",
+    }
+    for cell in run.cells:
+        visits = [visit for visit in run.visits if visit["cell"] == cell["key"] and visit["ended"] == "ok"]
+        for measure in cell["measures"]:
+            measured = results.get(f"{cell['key']}:{measure['phase']}")
+            for visit in visits:
+                sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
+                if sample is not None:
+                    value = metric_value(measure["metric"], sample)
+                    yield {**shared, **_of_cell(measured), **_of_visit(visit), **_of_sample(sample), "value": value}
+
+
+def to_csv(run: Run) -> str:
+    """The table as CSV (RFC 4180) with a header."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    for row in rows(run):
+        writer.writerow({**row, "imported": str(row["imported"]).lower()})
+    return text.getvalue()
+
+
+def _of_cell(one: Measured) -> dict[str, Any]:
+    estimate = one.estimate
+    return {
+        "study": one.study,
+        "cell": one.id,
+        "settings": json.dumps(dict(one.settings), sort_keys=True),
+        "unit": one.unit,
+        "median": estimate.median if estimate else None,
+        "low": estimate.low if estimate else None,
+        "high": estimate.high if estimate else None,
+        "confidence": estimate.confidence if estimate else None,
+        "runs": estimate.runs if estimate else 0,
+    }
+
+
+def _of_visit(visit: dict[str, Any]) -> dict[str, Any]:
+    return {key: visit.get(key) for key in ("purpose", "block", "visit", "started_unix_s")}
+
+
+def _of_sample(sample: dict[str, Any]) -> dict[str, Any]:
+    return {key: sample.get(key) for key in ("elapsed_s", "bytes", "operations", "errors")}

@@ -1,0 +1,49 @@
+"""A finished run of a made-up file system, as every export and the history see one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from strakes.portrait.collect import cell_record
+from strakes.store import Run, Store
+from strakes.studies.base import Cell
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.transfer_size import TransferSize
+from studies.world import context, flat, visits_of
+
+MakeRun = Callable[..., Run]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """``make_run(day=3, speed=0.5)``: the same study on that day, at that speed."""
+    target = tmp_path / 'tar"get'
+    target.mkdir()
+    studies = (TransferSize(), MetadataOps())
+    cells = [cell for study in studies for cell in study.cells(context()) if isinstance(cell, Cell)]
+
+    def make(day: int = 0, speed: float = 1.0, noise: float = 0.02, fingerprint: str = "0" * 16) -> Run:
+        options = {
+            "fingerprint": fingerprint,
+            "studies": [study.name for study in studies],
+            "confidence": 0.9,
+            "relative_half_width": 0.1,
+            "budget_s": 60.0,
+            "command": f"strakes survey {target}",
+        }
+        when = datetime(2026, 1, 1, 3, 0, tzinfo=UTC) + timedelta(days=day)
+        with Store().create("survey", "survey", target, options, {"host": "n1", "kernel": "6.1"}, measured_at=when) as writer:
+            writer.write_cells([cell_record(cell) for cell in cells])
+            writer.append_event(
+                {"event": "facts", "facts": {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}}
+            )
+            for visit in visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise):
+                writer.append_visit(visit)
+            writer.finish("complete")
+            return Store().open(writer.id)
+
+    return make

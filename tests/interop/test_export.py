@@ -1,0 +1,190 @@
+"""``strakes export``: what goes out loads where it is meant to be read, and says what the run says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics_parser
+from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
+
+from interop.conftest import MakeRun
+from strakes.cli.main import run as strakes
+from strakes.interop.exports.openmetrics import FAMILIES, _escaped, to_openmetrics
+from strakes.interop.exports.rows import COLUMNS, results_of, rows
+from strakes.interop.formats import read_file
+from strakes.schemas import load_schema
+from strakes.store import Store
+from strakes.units import MIB
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+def parse_openmetrics(text: str) -> list[Metric]:
+    return list(openmetrics_parser.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
+
+
+def exported(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert strakes(["export", *words]) == 0
+    return capsys.readouterr().out
+
+
+def import_sample(name: str) -> str:
+    assert strakes(["import", str(SAMPLES / name)]) == 0
+    return Store().runs()[-1].id
+
+
+def test_json_is_the_whole_run_and_keeps_to_its_schema(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run()
+    document = json.loads(exported(capsys))
+    Draft202012Validator(load_schema("export")).validate(document)
+    assert document["manifest"]["id"] == run.id
+    assert document["visits"] == run.visits
+    assert document["findings"]["cells"]
+    import_sample("ior-4.1.txt")
+    imported = json.loads(exported(capsys))
+    Draft202012Validator(load_schema("export")).validate(imported)
+    assert imported["cells"][0]["imported"] is True
+
+
+def test_csv_has_a_row_for_every_measured_value(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run()
+    table = list(csv.DictReader(exported(capsys, "--format", "csv").splitlines()))
+    assert list(table[0]) == list(COLUMNS)
+    assert len(table) == sum(len(one.observations) for one in results_of(run).measured)
+    for one in results_of(run).measured[:3]:
+        mine = [row for row in table if row["cell"] == one.id]
+        assert [float(row["value"]) for row in mine] == [seen.value for seen in one.observations]
+        assert one.estimate is not None and {float(row["median"]) for row in mine} == {one.estimate.median}
+        assert json.loads(mine[0]["settings"]) == dict(one.settings)
+
+
+def test_parquet_opens_in_duckdb_with_types_and_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run()
+    path = tmp_path / "it's a run.parquet"
+    assert strakes(["export", run.id, "--format", "parquet", "-o", str(path)]) == 0
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            "SELECT cell, value, started_unix_s, imported, epoch(created) FROM read_parquet(?)", [str(path)]
+        ).fetchall()
+        kinds = dict(connection.execute("SELECT name, type FROM parquet_schema(?)", [str(path)]).fetchall())
+    table = list(rows(run))
+    assert [(row[0], row[1]) for row in found] == [(row["cell"], row["value"]) for row in table]
+    assert {row[3] for row in found} == {False}
+    assert found[0][4] == datetime.fromisoformat(run.manifest["created"]).timestamp()
+    assert kinds["value"] == "DOUBLE"
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+def test_parquet_is_not_written_to_standard_output(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run()
+    assert strakes(["export", "--format", "parquet"]) == 2
+    assert "--output" in capsys.readouterr().err
+
+
+def test_without_duckdb_it_says_how_to_get_it(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run()
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    assert strakes(["export", "--format", "parquet", "-o", str(tmp_path / "run.parquet")]) == 3
+    assert "strakes[parquet]" in capsys.readouterr().err
+
+
+def test_openmetrics_are_read_by_prometheus_parsers_old_and_new(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run()
+    text = exported(capsys, "--format", "openmetrics")
+    families = {family.name: family for family in parse_openmetrics(text)}
+    assert set(families) <= {family.name for family in FAMILIES}
+    assert families["strakes_bandwidth_bytes_per_second"].unit == "bytes_per_second"
+    for one in results_of(run).measured[:5]:
+        assert one.estimate is not None
+        values = {
+            sample.labels["estimate"]: sample.value
+            for family in families.values()
+            for sample in family.samples
+            if sample.labels.get("cell") == one.id and "estimate" in sample.labels
+        }
+        assert values == {"median": one.estimate.median, "low": one.estimate.low, "high": one.estimate.high}
+    (info,) = families["strakes_run_info"].samples
+    assert info.labels["run"] == run.id
+    assert info.labels["target"].endswith('tar"get')
+    older = {family.name for family in parse_prometheus(text)}
+    assert older == set(families)
+
+
+def test_the_next_run_continues_the_same_time_series(make_run: MakeRun) -> None:
+    def series(text: str) -> set[frozenset[tuple[str, str]]]:
+        return {
+            frozenset({"": sample.name, **sample.labels}.items())
+            for family in parse_openmetrics(text)
+            for sample in family.samples
+            if family.name in ("strakes_bandwidth_bytes_per_second", "strakes_rate_operations_per_second", "strakes_measured_runs")
+        }
+
+    assert series(to_openmetrics(make_run(day=0))) == series(to_openmetrics(make_run(day=1, speed=0.5)))
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")
+def test_promtool_finds_nothing_wrong(make_run: MakeRun) -> None:
+    done = subprocess.run(["promtool", "check", "metrics"], input=to_openmetrics(make_run()), capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@given(text=st.text(max_size=20))
+def test_any_text_survives_as_a_label(text: str) -> None:
+    line = f'# TYPE m gauge\nm{{target="{_escaped(text)}"}} 1\n# EOF\n'
+    (family,) = parse_openmetrics(line)
+    assert family.samples[0].labels["target"] == text
+
+
+def test_an_imported_run_goes_out_as_a_median_without_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    import_sample("ior-4.1.txt")
+    families = {family.name: family for family in parse_openmetrics(exported(capsys, "--format", "openmetrics"))}
+    assert {sample.labels["estimate"] for sample in families["strakes_bandwidth_bytes_per_second"].samples} == {"median"}
+    assert {sample.labels["code"] for sample in families["strakes_warned_cells"].samples} == {"imported"}
+
+
+def test_ior_json_comes_back_as_the_values_that_went_out(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run()
+    path = tmp_path / "summary.json"
+    assert strakes(["export", run.id, "--format", "ior-json", "-o", str(path)]) == 0
+    document = json.loads(path.read_text())
+    chosen, foreign = read_file(path)
+    assert chosen.name == "IOR JSON"
+    assert foreign.notes == ()
+    ours = sorted(
+        seen.value
+        for one in results_of(run).measured
+        if one.unit == "B/s" and one.settings.get("operation") in ("read", "write")
+        for seen in one.observations
+    )
+    theirs = sorted(value for figure in foreign.figures for value in figure.values)
+    assert theirs == pytest.approx(ours)
+    first = document["summary"][0]
+    assert first["bwMinMIB"] <= first["strakes"]["bwLowMIB"] <= first["strakes"]["bwMedianMIB"] <= first["bwMaxMIB"]
+
+
+def test_an_imported_ior_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
+    before = import_sample("ior-4.1.json")
+    path = tmp_path / "again.json"
+    assert strakes(["export", before, "--format", "ior-json", "-o", str(path)]) == 0
+    values = {one.name: [round(value / MIB, 4) for value in one.values] for one in read_file(path)[1].figures}
+    assert values == {one.name: [round(value / MIB, 4) for value in one.values] for one in read_file(SAMPLES / "ior-4.1.json")[1].figures}
+
+
+def test_a_run_that_moved_no_data_is_no_ior_run(capsys: pytest.CaptureFixture[str]) -> None:
+    import_sample("mdtest-4.1.txt")
+    assert strakes(["export", "--format", "ior-json"]) == 2
+    assert "no write or read" in capsys.readouterr().err

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from conftest import StrakesRunner
 from lab.running import need, own_labs
+from strakes.report.findings import validate
+from strakes.store import Store
 from strakes.targets.base import Target
 from strakes.targets.ceph.target import CephTarget
 from strakes.targets.model import Layout, Placement, difference
@@ -85,6 +89,23 @@ class TestCephFsControl(OnMount):
         assert set(counted) == {"cephfs:0", "cephfs:1", "osd.0", "osd.1"}
         assert counted["cephfs:0"]["md.create"] == 21 and counted["cephfs:1"]["md.create"] == 0
         assert counted["osd.0"]["data.write_bytes"] + counted["osd.1"]["data.write_bytes"] >= 8 * MIB
+
+    def test_a_study_of_stripes_lays_files_out_and_shows_who_was_asked(self, strakes: StrakesRunner, mounted: Path, tmp_path: Path) -> None:
+        out, page = tmp_path / "out.json", tmp_path / "report.html"
+        done = strakes("study", "striping", mounted, "--budget", "12s", "--json", out, "--html", page)
+        assert done.returncode == 0, done.stderr
+        document = json.loads(out.read_text())
+        validate(document)
+        assert {(one["settings"]["stripe_count"], one["settings"]["stripe_bytes"]) for one in document["cells"]} >= {(1, MIB), (2, MIB)}
+        run = Store().open("latest")
+        given = [event for event in run.events if event["event"] == "layout"]
+        assert given and all(event["differences"] == [] for event in given)
+        assert all(event["given"].items() >= event["wanted"].items() for event in given)
+        spread = [one for one in document["servers"] if "/2x" in one["cell"]]
+        assert {one["server"] for one in spread} == {"cephfs:0", "cephfs:1", "osd.0", "osd.1"}
+        assert all(one["counters"]["data.write_bytes"] > 0 for one in spread if one["server"].startswith("osd"))
+        assert "What servers counted" in page.read_text()
+        assert not any(entry.name.startswith("strakes-") for entry in mounted.iterdir())
 
     def test_of_a_lab_that_is_well_nothing_is_said_but_that_it_has_no_standby(self, target: Target) -> None:
         assert target.trouble() == ("Ceph says: insufficient standby MDS daemons available: have 0; want 1 more.",)

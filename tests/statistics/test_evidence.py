@@ -40,6 +40,8 @@ RAISED = {
     "direct_refused": evidence.direct_refused("tmpfs", "EINVAL"),
     "setting_differs": evidence.setting_differs("stripe count", "99", "4", ["c1"]),
     "budget_skipped": evidence.budget_skipped(12, 80, 60.0),
+    "targets_unlike": evidence.targets_unlike(["ost1 is full: 1 GiB of 100 GiB are free.", "ost2 is down."]),
+    "servers_disturbed": evidence.servers_disturbed(["mdt0: its counters were cleared"]),
 }
 FIGURES = {
     "cached_before": ["300 MiB", "1000 MiB", "30 %"],
@@ -59,6 +61,8 @@ FIGURES = {
     "direct_refused": ["tmpfs", "EINVAL"],
     "setting_differs": ["stripe count", "99", "4"],
     "budget_skipped": ["12 of 80", "60.0 s"],
+    "targets_unlike": ["ost1 is full", "ost2"],
+    "servers_disturbed": ["mdt0"],
 }
 
 

@@ -104,7 +104,7 @@ def test_noise_leaves_a_close_call_inconclusive() -> None:
 
 def test_where_saturation_is_not_shown_a_setting_that_beats_the_smallest_is_still_advised() -> None:
     study = TransferSize()
-    results = measured(study, saturating_at_one_mebibyte, blocks=6, noise=0.3)
+    results = measured(study, saturating_at_one_mebibyte, blocks=6, noise=0.3, striping=None)
     advice = next(one for one in study.advice(results) if one.setting == "transfer size, writes")
     assert advice.against == "transfer-size/buffered/4096:write"
     assert "too wide to tell" in advice.reason

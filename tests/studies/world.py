@@ -11,7 +11,8 @@ from strakes.portrait.collect import cell_record, collect
 from strakes.statistics.stopping import StoppingRule
 from strakes.studies.base import Cell, Context, Pilot, Study
 from strakes.studies.results import Results
-from strakes.units import GIB, MIB
+from strakes.targets.model import Striping
+from strakes.units import GIB, KIB, MIB
 
 # Rate of one phase: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
@@ -29,6 +30,7 @@ def context(**changes: Any) -> Context:
         "phase_s": 0.1,
         "pilot": Pilot(1000.0 * MIB, 2000.0 * MIB, 100_000.0),
         "seed": 1,
+        "striping": Striping(4, 64 * KIB),
     }
     return Context(**{**facts, **changes})
 

@@ -9,6 +9,7 @@ from typing import Any
 from strakes.interop.study import imported_scope, imported_warnings
 from strakes.portrait.collect import collect
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
+from strakes.portrait.servers import server_counts
 from strakes.portrait.warnings import run_warnings
 from strakes.statistics.stopping import StoppingRule
 from strakes.store import Run
@@ -55,6 +56,7 @@ def build_portrait(run: Run) -> Portrait:
         warnings=tuple(_merged(warnings)),
         skipped=tuple(_skipped(run)),
         reproduce=(options["command"], f"strakes report {run.id}"),
+        servers=server_counts(run.cells, run.visits),
     )
 
 

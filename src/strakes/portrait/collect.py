@@ -12,6 +12,7 @@ from strakes.statistics.pooled import pooled_rate
 from strakes.statistics.stopping import StoppingRule
 from strakes.studies.base import UNITS, Cell, Metric
 from strakes.studies.results import Measured, Observation, Results
+from strakes.targets.model import layout_record
 
 
 def cell_record(cell: Cell) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def cell_record(cell: Cell) -> dict[str, Any]:
         "measures": [{"phase": one.phase, "metric": one.metric, "settings": dict(one.settings)} for one in cell.measures],
         "fingerprint": cell.plan.fingerprint(),
         "plan": cell.plan.to_json(),
+        **({} if cell.layout is None else {"layout": layout_record(cell.layout)}),
     }
 
 

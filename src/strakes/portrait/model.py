@@ -143,6 +143,20 @@ class Headline:
 
 
 @dataclass(frozen=True)
+class ServerCount:
+    """What one target or server counted while a cell's ``visits`` ran, all together: making and removing their files is in it.
+
+    ``counters`` have the names of ``strakes.targets.model.Observation``.
+    """
+
+    study: str
+    cell: str
+    server: str
+    visits: int
+    counters: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Portrait:
     """Everything a report shows. ``run``, ``target`` and ``environment`` are facts as the store kept them."""
 
@@ -158,4 +172,5 @@ class Portrait:
     warnings: tuple[RunWarning, ...]
     skipped: tuple[SkippedCell, ...] = ()
     reproduce: tuple[str, ...] = ()
+    servers: tuple[ServerCount, ...] = ()
     schema: Literal[1] = field(default=1)

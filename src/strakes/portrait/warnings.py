@@ -31,6 +31,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *_drift(results),
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
+        *_target(run),
     ]
     if "load_average" in environment and "cpus" in environment:
         found += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
@@ -132,6 +133,23 @@ def _clock(visits: Sequence[Mapping[str, Any]]) -> list[RunWarning]:
             if found:
                 return found
     return []
+
+
+def _target(run: Run) -> list[RunWarning]:
+    """Targets unlike the others, layouts that were not given, servers that changed while they counted."""
+    found: list[RunWarning] = []
+    for event in run.events:
+        if event["event"] == "description":
+            found += evidence.targets_unlike(event["unlike"])
+        elif event["event"] == "layout" and event["differences"]:
+            given = _values(event["given"]) if event["given"] else event["differences"][0]
+            found += evidence.setting_differs("layout of new files", _values(event["wanted"]), given)
+    lines = [line for visit in run.visits for line in visit.get("servers_disturbed", ())]
+    return [*found, *evidence.servers_disturbed(list(dict.fromkeys(lines)))]
+
+
+def _values(record: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in record.items())
 
 
 def _dropped(run: Run, budget_s: float) -> list[RunWarning]:

@@ -20,6 +20,7 @@ from strakes.portrait.model import (
     Reference,
     RunWarning,
     Series,
+    ServerCount,
     SkippedCell,
 )
 
@@ -53,6 +54,7 @@ def portrait_from_document(document: Mapping[str, Any]) -> Portrait:
         warnings=tuple(_warning(warning) for warning in document["warnings"]),
         skipped=tuple(SkippedCell(**skipped) for skipped in document["skipped"]),
         reproduce=tuple(document["reproduce"]),
+        servers=tuple(ServerCount(**one) for one in document.get("servers", ())),
         schema=document["schema"],
     )
 

@@ -10,6 +10,7 @@ from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
 from strakes.report.numbers import show_interval_of
+from strakes.report.servers import ServerTable, server_table
 from strakes.report.tables import CellTable, tables_of
 
 VERDICTS: Mapping[str, str] = {
@@ -65,6 +66,7 @@ class Section:
     notices: tuple[Notice, ...]
     omissions: tuple[Omission, ...]
     tables: tuple[CellTable, ...]
+    servers: ServerTable | None = None
 
 
 def sections(portrait: Portrait) -> tuple[Section, ...]:
@@ -113,6 +115,7 @@ def _section(portrait: Portrait, study: str, numbers: Mapping[int, int]) -> Sect
         notices=touching(portrait.warnings, {cell.id for cell in own} - told),
         omissions=omissions(one for one in portrait.skipped if one.study == study),
         tables=tables_of(own),
+        servers=server_table([one for one in portrait.servers if one.study == study]),
     )
 
 

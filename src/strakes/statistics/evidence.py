@@ -30,6 +30,8 @@ MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 REMEDIES: Mapping[str, str] = {
     "cache-suspect": "Read more data than the memory of nodes and servers holds, use O_DIRECT, or let other nodes read what these wrote.",
+    "target-unlike": "strakes target DIR shows them; measure again when they are as the others, or say so beside the figures.",
+    "server-changed": "Repeat when no server is restarted and nobody clears counters.",
     "memory-file-system": "Give a directory on the storage that is meant.",
     "interval-not-reached": "Give a larger --budget, or accept the wider interval that is shown.",
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
@@ -216,6 +218,16 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
         return []
     text = f"{skipped} of {planned} cells were not measured: the budget of {format_seconds(budget_s)} was spent."
     return [_warning("budget-skipped", text)]
+
+
+def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
+    """`target-unlike` for servers' targets that bend every figure."""
+    return [_warning("target-unlike", " ".join(sentences))] if sentences else []
+
+
+def servers_disturbed(lines: Sequence[str]) -> list[RunWarning]:
+    """`server-changed` for counters that began anew: what servers counted then is left out."""
+    return [_warning("server-changed", f"{'; '.join(lines)}.")] if lines else []
 
 
 def _warning(code: str, text: str, cells: Sequence[str] = ()) -> RunWarning:

@@ -10,6 +10,7 @@ from typing import Literal
 from strakes.plan import Plan, Stop
 from strakes.portrait.model import Figure, Finding, Headline, Setting, SkippedCell
 from strakes.studies.results import Results
+from strakes.targets.model import Layout, Striping
 from strakes.units import GIB, KIB, MIB
 
 Metric = Literal["bytes_per_s", "operations_per_s", "seconds_per_item"]
@@ -30,7 +31,8 @@ class Measure:
 class Cell:
     """One setting of a study's factors: the plan that is run for it and what is measured in that plan.
 
-    ``priority`` 1 is measured whatever the budget, higher ones when it allows.
+    ``priority`` 1 is measured whatever the budget, higher ones when it allows. ``layout`` is what its files are to have; None: what
+    they have anyway.
     """
 
     study: str
@@ -39,6 +41,7 @@ class Cell:
     plan: Plan
     measures: tuple[Measure, ...]
     priority: int = 1
+    layout: Layout | None = None
 
     def measure_id(self, phase: str) -> str:
         """The id under which one measured phase of this cell appears in findings."""
@@ -75,7 +78,8 @@ class Context:
     """What a study may know when it chooses its cells. Sizes in bytes, times in seconds.
 
     ``direct_io`` None: O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` are the most one plan may put on the target.
-    ``full`` asks for every level.
+    ``striping``: the layouts that may be asked for, None where none can be set, for the reason ``no_striping``. ``full`` asks for every
+    level.
     """
 
     file_system: str
@@ -89,6 +93,8 @@ class Context:
     pilot: Pilot
     seed: int
     full: bool = False
+    striping: Striping | None = None
+    no_striping: str = ""
 
     @property
     def team(self) -> int:

@@ -105,12 +105,14 @@ def level_text(factor: str, value: Setting) -> str:
     """
     if factor.endswith("_bytes") and not isinstance(value, str):
         return f"{format_value(float(value), 'B')} {_NOUNS.get(factor, factor.removesuffix('_bytes'))}"
+    if factor == "stripe_count":
+        return f"stripe count {value}"
     if factor == "ranks":
         return f"{value} rank" if value == 1 else f"{value} ranks"
     return str(value)
 
 
-_NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes": "files"}
+_NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes": "files", "stripe_bytes": "stripes"}
 
 
 def find_saturation(measured: Sequence[Measured], factor: str, confidence: float) -> Saturation | None:

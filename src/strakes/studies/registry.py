@@ -11,6 +11,7 @@ from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.striping import Striping
 from strakes.studies.transfer_size import TransferSize
 
 STUDIES: tuple[Study, ...] = (
@@ -20,6 +21,7 @@ STUDIES: tuple[Study, ...] = (
     OpenClose(),
     MetadataOps(),
     AccessPatterns(),
+    Striping(),
 )
 
 

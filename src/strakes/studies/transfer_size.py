@@ -8,15 +8,20 @@ from strakes.plan import Plan, TransferPhase
 from strakes.portrait.model import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.results import Results
+from strakes.studies.results import Measured, Results
+from strakes.targets.model import Layout
 from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
+# With stripes of these sizes beside the usual layout, where layouts can be set.
+_SURVEY_STRIPES = (64 * KIB, 4 * MIB)
+_FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
+_STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
 
 
 class TransferSize(Study):
-    """Bytes per read() or write() call against bandwidth, buffered and O_DIRECT."""
+    """Bytes per read() or write() call against bandwidth, buffered and O_DIRECT; buffered also against the stripe size."""
 
     name = "transfer-size"
     title = "Transfer size"
@@ -42,10 +47,28 @@ class TransferSize(Study):
                     )
                 else:
                     cells.append(self._cell(context, transfer, direct, amount))
-        return cells
+        return [*cells, *self._striped(context, amount)]
 
-    def _cell(self, context: Context, transfer: int, direct: bool, amount: int) -> Cell:
+    def _striped(self, context: Context, amount: int) -> list[Cell]:
+        """Stripes over all data targets, so that their size can matter; without a place where layouts can be set nothing is missed."""
+        if context.striping is None or context.striping.data_targets < 2:
+            return []
+        transfers = _FULL_LEVELS if context.full else _STRIPED_TRANSFERS
+        return [
+            self._cell(context, transfer, False, amount, Layout(stripe, context.striping.data_targets))
+            for stripe in (_FULL_STRIPES if context.full else _SURVEY_STRIPES)
+            for transfer in transfers
+            if transfer <= amount and stripe % context.striping.unit_bytes == 0
+        ]
+
+    def _cell(self, context: Context, transfer: int, direct: bool, amount: int, layout: Layout | None = None) -> Cell:
         io = "direct" if direct else "buffered"
+        settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": context.team}
+        key = f"{self.name}/{io}/{transfer}"
+        if layout is not None:
+            assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
+            settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
+            key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
         write = TransferPhase(
             "write", "write", "file-per-process", "segmented", transfer, amount, direct=direct, sync="fsync", stop=context.stonewall()
         )
@@ -54,10 +77,12 @@ class TransferSize(Study):
         )
         return Cell(
             self.name,
-            f"{self.name}/{io}/{transfer}",
-            {"transfer_bytes": transfer, "io": io, "ranks": context.team},
+            key,
+            settings,
             Plan(context.team, (write, read), context.seed),
             (Measure("write", "bytes_per_s", {"operation": "write"}), Measure("read", "bytes_per_s", {"operation": "read"})),
+            priority=1 if layout is None else 2,
+            layout=layout,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -65,7 +90,17 @@ class TransferSize(Study):
             line
             for operation in ("write", "read")
             for io in ("buffered", "direct")
-            for line in series(f"{operation}, {io}", results.where(operation=operation, io=io), "transfer_bytes")
+            for line in series(f"{operation}, {io}", _usual(results, operation, io), "transfer_bytes")
+        ]
+        lines += [
+            line
+            for operation in ("write", "read")
+            for stripe in results.levels("stripe_bytes")
+            for line in series(
+                f"{operation}, stripes of {format_bytes(float(stripe))}",
+                results.where(operation=operation, stripe_bytes=stripe),
+                "transfer_bytes",
+            )
         ]
         theirs = Reference(
             "S1",
@@ -79,14 +114,32 @@ class TransferSize(Study):
         found: list[Finding] = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = results.where(operation=operation, io=io)
+                cells = _usual(results, operation, io)
                 found += saturation_finding(f"{self.name}-{operation}-{io}", f"{io} {operation}s", cells, "transfer_bytes", results)
-            both = [results.where(operation=operation, io=io) for io in ("buffered", "direct")]
+            both = [_usual(results, operation, io) for io in ("buffered", "direct")]
             if both[0] and both[1]:
                 largest = [max(cells, key=lambda one: float(one.settings["transfer_bytes"])) for cells in both]
                 size = format_bytes(float(largest[0].settings["transfer_bytes"]))
                 statement = f"Buffered {operation}s of {size} are {{ratio}} times as fast as O_DIRECT ones."
                 found.append(ratio_finding(f"{self.name}-{operation}-buffered-to-direct", statement, largest[0], largest[1], results))
+            found += self._stripe_findings(operation, results)
+        return found
+
+    def _stripe_findings(self, operation: str, results: Results) -> list[Finding]:
+        """S1's statement that the stripe size matters little, at the smallest and the largest transfers."""
+        stripes = results.levels("stripe_bytes")
+        if len(stripes) < 2:
+            return []
+        transfers = sorted({float(one.settings["transfer_bytes"]) for one in results.where(operation=operation, stripe_bytes=stripes[0])})
+        found = []
+        for transfer in dict.fromkeys((transfers[0], transfers[-1])) if transfers else ():
+            small, large = (
+                results.where(operation=operation, stripe_bytes=size, transfer_bytes=transfer) for size in (stripes[0], stripes[-1])
+            )
+            if small and large:
+                sizes = f"{format_bytes(float(stripes[-1]))} are {{ratio}} times as fast as with {format_bytes(float(stripes[0]))}"
+                statement = f"Buffered {operation}s in calls of {format_bytes(transfer)} with stripes of {sizes} (S1: a weak effect)."
+                found.append(ratio_finding(f"{self.name}-{operation}-stripe-{transfer:.0f}", statement, large[0], small[0], results))
         return found
 
     def advice(self, results: Results) -> Sequence[Advice]:
@@ -96,7 +149,7 @@ class TransferSize(Study):
             for advice in saturation_advice(
                 f"transfer size, {operation}s",
                 f"buffered {operation}s",
-                results.where(operation=operation, io="buffered"),
+                _usual(results, operation, "buffered"),
                 "transfer_bytes",
                 results,
             )
@@ -106,7 +159,7 @@ class TransferSize(Study):
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
-                cells = results.where(operation=operation, io=io)
+                cells = _usual(results, operation, io)
                 if cells:
                     best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
                     how = "to fsync" if operation == "write" else "after cache drop"
@@ -114,3 +167,8 @@ class TransferSize(Study):
                         Headline(f"best {operation}, {io} ({format_bytes(float(best.settings['transfer_bytes']))} calls, {how})", best.id)
                     )
         return lines
+
+
+def _usual(results: Results, operation: str, io: str) -> list[Measured]:
+    """The cells with the layout that files have anyway."""
+    return [one for one in results.where(operation=operation, io=io) if "stripe_bytes" not in one.settings]

@@ -13,6 +13,7 @@ from strakes.portrait.model import SkippedCell
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.base import Cell, Context, Measure, Pilot, Study
 from strakes.survey.request import Request
+from strakes.targets.model import Striping, layout_from_record
 from strakes.units import GIB, KIB, format_bytes
 
 # strakes never fills a target beyond this share of what is free.
@@ -77,6 +78,8 @@ def make_context(request: Request, facts: Mapping[str, Any], pilot: Pilot, room:
         pilot=pilot,
         seed=request.seed,
         full=request.full,
+        striping=Striping(**facts["striping"]) if facts.get("striping") else None,
+        no_striping=facts.get("no_striping", ""),
     )
     return replace(context, phase_s=phase_seconds(request, context))
 
@@ -100,7 +103,8 @@ def choose_cells(studies: Sequence[Study], context: Context) -> tuple[list[Cell]
 def cell_from_record(record: Mapping[str, Any]) -> Cell:
     """A cell as the store kept it; the inverse of ``cell_record``."""
     measures = tuple(Measure(one["phase"], one["metric"], one["settings"]) for one in record["measures"])
-    return Cell(record["study"], record["key"], record["settings"], plan_from_json(record["plan"]), measures, record["priority"])
+    layout = layout_from_record(record["layout"]) if "layout" in record else None
+    return Cell(record["study"], record["key"], record["settings"], plan_from_json(record["plan"]), measures, record["priority"], layout)
 
 
 def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,22 @@ from strakes.launch.messages import PlanResult
 from strakes.plan import Plan
 from strakes.portrait.build import rule_of
 from strakes.portrait.collect import cell_record, collect
+from strakes.portrait.model import SkippedCell
 from strakes.statistics.interval import smallest_runs
 from strakes.store import RunWriter, Store
 from strakes.studies.base import UNITS, Advice, Cell, Pilot
 from strakes.studies.compose import better_ratio
 from strakes.studies.results import Results
 from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
+from strakes.survey.places import Places
 from strakes.survey.preparation import MEASURE_SHARE, cell_from_record, choose_cells, limits, make_context, memory_available_bytes
 from strakes.survey.request import Progress, Request
 from strakes.survey.schedule import Schedule
+from strakes.survey.watch import Watch
 from strakes.targets.base import Target
+from strakes.targets.model import Layout, layout_record
 from strakes.targets.registry import detect
+from strakes.targets.unlike import unlike_targets
 from strakes.targets.workspace import Workspace
 from strakes.units import format_value
 
@@ -46,6 +51,9 @@ class _Session:
     writer: RunWriter
     engine: LocalEngine
     workspace: Workspace
+    target: Target
+    places: Places
+    watch: Watch
     progress: Progress
     started: float
     spent_before_s: float
@@ -77,9 +85,11 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
             with Workspace.create(request.directory, writer.id, keep=request.keep) as workspace:
                 visits = list(writer.run.visits)
                 spent_s = sum(visit["elapsed_s"] for visit in visits)
-                session = _Session(request, writer, engine, workspace, progress, time.monotonic(), spent_s, visits)
-                facts = _facts(session, target)
+                places, watch = Places(workspace.path, target), Watch(target)
+                session = _Session(request, writer, engine, workspace, target, places, watch, progress, time.monotonic(), spent_s, visits)
+                facts = _facts(session)
                 cells, phase_s = _cells(session, facts)
+                cells = _laid_out(session, cells)
                 _measure(session, cells, phase_s)
                 _confirm(session, cells, facts)
                 progress.update("cleaning up", 1.0, "")
@@ -97,15 +107,25 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
     return writer
 
 
-def _facts(session: _Session, target: Target) -> Mapping[str, Any]:
+def _facts(session: _Session) -> Mapping[str, Any]:
     """Facts of the target, kept in the run; asked once and read back on resume."""
     for event in session.writer.run.events:
         if event["event"] == "facts":
             return dict(event["facts"])
-    facts = asdict(target.facts(session.workspace.path))
-    environment = session.writer.run.environment
-    facts = {**facts, "path": str(facts["path"]), "cpus": environment["cpus"], "memory_bytes": environment["memory_bytes"]}
+    target, environment = session.target, session.writer.run.environment
+    striping = target.striping()
+    facts = {
+        **asdict(target.facts(session.workspace.path)),
+        "path": str(target.path),
+        "cpus": environment["cpus"],
+        "memory_bytes": environment["memory_bytes"],
+        "striping": None if striping is None else asdict(striping),
+        "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
+    }
     session.writer.append_event({"event": "facts", "facts": facts})
+    if facts["remote"]:
+        described = target.describe()
+        session.writer.append_event({"event": "description", "description": asdict(described), "unlike": list(unlike_targets(described))})
     return facts
 
 
@@ -132,11 +152,39 @@ def _cells(session: _Session, facts: Mapping[str, Any]) -> tuple[list[Cell], flo
     return cells, context.phase_s
 
 
+def _laid_out(session: _Session, cells: list[Cell]) -> list[Cell]:
+    """The cells whose layout is really given: what was asked for and what files get is kept in the run, also where they differ."""
+    refused: set[Layout | None] = set()
+    why: list[str] = []
+    before = session.writer.run.events
+    for one in session.places.make(cells):
+        given = None if one.given is None else layout_record(one.given)
+        record = {"event": "layout", "wanted": layout_record(one.wanted), "given": given, "differences": list(one.differences)}
+        if record not in before:
+            session.writer.append_event(record)
+        if one.differences:
+            refused.add(one.wanted)
+            why += one.differences
+    for cell in cells:
+        skipped = asdict(SkippedCell(cell.study, cell.settings, "its layout was not given as asked for"))
+        if cell.layout in refused and {"event": "skipped", **skipped} not in before:
+            session.writer.append_event({"event": "skipped", **skipped})
+    kept = [cell for cell in cells if cell.layout not in refused]
+    if not kept:
+        raise MeasurementError(
+            "no layout is given as asked for",
+            where=str(session.request.directory),
+            why="; ".join(dict.fromkeys(why)),
+            remedy="strakes target DIR says what can be set here.",
+        )
+    return kept
+
+
 def _pilot(session: _Session, facts: Mapping[str, Any], room: tuple[int, int]) -> Pilot:
     session.progress.update("pilot", 0.0, "first rough rates, to choose the amounts")
     seconds = max(0.02, min(_LONGEST_PILOT_PHASE_S, session.request.budget_s * _PILOT_SHARE))
     plan = pilot_plan(max(2, min(facts["cpus"], 4)), *room, seconds, session.request.seed)
-    visit = _visit(session, plan, "pilot", "pilot", 0, _SHORTEST_LIMIT_S)
+    visit = _visit(session, plan, None, "pilot", "pilot", 0, _SHORTEST_LIMIT_S)
     return pilot_from_samples({sample["name"]: sample for sample in visit["samples"]})
 
 
@@ -163,7 +211,7 @@ def _measure(session: _Session, cells: list[Cell], phase_s: float) -> None:
                 return
             _tell(session, schedule, cell)
             limit_s = max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * expected_s)
-            schedule.record(_visit(session, cell.plan, cell.key, "measure", schedule.block, limit_s))
+            schedule.record(_visit(session, cell.plan, cell.layout, cell.key, "measure", schedule.block, limit_s))
         if all(schedule.expected_s(cell) > session.left_s(share) for cell in schedule.open_cells()):
             return
 
@@ -202,7 +250,8 @@ def _confirm(session: _Session, cells: list[Cell], facts: Mapping[str, Any]) -> 
             session.progress.update(
                 f"confirming: {key}", session.elapsed_s() / session.request.budget_s, f"{len(open_contests)} recommendations open"
             )
-            _visit(session, by_key[key].plan, key, "confirm", block, max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * _usual_s(session, key)))
+            limit_s = max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * _usual_s(session, key))
+            _visit(session, by_key[key].plan, by_key[key].layout, key, "confirm", block, limit_s)
 
 
 def _settled(advice: Advice, results: Results) -> bool:
@@ -218,40 +267,48 @@ def _usual_s(session: _Session, key: str) -> float:
     return float(durations[len(durations) // 2]) if durations else 0.0
 
 
-def _visit(session: _Session, plan: Plan, key: str, purpose: str, block: int, limit_s: float) -> dict[str, Any]:
+def _visit(session: _Session, plan: Plan, layout: Layout | None, key: str, purpose: str, block: int, limit_s: float) -> dict[str, Any]:
     """Runs one plan and keeps what came of it. Raises MeasurementError when the target failed."""
     number = len(session.visits)
+    place = session.places.of(layout)
+    assert place is not None
+    session.watch.begin()
     started_unix_s = time.time()
     started = time.monotonic()
-    result = session.engine.run(plan, session.workspace.path, f"v{number}", limit_s)
+    result = session.engine.run(plan, place, f"v{number}", limit_s)
+    elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
     visit: dict[str, Any] = {
         "visit": number,
         "block": block,
         "purpose": purpose,
         "cell": key,
         "started_unix_s": started_unix_s,
-        "ended_unix_s": time.time(),
-        "elapsed_s": time.monotonic() - started,
+        "ended_unix_s": ended_unix_s,
+        "elapsed_s": elapsed_s,
         "ended": result.ended,
         "samples": [dict(sample.raw) for sample in result.samples],
         "errors": [asdict(error) for error in result.errors],
+        **(session.watch.end() if result.ended == "ok" else {}),
     }
     session.writer.append_visit(visit)
     session.visits.append(visit)
     if result.ended == "cancelled":
         raise KeyboardInterrupt
     if result.ended != "ok":
-        raise _failure(result, session.workspace.path, key)
+        raise _failure(result, session.workspace.path, key, session.target.trouble())
     return visit
 
 
-def _failure(result: PlanResult, directory: Path, key: str) -> MeasurementError:
+def _failure(result: PlanResult, directory: Path, key: str, trouble: Sequence[str]) -> MeasurementError:
+    """What the engine met, and which servers are not well."""
     if result.errors:
         error = result.errors[0]
         where = ", ".join(f"{name} {value}" for name, value in error.where.items())
-        return MeasurementError(error.what, where=f"{directory}, {where} (cell {key})", why=error.why, remedy=error.remedy)
+        why = " ".join([f"{error.why.rstrip('.')}.", *trouble]) if trouble else error.why
+        return MeasurementError(error.what, where=f"{directory}, {where} (cell {key})", why=why, remedy=error.remedy)
     return MeasurementError(
         f"the run ended as {result.ended!r}",
         where=f"{directory} (cell {key})",
+        why=" ".join(trouble),
         remedy="The run's log in the store says what the engine wrote.",
     )

@@ -14,7 +14,7 @@ from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.marker import MARKER_NAME
-from strakes.targets.model import Description, Layout, Limit, Observation, Placement
+from strakes.targets.model import Description, Layout, Limit, Observation, Placement, Striping
 from strakes.targets.mountinfo import Mount
 
 # Direct I/O wants multiples of the device's block; some file systems want more of it.
@@ -90,6 +90,10 @@ class Target(ABC):
         Raises UnsupportedError where layouts cannot be set, StrakesError when the file system refuses this one.
         """
         raise self._unsupported("the layout of files cannot be set here")
+
+    def striping(self) -> Striping | None:
+        """Which layouts may be asked for; None where none can be set. limits() says why."""
+        return None
 
     def placement(self, directory: Path) -> Placement | None:
         """Which metadata targets hold a directory; None where that cannot be known."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 # Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr, md.setattr,
 # md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes, data.read_requests,
@@ -105,6 +105,14 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Striping:
+    """What layouts may be asked for: at most ``data_targets`` stripes, sizes that are multiples of ``unit_bytes``."""
+
+    data_targets: int
+    unit_bytes: int
+
+
+@dataclass(frozen=True)
 class Placement:
     """Which metadata targets hold a directory.
 
@@ -176,6 +184,23 @@ def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: st
     if any(before.get(side + sign) != after.get(side + sign) for sign in (SINCE, SERVER)):
         return True
     return any(after.get(counter, 0.0) < value for counter, value in before.items() if _side(counter) == side)
+
+
+def layout_record(layout: Layout) -> dict[str, Any]:
+    """A layout as a run keeps it: what is told of it, but for components."""
+    plain = {one.name: getattr(layout, one.name) for one in fields(layout) if one.name != "components"}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items() if value not in (None, "", ())}
+
+
+def layout_from_record(record: Mapping[str, Any]) -> Layout:
+    """The inverse.
+
+    >>> wanted = Layout(65536, 2, targets=(0, 1))
+    >>> layout_from_record(layout_record(wanted)) == wanted
+    True
+    """
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    return Layout(**values)
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:

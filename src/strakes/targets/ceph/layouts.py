@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 from strakes.errors import BadInputError, MeasurementError
 from strakes.targets.model import Layout, Placement
-from strakes.units import MIB
+from strakes.units import KIB, MIB
 
 FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 # What names of hashes mean in a Placement.
 BY_CHILD, BY_CHANCE = "distributed", "random"
+# Stripe units are multiples of this.
+UNIT_BYTES = 64 * KIB
 # Ceph's own default for objects.
 _OBJECT_BYTES = 4 * MIB
 

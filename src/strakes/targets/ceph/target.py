@@ -21,7 +21,7 @@ from strakes.targets.ceph.counters import data_counters, metadata_counters
 from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Runner, Servers, run
-from strakes.targets.model import SERVER, Description, Layout, Limit, Observation, Placement
+from strakes.targets.model import SERVER, Description, Layout, Limit, Observation, Placement, Striping
 from strakes.targets.mountinfo import Mount
 
 T = TypeVar("T")
@@ -102,6 +102,13 @@ class CephTarget(Target):
             return layouts.read_layout(self._attributes(Path(probe), layouts.FILE)[layouts.FILE])
         finally:
             self._own(lambda: calls.remove_file(probe, self.run), "a file of strakes could not be removed")
+
+    def striping(self) -> Striping | None:
+        try:
+            self._require_same_cluster()
+            return Striping(sum(bool(one["up"]) for one in self._osd_dump["osds"]), layouts.UNIT_BYTES)
+        except StrakesError:
+            return None
 
     def placement(self, directory: Path) -> Placement | None:
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))

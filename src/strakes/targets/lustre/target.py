@@ -24,9 +24,9 @@ from strakes.targets.lustre.lfs_getname import ClientName, getname
 from strakes.targets.lustre.lfs_getstripe import Form, directory_layout, file_layout
 from strakes.targets.lustre.lfs_mkdir import mkdir, set_default
 from strakes.targets.lustre.lfs_setstripe import setstripe
-from strakes.targets.lustre.lfs_targets import mdts
+from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
-from strakes.targets.model import Description, Layout, Limit, Observation, Placement
+from strakes.targets.model import Description, Layout, Limit, Observation, Placement, Striping
 from strakes.targets.mountinfo import Mount
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ T = TypeVar("T")
 # Subdirectories at every depth go to the targets in turn.
 _ALL_LEVELS = -1
 _PROBE = ".strakes-layout"
+# Stripe sizes are multiples of this (lfs-setstripe(1)).
+_STRIPE_UNIT_BYTES = 64 << 10
 
 
 class LustreTarget(Target):
@@ -95,6 +97,12 @@ class LustreTarget(Target):
             raise
         self._ask(posix.remove_file(probe))
         return given
+
+    def striping(self) -> Striping | None:
+        try:
+            return Striping(len(self._ask(osts(str(self.path)))), _STRIPE_UNIT_BYTES)
+        except StrakesError:
+            return None
 
     def _layout(self, path: str, *, directory: bool) -> Layout:
         command = directory_layout if directory else file_layout

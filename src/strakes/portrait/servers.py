@@ -1,0 +1,26 @@
+"""What servers counted while cells ran: sums over the visits at which somebody looked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.portrait.model import ServerCount
+
+
+def server_counts(cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[str, Any]]) -> tuple[ServerCount, ...]:
+    """One entry for each cell and server, in the order of the cells."""
+    sums: dict[tuple[str, str], Counter[str]] = {}
+    times: Counter[tuple[str, str]] = Counter()
+    for visit in visits:
+        for server, counters in visit.get("servers", {}).items():
+            sums.setdefault((visit["cell"], server), Counter()).update(counters)
+            times[visit["cell"], server] += 1
+    studies = {cell["key"]: cell["study"] for cell in cells}
+    order = {key: number for number, key in enumerate(studies)}
+    return tuple(
+        ServerCount(studies[cell], cell, server, times[cell, server], dict(counters))
+        for (cell, server), counters in sorted(sums.items(), key=lambda one: (order.get(one[0][0], -1), one[0][1]))
+        if cell in studies  # the pilot is no cell
+    )

@@ -1,0 +1,61 @@
+"""What servers counted during a study, as a table: who got which share of the requests and of the bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from strakes.portrait.model import ServerCount
+from strakes.units import format_bytes
+
+_CLIENT = "client."
+_COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
+    ("metadata requests", ("md.requests",), lambda value: f"{value:,.0f}"),
+    ("creates", ("md.create",), lambda value: f"{value:,.0f}"),
+    ("removes", ("md.unlink", "md.rmdir"), lambda value: f"{value:,.0f}"),
+    ("write requests", ("data.write_requests",), lambda value: f"{value:,.0f}"),
+    ("written", ("data.write_bytes",), format_bytes),
+    ("read requests", ("data.read_requests",), lambda value: f"{value:,.0f}"),
+    ("read", ("data.read_bytes",), format_bytes),
+)
+
+
+@dataclass(frozen=True)
+class ServerTable:
+    """Rows are servers or targets; a value has its share of the column behind it."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
+    """The sums over a study's cells; None where nothing was counted."""
+    sums: dict[str, Counter[str]] = {}
+    for one in counts:
+        sums.setdefault(one.server, Counter()).update(_named(one.counters))
+    values = {server: [sum(own.get(name, 0.0) for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()}
+    totals = [sum(row[column] for row in values.values()) for column in range(len(_COLUMNS))]
+    kept = [column for column, total in enumerate(totals) if total > 0]
+    if not kept:
+        return None
+    return ServerTable(
+        tuple(_COLUMNS[column][0] for column in kept),
+        tuple(
+            (server, tuple(_shown(row[column], totals[column], _COLUMNS[column][2]) for column in kept))
+            for server, row in sorted(values.items())
+            if any(row[column] > 0 for column in kept) or any(name.startswith(("md.", "data.")) for name in sums[server])
+        ),
+    )
+
+
+def _named(counters: Mapping[str, float]) -> dict[str, float]:
+    """The server's own counts where there are any, else the client's; a metadata target without a total gets the sum of its kinds."""
+    own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
+    own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
+    kinds = [value for name, value in own.items() if name.startswith("md.")]
+    return {"md.requests": sum(kinds), **own} if kinds else own
+
+
+def _shown(value: float, total: float, form: Callable[[float], str]) -> str:
+    return f"{form(value)} ({value / total:.0%})" if value else "-"

@@ -1,0 +1,101 @@
+"""Layouts are given or not used; counters are looked at around visits, and looking costs little."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from strakes.plan import MetadataPhase, Plan
+from strakes.studies.base import Cell
+from strakes.survey.places import Places
+from strakes.survey.watch import Watch
+from strakes.targets.local import LocalTarget
+from strakes.targets.model import SERVER, Layout, Observation
+from strakes.targets.mountinfo import mount_of
+
+PLAN = Plan(1, (MetadataPhase("create", "file-create", "unique", 1),))
+
+
+def cell(layout: Layout | None) -> Cell:
+    return Cell("striping", str(layout), {}, PLAN, (), layout=layout)
+
+
+class Clamping(LocalTarget):
+    """Gives at most four stripes, as Lustre does where there are four targets, and refuses five."""
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        if wanted.stripe_count == 5:
+            raise self._unsupported("five")
+        return Layout(wanted.stripe_size_bytes, min(4, wanted.stripe_count or 1))
+
+
+class Counting(LocalTarget):
+    """A server that has served one more request at each look, and takes its time for it."""
+
+    looks = 0
+    slow_s = 0.0
+    restarted = False
+
+    def observe(self) -> Observation:
+        self.looks += 1
+        time.sleep(self.slow_s)
+        return {"mds": {"md.requests": float(self.looks), SERVER: float(self.restarted), "other": 1.0}}
+
+
+@pytest.fixture
+def clamping(tmp_path: Path) -> Clamping:
+    return Clamping(tmp_path, mount_of(tmp_path))
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Counting:
+    return Counting(tmp_path, mount_of(tmp_path))
+
+
+def test_plans_run_where_their_layout_was_given_and_nowhere_else(clamping: Clamping, tmp_path: Path) -> None:
+    good, clamped, refused = Layout(65536, 4), Layout(65536, 99), Layout(65536, 5)
+    places = Places(tmp_path, clamping)
+    found = places.make([cell(None), cell(good), cell(clamped), cell(good), cell(refused)])
+    assert [(one.wanted, one.differences) for one in found[:2]] == [(good, ()), (clamped, ("stripe count 4 instead of 99",))]
+    assert found[2].given is None and found[2].differences
+    assert places.of(None) == tmp_path
+    assert places.of(clamped) is None and places.of(refused) is None
+    place = places.of(good)
+    assert place is not None and list(tmp_path.iterdir()) == [place]
+    assert [one.name for one in place.iterdir()] == [".strakes-marker"]
+    assert places.make([cell(good)]) == []
+
+
+def test_what_was_counted_between_two_looks_goes_with_the_visit(counting: Counting) -> None:
+    watch = Watch(counting)
+    for looks in (2, 3):
+        watch.begin()
+        assert watch.end() == {"servers": {"mds": {"md.requests": 1.0}}}
+        # What was seen after one visit holds before the next.
+        assert counting.looks == looks
+
+
+def test_a_server_that_changed_is_said_and_not_counted(counting: Counting) -> None:
+    watch = Watch(counting)
+    watch.begin()
+    counting.restarted = True
+    found = watch.end()
+    assert found["servers"] == {} and "mds" in found["servers_disturbed"][0]
+
+
+def test_looks_that_take_long_are_rare(counting: Counting) -> None:
+    counting.slow_s = 0.05
+    watch = Watch(counting)
+    for _ in range(50):
+        watch.begin()
+        watch.end()
+    assert counting.looks <= 4
+
+
+def test_where_nothing_is_counted_nobody_looks_twice(clamping: Clamping) -> None:
+    watch = Watch(clamping)
+    for _ in range(2):
+        watch.begin()
+        assert watch.end() == {}

@@ -50,10 +50,30 @@ void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
                   "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
 }
 
+void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseCheck& check) {
+    const bool merged = phase.layout == Layout::file_per_writer;
+    check.require(phase.writers <= plan.ranks, "writers", "is more than there are ranks",
+                  "Use at most the team's ranks.");
+    check.require(!merged || phase.writers > 0, "writers",
+                  "is missing: the layout file-per-writer needs to know how many",
+                  "Say how many writers there are, in every phase on these files.");
+    check.require(merged || phase.writers == 0 || (phase.layout == Layout::shared_file && phase.gathers()), "writers",
+                  "is for writing into a shared-file, and for the layout file-per-writer", "Leave it out.");
+    if (!phase.gathers()) return;
+    check.require(phase.access == Access::segmented || phase.access == Access::strided, "access",
+                  "with writers is segmented or strided", "Use segmented or strided.");
+    check.require(phase.backend != Backend::uring, "backend", "with writers is posix, stdio or mmap",
+                  "Use the backend posix.");
+    check.require(phase.rank_shift == 0, "rank_shift", "is not for a write phase with writers", "Leave it out.");
+    check.require(phase.stop.rule != StopRule::seconds, "stop.rule", "seconds is not for a write phase with writers",
+                  "Use the rule amount or stonewall.");
+}
+
 void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::string, DataSet>& sets,
                     const PhaseCheck& check) {
     using enum TransferOperation;
     check_interface(phase, check);
+    check_writers(phase, plan, check);
     const bool shared = phase.layout == Layout::shared_file;
     check.require(phase.block_bytes % phase.transfer_bytes == 0, "block_bytes", "is not a multiple of transfer_bytes",
                   "Choose a block that is a whole number of transfers.");
@@ -62,8 +82,9 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     check.require(total <= kMostFileBytes, amount, "makes the data larger than a file can be",
                   phase.stream ? "Use a smaller count, smaller blocks or fewer ranks."
                                : "Use fewer segments, smaller blocks or fewer ranks.");
-    check.require(phase.access != Access::strided || shared, "access", "strided needs the layout shared-file",
-                  "Use segmented, or the layout shared-file.");
+    check.require(phase.access != Access::strided || phase.layout != Layout::file_per_process, "access",
+                  "strided needs a file that several ranks share",
+                  "Use segmented, or the layout shared-file or file-per-writer.");
     const bool anywhere = phase.access == Access::whole || phase.access == Access::random_whole;
     check.require(!anywhere || (shared && phase.operation == read), "access",
                   phase.access == Access::whole ? "whole needs a read of a shared-file"
@@ -93,6 +114,10 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   "Add a write phase with the same files before it.");
     check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
                   "Use the same layout, or other files.");
+    constexpr const char* kOthers = "differs from the write phase of the same files";
+    const bool merged = phase.layout == Layout::file_per_writer;
+    check.require(!merged || set.written->writers == phase.writers, "writers", kOthers, "Use the same number.");
+    check.require(!merged || set.written->grouping == phase.grouping, "grouping", kOthers, "Use the same grouping.");
     const std::uint64_t reach = set.written->bytes_per_rank() * (phase.access == Access::random_whole ? plan.ranks : 1);
     check.require(phase.bytes_per_rank() <= reach, amount,
                   "makes more data than the write phase of the same files wrote",

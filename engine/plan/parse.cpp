@@ -22,6 +22,8 @@ TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path
                                "transfer_bytes",
                                "block_bytes",
                                "segments",
+                               "writers",
+                               "grouping",
                                "direct",
                                "sync",
                                "time_open",
@@ -46,6 +48,8 @@ TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path
     phase.transfer_bytes = reader.integer("transfer_bytes", 1, kMostBytes);
     phase.block_bytes = reader.integer("block_bytes", 1, kMostBytes);
     phase.segments = reader.integer("segments", 1, kMostCount);
+    phase.writers = static_cast<std::uint32_t>(reader.integer_or("writers", 0, kMostRanks, 0));
+    phase.grouping = reader.choice_or("grouping", kGroupings, phase.grouping);
     phase.direct = reader.boolean_or("direct", phase.direct);
     phase.sync = reader.choice_or("sync", kSyncs, phase.sync);
     phase.time_open = reader.boolean_or("time_open", phase.time_open);
@@ -128,10 +132,11 @@ Plan parse_plan(const nlohmann::json& document) {
     static_cast<void>(reader.integer("schema", 1, 1));
     Plan plan;
     plan.seed = static_cast<std::uint32_t>(reader.integer("seed", 0, UINT32_MAX));
-    const ObjectReader team(reader.value("team"), "team", {"ranks", "ranks_per_node"});
-    plan.ranks = static_cast<std::uint32_t>(team.integer("ranks", 1, 65536));
+    const ObjectReader team(reader.value("team"), "team", {"ranks", "ranks_per_node", "memory_hog_bytes"});
+    plan.ranks = static_cast<std::uint32_t>(team.integer("ranks", 1, kMostRanks));
     if (team.has("ranks_per_node"))
-        plan.ranks_per_node = static_cast<std::uint32_t>(team.integer("ranks_per_node", 1, 65536));
+        plan.ranks_per_node = static_cast<std::uint32_t>(team.integer("ranks_per_node", 1, kMostRanks));
+    plan.memory_hog_bytes = team.integer_or("memory_hog_bytes", 0, kMostBytes, 0);
     const nlohmann::json& phases = reader.value("phases");
     if (!phases.is_array() || phases.empty() || phases.size() > kMostPhases)
         reader.refuse("phases", "is not a list of 1 to 64 phases", "Write it as [{...}, ...].");

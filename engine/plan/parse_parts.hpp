@@ -14,6 +14,7 @@ namespace strakes {
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
 inline constexpr std::uint64_t kMostCount = std::uint64_t{1} << 30U;
 inline constexpr std::uint64_t kMostPhases = 64;
+inline constexpr std::uint64_t kMostRanks = 65536;
 inline constexpr std::uint64_t kAnyCount = UINT64_MAX;
 inline constexpr double kDay = 86400;
 

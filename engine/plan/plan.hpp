@@ -15,7 +15,8 @@ namespace strakes {
 enum class StopRule : std::uint8_t { amount, stonewall, seconds };
 enum class Backend : std::uint8_t { posix, stdio, mmap, uring };
 enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
-enum class Layout : std::uint8_t { file_per_process, shared_file };
+enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
+enum class Grouping : std::uint8_t { node, global };
 enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole };
 enum class Sync : std::uint8_t { none, close, fsync };
 enum class Pattern : std::uint8_t { stamped, once };
@@ -55,6 +56,8 @@ struct TransferPhase {
     std::uint64_t transfer_bytes = 0;
     std::uint64_t block_bytes = 0;
     std::uint64_t segments = 0;
+    std::uint32_t writers = 0;  // 0: every rank writes its own
+    Grouping grouping = Grouping::node;
     bool direct = false;
     Sync sync = Sync::close;
     bool time_open = true;
@@ -68,6 +71,8 @@ struct TransferPhase {
     std::optional<std::uint32_t> read_percent;
     Stop stop;
 
+    // Data go to the writers, who alone touch the files.
+    [[nodiscard]] bool gathers() const noexcept { return writers > 0 && operation == TransferOperation::write; }
     // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
     [[nodiscard]] std::uint64_t bytes_per_rank() const noexcept { return segments * block_bytes; }
 };
@@ -124,6 +129,7 @@ struct Plan {
     std::uint32_t seed = 0;
     std::uint32_t ranks = 1;
     std::optional<std::uint32_t> ranks_per_node;  // at most so many of one node
+    std::uint64_t memory_hog_bytes = 0;           // held on every node while the plan runs
     std::vector<Phase> phases;
 };
 
@@ -142,8 +148,12 @@ inline constexpr std::array kTransferOperations =
                                                                    {"mixed", TransferOperation::mixed}});
 inline constexpr std::array kStreamOperations = std::to_array<std::pair<std::string_view, TransferOperation>>(
     {{"write", TransferOperation::write}, {"read", TransferOperation::read}});
-inline constexpr std::array kLayouts = std::to_array<std::pair<std::string_view, Layout>>(
-    {{"file-per-process", Layout::file_per_process}, {"shared-file", Layout::shared_file}});
+inline constexpr std::array kLayouts =
+    std::to_array<std::pair<std::string_view, Layout>>({{"file-per-process", Layout::file_per_process},
+                                                        {"shared-file", Layout::shared_file},
+                                                        {"file-per-writer", Layout::file_per_writer}});
+inline constexpr std::array kGroupings =
+    std::to_array<std::pair<std::string_view, Grouping>>({{"node", Grouping::node}, {"global", Grouping::global}});
 inline constexpr std::array kAccesses =
     std::to_array<std::pair<std::string_view, Access>>({{"segmented", Access::segmented},
                                                         {"strided", Access::strided},

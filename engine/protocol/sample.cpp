@@ -82,6 +82,7 @@ Json histograms_of(const PhaseOutcome& outcome) {
     const Latencies& all = outcome.tally.latencies;
     if (std::holds_alternative<SmallFilesPhase>(outcome.phase)) return histograms_of_flow(all.of_flow);
     Json histograms = Json::object();
+    if (all.waits) histograms["gather"] = histogram_of(*all.waits);
     if (all.reads) histograms["read"] = histogram_of(*all.reads);
     histograms[std::string(call_of(outcome.phase))] = histogram_of(all.calls);
     return histograms;

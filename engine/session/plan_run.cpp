@@ -12,6 +12,7 @@
 
 #include "system/bytes.hpp"
 #include "system/host.hpp"
+#include "workload/gathering.hpp"
 
 namespace strakes {
 
@@ -57,10 +58,22 @@ std::optional<Workspace::Fault> PlanRun::memory_fault() const {
     std::uint64_t largest = 0;
     for (const Phase& phase : request_.plan.phases)
         if (const auto* transfer = std::get_if<TransferPhase>(&phase))
-            largest = std::max(largest, transfer->transfer_bytes * transfer->queue_depth);
+            largest = std::max(largest, buffer_bytes_of(*transfer));
     const Rank ranks = one_process() ? team_->count() : team_->processes()->ranks_on_node();
+    const std::uint64_t hog = request_.plan.memory_hog_bytes;
     const std::uint64_t available = read_counters().memory.available_bytes;
-    if (available == 0 || largest <= available / 10 * 8 / ranks) return std::nullopt;
+    if (available == 0) return std::nullopt;
+    if (hog > available / 10 * 8) {
+        return Workspace::Fault{{.what = "the memory that is to be held is not there",
+                                 .path = {},
+                                 .operation = {},
+                                 .why = std::to_string(hog) + " bytes; available: " + std::to_string(available) +
+                                        " bytes, of which 80 % may be used",
+                                 .error_name = {},
+                                 .remedy = "Use a smaller memory_hog_bytes."},
+                                "team.memory_hog_bytes"};
+    }
+    if (largest <= (available - hog) / 10 * 8 / ranks) return std::nullopt;
     return Workspace::Fault{
         {.what = "the buffers of all ranks do not fit into memory",
          .path = {},
@@ -114,6 +127,7 @@ bool PlanRun::agreed(const std::optional<Workspace::Fault>& fault) {
 
 void PlanRun::run_rank(Rank rank) noexcept {
     if (one_process() || set_up(rank)) {
+        hold_memory(rank);
         for (std::size_t i = 0; i < request_.plan.phases.size() && !team_->any(halt_.load() != Halt::none); ++i)
             run_phase(rank, i);
         team_->barrier();
@@ -125,6 +139,17 @@ void PlanRun::run_rank(Rank rank) noexcept {
     finished_ = true;
     constexpr std::uint64_t kOne = 1;
     static_cast<void>(::write(news_, &kOne, sizeof kOne));
+}
+
+// Before the first phase: what is held cannot be page cache.
+void PlanRun::hold_memory(Rank rank) {
+    const std::uint64_t bytes = request_.plan.memory_hog_bytes;
+    if (bytes == 0 || !team_->leads_node(rank)) return;
+    progress_.of(rank).at("taking memory");
+    hog_ = Buffer::of(bytes);
+    if (!hog_.empty()) return;
+    report_.error(call_failure("mmap", "", ENOMEM), {.rank = rank, .phase = nullptr, .key = "team.memory_hog_bytes"});
+    raise(Halt::error);
 }
 
 void PlanRun::run_phase(Rank rank, std::size_t index) {

@@ -15,6 +15,7 @@
 #include "protocol/report.hpp"
 #include "protocol/requests.hpp"
 #include "protocol/sample.hpp"
+#include "system/buffer.hpp"
 #include "team/team.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/tally.hpp"
@@ -70,6 +71,7 @@ class PlanRun {
     bool set_up(Rank rank);
     bool agreed(const std::optional<Workspace::Fault>& fault);
     void run_rank(Rank rank) noexcept;
+    void hold_memory(Rank rank);
     void run_phase(Rank rank, std::size_t index);
     void work(Rank rank, Workload& workload, RankResult& result);
     void tell_others(Workload& workload);
@@ -94,6 +96,7 @@ class PlanRun {
     Gathered<Progress> progress_;  // of all ranks; those of other processes as they say
     Gathered<Latencies> latencies_;
     Gathered<RankResult> results_;
+    Buffer hog_;  // memory_hog_bytes
     std::unique_ptr<TreeRemoval> removal_;
     std::atomic<std::uint64_t> removed_{0};
     int news_;

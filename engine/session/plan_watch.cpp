@@ -9,6 +9,7 @@
 
 #include "session/plan_run.hpp"
 #include "workload/entries.hpp"
+#include "workload/group.hpp"
 
 namespace strakes {
 
@@ -43,7 +44,13 @@ void PlanRun::report_rank(Rank rank, std::string what, std::string remedy) {
     const Phase& phase = request_.plan.phases[phase_.load()];
     const Progress& progress = progress_.of(rank);
     const std::string entry = std::visit(
-        [&](const auto& body) { return entry_of(body, owner_for(rank, body.rank_shift, request_.plan.ranks)); }, phase);
+        [&]<class Body>(const Body& body) {
+            std::uint32_t owner = owner_for(rank, body.rank_shift, request_.plan.ranks);
+            if constexpr (std::is_same_v<Body, TransferPhase>)
+                owner = file_of(body, team_->exchange(team_->first()).nodes(), owner);
+            return entry_of(body, owner);
+        },
+        phase);
     std::string why = "rank " + std::to_string(rank);
     if (progress.silent.load())
         why += " does not answer; last heard of, it was at '";

@@ -37,6 +37,15 @@ std::string key_at_fault(const Json& plan) {
 
 // What each contradictory plan has wrong, by file name.
 const std::map<std::string, std::string> kContradictions{
+    {"more-writers-than-ranks", "phases[0].writers"},
+    {"writers-of-files-per-process", "phases[0].writers"},
+    {"writers-in-a-read", "phases[1].writers"},
+    {"file-per-writer-without-writers", "phases[0].writers"},
+    {"writers-at-random", "phases[0].access"},
+    {"writers-for-seconds", "phases[0].stop.rule"},
+    {"writers-with-rank-shift", "phases[0].rank_shift"},
+    {"file-per-writer-of-other-writers", "phases[1].writers"},
+    {"file-per-writer-of-other-groups", "phases[1].grouping"},
     {"queue-depth-with-posix", "phases[0].queue_depth"},
     {"queue-depth-with-posix-metadata", "phases[0].queue_depth"},
     {"direct-through-stdio", "phases[0].direct"},

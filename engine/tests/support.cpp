@@ -172,7 +172,10 @@ Answers run_session(const Json& first, int milliseconds, const Json& second) {
 }
 
 Stage::Stage(const Json& plan)
-    : root_(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY)), plan_(parse_plan(plan)), state_(plan_) {}
+    : root_(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY)),
+      plan_(parse_plan(plan)),
+      state_(plan_),
+      exchange_(plan_.ranks, plan_.ranks) {}
 
 std::vector<RankResult> Stage::run(std::size_t phase) {
     const PhaseSetting setting{plan_, phase, state_, root_.get(), name_, Clock::system(), halt};
@@ -183,8 +186,10 @@ std::vector<RankResult> Stage::run(std::size_t phase) {
     std::vector<std::unique_ptr<Workload>> workloads;
     workloads.reserve(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank)
-        workloads.push_back(
-            make_workload(setting, {static_cast<std::uint32_t>(rank), progress[rank], latencies[rank]}));
+        workloads.push_back(make_workload(setting, {.rank = static_cast<std::uint32_t>(rank),
+                                                    .progress = progress[rank],
+                                                    .latencies = latencies[rank],
+                                                    .exchange = &exchange_.of(static_cast<std::uint32_t>(rank))}));
     results[0].failure = workloads[0]->lead();
     if (!results[0].failure) workloads[0]->declare();
     for (std::size_t rank = 0; rank < ranks && !results[0].failure; ++rank)

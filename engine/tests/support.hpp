@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "system/descriptor.hpp"
+#include "team/thread_exchange.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes::tests {
@@ -90,6 +91,7 @@ class Stage {
     std::string name_ = "stage";
     Plan plan_;
     PlanState state_;
+    ThreadExchange exchange_;
 };
 
 }  // namespace strakes::tests

@@ -8,10 +8,10 @@
 
 namespace strakes {
 
-// The data file an owner works on.
-[[nodiscard]] inline std::string entry_of(const TransferPhase& phase, std::uint32_t owner) {
+// A data file: by its owner, or by its writer.
+[[nodiscard]] inline std::string entry_of(const TransferPhase& phase, std::uint32_t file) {
     return phase.layout == Layout::shared_file ? phase.files + ".data"
-                                               : phase.files + "." + std::to_string(owner) + ".data";
+                                               : phase.files + "." + std::to_string(file) + ".data";
 }
 
 // The tree that holds an owner's items.

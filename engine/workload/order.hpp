@@ -17,9 +17,9 @@ struct Region {
     std::uint64_t transfers = 0;
 };
 
-// What `owner` has in its file or in the shared file; with access whole, the whole file. With random-whole only the
-// amount counts: where it lies is decided by an order over what was written.
-inline Region region_of(const TransferPhase& phase, std::uint32_t ranks, std::uint32_t owner) noexcept {
+// What the rank at `place` of the `sharers` of a file has in it; with access whole, the whole file. With random-whole
+// only the amount counts: where it lies is decided by an order over what was written.
+inline Region region_of(const TransferPhase& phase, std::uint32_t sharers, std::uint32_t place) noexcept {
     const std::uint64_t per_rank = phase.bytes_per_rank();
     const std::uint64_t transfer = phase.transfer_bytes;
     const auto contiguous = [transfer](std::uint64_t base, std::uint64_t bytes) {
@@ -30,12 +30,12 @@ inline Region region_of(const TransferPhase& phase, std::uint32_t ranks, std::ui
                       .transfers = bytes / transfer};
     };
     if (phase.layout == Layout::file_per_process) return contiguous(0, per_rank);
-    if (phase.access == Access::whole) return contiguous(0, per_rank * ranks);
+    if (phase.access == Access::whole) return contiguous(0, per_rank * sharers);
     if (phase.access == Access::random_whole) return contiguous(0, per_rank);
-    if (phase.access != Access::strided) return contiguous(per_rank * owner, per_rank);
-    return {.base = phase.block_bytes * owner,
+    if (phase.access != Access::strided) return contiguous(per_rank * place, per_rank);
+    return {.base = phase.block_bytes * place,
             .run_bytes = phase.block_bytes,
-            .stride = phase.block_bytes * ranks,
+            .stride = phase.block_bytes * sharers,
             .transfer_bytes = transfer,
             .transfers = per_rank / transfer};
 }

@@ -126,8 +126,10 @@ std::string Tally::pack() const {
     put(packer, cache);
     packer.put(pool);
     put(packer, latencies.calls);
-    packer.put(latencies.reads != nullptr);
-    if (latencies.reads) put(packer, *latencies.reads);
+    for (const auto* some : {&latencies.reads, &latencies.waits}) {
+        packer.put(*some != nullptr);
+        if (*some) put(packer, **some);
+    }
     packer.put(std::uint64_t{latencies.of_flow.size()});
     for (const Histogram& one : latencies.of_flow) put(packer, one);
     packer.put(std::uint64_t{failures.size()});
@@ -157,9 +159,10 @@ Tally Tally::unpack(std::string_view bytes) {
     get(unpacker, tally.cache);
     tally.pool = unpacker.get<PoolCount>();
     get(unpacker, tally.latencies.calls);
-    if (unpacker.get<bool>()) {
-        tally.latencies.reads = std::make_unique<Histogram>();
-        get(unpacker, *tally.latencies.reads);
+    for (auto* some : {&tally.latencies.reads, &tally.latencies.waits}) {
+        if (!unpacker.get<bool>()) continue;
+        *some = std::make_unique<Histogram>();
+        get(unpacker, **some);
     }
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left)
         get(unpacker, tally.latencies.of_flow.emplace_back());

@@ -16,6 +16,8 @@
 #include "system/bytes.hpp"
 #include "system/descriptor.hpp"
 #include "workload/entries.hpp"
+#include "workload/gathering.hpp"
+#include "workload/group.hpp"
 #include "workload/order.hpp"
 #include "workload/transfer_file.hpp"
 #include "workload/transfer_loop.hpp"
@@ -37,8 +39,9 @@ class Transfer final : public Workload {
           phase_(std::get<TransferPhase>(setting.phase())),
           set_(setting.state.data.at(phase_.files)),
           owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
-          file_(setting, phase_, owner_),
-          own_file_(setting, phase_, seat.rank) {}
+          group_(phase_.writers > 0 ? group_of(phase_, seat.exchange->nodes(), owner_) : Group{}),
+          file_(setting, phase_, merged() ? group_.number : owner_),
+          own_file_(setting, phase_, own_file_number()) {}
 
     Outcome lead() override {
         if (phase_.operation != TransferOperation::write) return require_written();
@@ -59,10 +62,12 @@ class Transfer final : public Workload {
         if (phase_.operation == TransferOperation::mixed) seat_.latencies.reads = std::make_unique<Histogram>();
         if (Outcome failure = make_buffer()) return failure;
         count_ = same_geometry() && !writes_new() ? set_.done[owner_] : region().transfers;
-        if (writes_new() && !shared()) {
+        if (gathers()) note_group();
+        if (writes_new() && !shared() && touches_file()) {
             if (Outcome failure = file_.remove()) return failure;
             if (phase_.preallocate)
-                if (Outcome failure = file_.allocate(phase_.bytes_per_rank())) return failure;
+                if (Outcome failure = file_.allocate(phase_.bytes_per_rank() * (merged() ? group_.size() : 1)))
+                    return failure;
         }
         if (phase_.cache == Cache::drop_system && seat_.leads_node) {
             seat_.progress.at("dropping the system's caches");
@@ -75,35 +80,43 @@ class Transfer final : public Workload {
                     seen_file().look(phase_.cache != Cache::as_is, result.cache, &CacheState::resident_before_bytes))
                 return failure;
         }
-        if (phase_.cache != Cache::as_is && !seat_.one_process && !shared() && !writes_new() && owner_ != seat_.rank) {
+        if (phase_.cache != Cache::as_is && !seat_.one_process && !shared() && !writes_new() &&
+            (owner_ != seat_.rank || merged())) {
             // Another node than that of the file's own rank; an earlier phase may have read it here.
             CacheState unused;
             if (Outcome failure = file_.look(true, unused, &CacheState::resident_before_bytes)) return failure;
         }
-        return phase_.time_open ? std::nullopt : open(result);
+        return phase_.time_open || !touches_file() ? std::nullopt : open(result);
     }
 
     void run(RankResult& result) override {
         const Clock& clock = setting_.clock;
         result.start = result.end = clock.now();
-        if (phase_.time_open) {
+        if (phase_.time_open && touches_file()) {
             seat_.progress.at("opening");
             result.failure = open(result);
         }
         if (!result.failure) {
             seat_.progress.at("transferring");
-            transfer(result);
+            if (gathers())
+                gather(result);
+            else
+                transfer(result);
         }
         // Data that nobody asked for any more is not worth waiting for.
         const bool orderly = !result.failure && !setting_.halted();
-        if (orderly && phase_.sync != Sync::none) close(result, phase_.sync == Sync::fsync);
+        if (orderly && phase_.sync != Sync::none && touches_file()) close(result, phase_.sync == Sync::fsync);
+        if (orderly && gathers() && !result.failure) meet_group();
         result.end = clock.now();
     }
 
     void finish(RankResult& result) override {
         seat_.progress.at("closing");
         if (data_.is_open()) close(result, false);
-        if (writes_new()) set_.done[owner_] = done_;
+        if (gathers())
+            settle_group();
+        else if (writes_new())
+            set_.done[owner_] = done_;
         if (looks_at_cache()) {
             Outcome failure = seen_file().look(false, result.cache, &CacheState::resident_after_bytes);
             if (failure && !result.failure) result.failure = std::move(failure);
@@ -114,28 +127,47 @@ class Transfer final : public Workload {
     [[nodiscard]] std::string tell() const override {
         if (!writes_new()) return {};
         Packer packer;
-        packer.put(owner_);
-        packer.put(done_);
+        if (!gathers()) {
+            packer.put(owner_);
+            packer.put(done_);
+        } else if (touches_file()) {
+            for (const std::uint32_t member : group_.members) {
+                packer.put(member);
+                packer.put(set_.done[member]);
+            }
+        }
         return packer.take();
     }
 
     void learn(std::string_view told) override {
-        if (told.empty()) return;
-        Unpacker unpacker(told);
-        const auto owner = unpacker.get<std::uint32_t>();
-        set_.done.at(owner) = unpacker.get<std::uint64_t>();
+        for (Unpacker unpacker(told); !unpacker.at_end();) {
+            const auto owner = unpacker.get<std::uint32_t>();
+            set_.done.at(owner) = unpacker.get<std::uint64_t>();
+        }
     }
 
   private:
     [[nodiscard]] bool shared() const noexcept { return phase_.layout == Layout::shared_file; }
     [[nodiscard]] bool writes_new() const noexcept { return phase_.operation == TransferOperation::write; }
+    [[nodiscard]] bool merged() const noexcept { return phase_.layout == Layout::file_per_writer; }
+    [[nodiscard]] bool gathers() const noexcept { return phase_.gathers(); }
+    [[nodiscard]] bool touches_file() const noexcept { return !gathers() || group_.writer() == seat_.rank; }
     // One rank for each file of the set; a shared file may be in the memory of every node.
-    [[nodiscard]] bool looks_at_cache() const noexcept { return !shared() || seat_.leads_node; }
+    [[nodiscard]] bool looks_at_cache() const noexcept {
+        if (merged()) return group_of(phase_, seat_.exchange->nodes(), seat_.rank).writer() == seat_.rank;
+        return shared() ? seat_.leads_node : true;
+    }
+    [[nodiscard]] std::uint32_t own_file_number() const { return file_of(phase_, seat_.exchange->nodes(), seat_.rank); }
     // The one that this rank looks at: in a write phase its own work, since other ranks may not have made theirs yet.
     [[nodiscard]] const TransferFile<Posix>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
-    [[nodiscard]] Region region() const noexcept { return region_of(phase_, setting_.plan.ranks, owner_); }
+    [[nodiscard]] Region region() const noexcept { return region_of_owner(owner_); }
+    [[nodiscard]] Region region_of_owner(std::uint32_t owner) const noexcept {
+        return merged() ? region_of(phase_, group_.size(), group_.place_of(owner))
+                        : region_of(phase_, setting_.plan.ranks, owner);
+    }
     [[nodiscard]] Stream stream() const noexcept {
-        return stream_of(setting_.plan.seed, (std::uint64_t{set_.number} << 32U) + (shared() ? 0 : owner_));
+        const std::uint32_t file = merged() ? group_.number : owner_;
+        return stream_of(setting_.plan.seed, (std::uint64_t{set_.number} << 32U) + (shared() ? 0 : file));
     }
     [[nodiscard]] Content content() const noexcept {
         return {.stream = stream(),
@@ -144,12 +176,14 @@ class Transfer final : public Workload {
     }
     [[nodiscard]] FileUse use() const noexcept {
         using enum TransferOperation;
-        const Region all = region();
-        const std::uint64_t runs = all.transfers * all.transfer_bytes / all.run_bytes;
+        // Of a group the first and the last of its members.
+        const Region first = gathers() ? regions_.front() : region();
+        const Region last = gathers() ? regions_.back() : first;
+        const std::uint64_t runs = last.transfers * last.transfer_bytes / last.run_bytes;
         return {.reads = phase_.operation == read || phase_.operation == mixed,
                 .writes = phase_.operation != read,
-                .begin = all.base,
-                .end = all.base + (runs - 1) * all.stride + all.run_bytes};
+                .begin = first.base,
+                .end = last.base + (runs - 1) * last.stride + last.run_bytes};
     }
     [[nodiscard]] Outcome outcome_of(const FileStep& step) const {
         return step.error == 0 ? std::nullopt : Outcome(call_failure(step.call, file_.path(), step.error));
@@ -178,7 +212,7 @@ class Transfer final : public Workload {
     }
 
     Outcome make_buffer() {
-        const std::uint64_t bytes = phase_.transfer_bytes * phase_.queue_depth;
+        const std::uint64_t bytes = buffer_bytes_of(phase_);
         buffer_ = Buffer::of(bytes);
         if (buffer_.empty()) {
             Failure failure = call_failure("mmap", "", ENOMEM);
@@ -247,6 +281,50 @@ class Transfer final : public Workload {
         if (end.failed) result.failure = describe(end, file_.path());
     }
 
+    void note_group() {
+        regions_.clear();
+        for (const std::uint32_t member : group_.members) regions_.push_back(region_of_owner(member));
+        members_done_.assign(group_.size(), 0);
+        if (touches_file()) seat_.latencies.waits = std::make_unique<Histogram>();
+    }
+
+    [[nodiscard]] GatherSetting gather_setting(std::uint64_t start) const {
+        return {.setting = setting_,
+                .seat = seat_,
+                .phase = phase_,
+                .group = group_,
+                .regions = regions_,
+                .buffer = buffer_.bytes(),
+                .content = content(),
+                .deadline = deadline_after(setting_.clock, start, phase_.stop)};
+    }
+
+    void gather(RankResult& result) {
+        const GatherSetting setting = gather_setting(result.start);
+        if (!touches_file()) {
+            send_pieces(setting, result);
+        } else if constexpr (!File::kQueues) {
+            const LoopEnd end = write_pieces(setting, data_, members_done_, result);
+            if (end.failed) result.failure = describe(end, file_.path());
+        }
+    }
+
+    // A member has done its part when the file is what the phase asked for.
+    void meet_group() {
+        const GatherSetting setting = gather_setting(0);
+        if (touches_file())
+            release_members(setting);
+        else
+            wait_for_writer(setting);
+    }
+
+    void settle_group() {
+        seat_.exchange->settle();
+        if (!touches_file()) return;
+        for (std::uint32_t place = 0; place < group_.size(); ++place)
+            set_.done[group_.members[place]] = members_done_[place];
+    }
+
     template <class Order>
     LoopEnd run_loop(const LoopSetting& loop, Order order, RankResult& result) noexcept {
         if constexpr (File::kQueues)
@@ -278,11 +356,14 @@ class Transfer final : public Workload {
     const TransferPhase& phase_;
     DataSet& set_;
     std::uint32_t owner_;
+    Group group_;  // of the owner, where there are writers
     TransferFile<Posix> file_, own_file_;
     Buffer buffer_;
     File data_;
     std::uint64_t count_ = 0;
     std::uint64_t done_ = 0;
+    std::vector<Region> regions_;              // of the members, where this phase gathers
+    std::vector<std::uint64_t> members_done_;  // their transfers
 };
 
 }  // namespace

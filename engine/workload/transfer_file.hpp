@@ -17,8 +17,8 @@ namespace strakes {
 template <class Io>
 class TransferFile {
   public:
-    TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t owner)
-        : setting_(setting), name_(entry_of(phase, owner)) {}
+    TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t file)
+        : setting_(setting), name_(entry_of(phase, file)) {}
 
     [[nodiscard]] std::string path() const { return setting_.path_of(name_); }
 

@@ -39,20 +39,28 @@ struct PhaseSetting {
 struct Latencies {
     Histogram calls;
     std::unique_ptr<Histogram> reads;  // of a mixed phase, whose other calls are its writes
+    std::unique_ptr<Histogram> waits;  // of writers: until a piece of another rank was there
     std::vector<Histogram> of_flow;    // of a small-files phase: one for each FlowCall, in place of all others
 
     void clear() noexcept {
         calls.clear();
         reads.reset();
+        waits.reset();
         of_flow.clear();
     }
     void merge(const Latencies& other) {
         calls.merge(other.calls);
         if (of_flow.size() < other.of_flow.size()) of_flow.resize(other.of_flow.size());
         for (std::size_t i = 0; i < other.of_flow.size(); ++i) of_flow[i].merge(other.of_flow[i]);
-        if (!other.reads) return;
-        if (!reads) reads = std::make_unique<Histogram>();
-        reads->merge(*other.reads);
+        merge(reads, other.reads);
+        merge(waits, other.waits);
+    }
+
+  private:
+    static void merge(std::unique_ptr<Histogram>& into, const std::unique_ptr<Histogram>& other) {
+        if (!other) return;
+        if (!into) into = std::make_unique<Histogram>();
+        into->merge(*other);
     }
 };
 

@@ -12,7 +12,7 @@ from strakes.plan.small_files import SmallFilesPhase, flow_from_json
 from strakes.plan.stop import AMOUNT, Stop
 
 TransferOperation = Literal["write", "read", "rewrite", "mixed"]
-Layout = Literal["file-per-process", "shared-file"]
+Layout = Literal["file-per-process", "shared-file", "file-per-writer"]
 Access = Literal["segmented", "strided", "random", "whole", "random-whole"]
 Backend = Literal["posix", "stdio", "mmap", "uring"]
 Sync = Literal["none", "close", "fsync"]
@@ -41,6 +41,8 @@ class TransferPhase:
     transfer_bytes: int
     block_bytes: int
     segments: int = 1
+    writers: int = 0
+    grouping: Literal["node", "global"] = "node"
     backend: Backend = "posix"
     queue_depth: int = 1
     files: str = "data"
@@ -129,10 +131,15 @@ class Plan:
     phases: tuple[Phase, ...]
     seed: int = 0
     ranks_per_node: int | None = None
+    memory_hog_bytes: int = 0
 
     def to_json(self) -> dict[str, object]:
         """The canonical form: every key spelled out, as the schema and the engine take it."""
-        team = {"ranks": self.ranks} if self.ranks_per_node is None else {"ranks": self.ranks, "ranks_per_node": self.ranks_per_node}
+        team = {"ranks": self.ranks}
+        if self.ranks_per_node is not None:
+            team["ranks_per_node"] = self.ranks_per_node
+        if self.memory_hog_bytes:
+            team["memory_hog_bytes"] = self.memory_hog_bytes
         return {
             "schema": 1,
             "seed": self.seed,
@@ -190,7 +197,7 @@ def _phase_bytes(phase: Phase, ranks: int) -> int:
 
 def _phase_inodes(phase: Phase, ranks: int) -> int:
     if isinstance(phase, TransferPhase):
-        return ranks if phase.layout == "file-per-process" else 1
+        return 1 if phase.layout == "shared-file" else ranks
     if isinstance(phase, StreamPhase):
         return ranks
     if isinstance(phase, SmallFilesPhase):
@@ -201,10 +208,13 @@ def _phase_inodes(phase: Phase, ranks: int) -> int:
 
 
 def _phase_to_json(phase: Phase) -> dict[str, object]:
+    """Without the keys that schemas/plan.json says are left out."""
     body: dict[str, object] = asdict(phase)
     body["stop"] = phase.stop.to_json()
     if body.get("read_percent", 0) is None:
         del body["read_percent"]
+    if isinstance(phase, TransferPhase) and phase.writers == 0:
+        del body["writers"], body["grouping"]
     if isinstance(phase, SmallFilesPhase):
         body["flow"] = [asdict(step) for step in phase.flow]
     return body
@@ -232,6 +242,7 @@ def plan_from_record(document: Mapping[str, object]) -> Plan:
         phases=tuple(_phase_from_json(phase) for phase in phases),
         seed=int(seed),
         ranks_per_node=int(team["ranks_per_node"]) if "ranks_per_node" in team else None,
+        memory_hog_bytes=int(team.get("memory_hog_bytes", 0)),
     )
 
 

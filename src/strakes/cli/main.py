@@ -31,6 +31,7 @@ COMMANDS = {
     "compare": Entry("strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."),
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
     "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
+    "history": Entry("strakes.cli.history:command", "Show the same measurement over months, and what changed."),
     "import": Entry("strakes.cli.import_:command", "Take results of other tools (IOR, mdtest, fio ...) into the store."),
     "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),

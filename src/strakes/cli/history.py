@@ -1,0 +1,51 @@
+"""``strakes history``: the same measurement over months."""
+
+from __future__ import annotations
+
+import click
+
+from strakes.cli.options import SECONDS, Output, json_option
+
+FAILED_STATUS = 1
+
+
+@click.command("history")
+@click.argument("name", metavar="[NAME]", default="")
+@click.option("--target", metavar="DIR", default="", help="Only runs of this directory.")
+@click.option("--cell", "cells", multiple=True, metavar="PATTERN", help="Only cells whose id matches, such as '*:write'.")
+@click.option("--since", type=SECONDS, metavar="TIME", help="Only changes of the last TIME, such as 14d, make a verdict.")
+@click.option("--fail-on", metavar="LIST", help="Exit with 1 for these, such as slower:5%,inconclusive.")
+@json_option
+def command(name: str, target: str, cells: tuple[str, ...], since: float | None, fail_on: str | None, json: Output | None) -> int:
+    """Show how the figures of the same measurement went over time: SLOWER, FASTER, STEADY or INCONCLUSIVE.
+
+    Runs are the same measurement when DIR and options agree; NAME keeps those of that name, such as survey, transfer-size or ior. A figure
+    is SLOWER or FASTER when its level changed, found in ranks of the runs' medians, corrected for how many figures there are; that takes
+    ten runs or more, five of them after the change.
+    """
+    import json as json_module
+    from datetime import UTC, datetime, timedelta
+    from os.path import abspath
+
+    from strakes.compare.fail_on import parse_fail_on
+    from strakes.errors import BadInputError
+    from strakes.history.gather import gather
+    from strakes.history.judge import failures, judged
+    from strakes.history.show import render, to_document
+    from strakes.store import Store
+
+    conditions = parse_fail_on(fail_on) if fail_on is not None else ()
+    store = Store()
+    found = gather(store, name, abspath(target) if target else "", cells)
+    if not found:
+        remedy = "Repeat a measurement with the same DIR and options, or name another; strakes runs lists them."
+        raise BadInputError("no measurement was made more than once", where=str(store.root), remedy=remedy)
+    histories = judged(found, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
+    met = failures(histories, conditions)
+    if json is not None:
+        json.write(json_module.dumps(to_document(histories, met), indent=1, allow_nan=False))
+    if json is None or json.path is not None:
+        click.echo(render(histories))
+        for text in met:
+            click.echo(f"failed: {text}", err=True)
+    return FAILED_STATUS if met else 0

@@ -1,0 +1,1 @@
+"""The same measurement over months: which figures changed their level, when, and by how much."""

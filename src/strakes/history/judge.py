@@ -1,0 +1,57 @@
+"""Which series changed. The chance that any of them is said to have changed without having done so is ``error`` for all together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from strakes.compare.fail_on import Condition
+from strakes.history.model import Change, History, Series, Verdict
+from strakes.statistics.change_points import RANDOM_ORDERS, SHORTEST, change_points
+
+# Runs before a change of level can be told from chance.
+FEWEST = 2 * SHORTEST
+
+
+def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
+    """With verdicts on the newest level of each series: against the level before it, if the change was after ``since``."""
+    series = sum(len(one.points) >= FEWEST for history in histories for one in history.series)
+    # Divided among the series (Bonferroni), but not below what random orders can resolve.
+    share = max(error / max(series, 1), 1 / (RANDOM_ORDERS + 1))
+    return [replace(history, series=tuple(_judged(one, share, since) for one in history.series)) for history in histories]
+
+
+def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> list[str]:
+    """What met a condition of ``--fail-on``, one text each."""
+    met = []
+    for history in histories:
+        for one in history.series:
+            ratio = one.changes[-1].ratio if one.changes else 1.0
+            if any(_meets(condition, one.verdict, ratio) for condition in conditions):
+                met.append(f"{one.cell} is {one.verdict}" + (f" since {one.changes[-1].when[:10]}" if one.changes else ""))
+    return met
+
+
+def _judged(one: Series, error: float, since: datetime | None) -> Series:
+    if len(one.points) < FEWEST:
+        missing = FEWEST - len(one.points)
+        return replace(one, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of the same measurement")
+    changes = []
+    for found in change_points([point.median for point in one.points], error):
+        point = one.points[found.index]
+        ratio = found.before / found.after if one.lower_is_better else found.after / found.before
+        changes.append(Change(point.run, point.when, found.before, found.after, ratio, found.p_value))
+    recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
+    verdict: Verdict = "STEADY"
+    if recent:
+        verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"
+    return replace(one, changes=tuple(changes), verdict=verdict)
+
+
+def _meets(condition: Condition, verdict: Verdict, ratio: float) -> bool:
+    if condition.verdict is None or verdict != condition.verdict.value:
+        return False
+    if verdict == "SLOWER":
+        return ratio <= 1 - condition.at_least
+    return verdict != "FASTER" or ratio >= 1 + condition.at_least

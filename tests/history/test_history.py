@@ -1,0 +1,116 @@
+"""``strakes history``: a change of level is found, dated and reported; chance is not; other measurements are kept apart."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from interop.conftest import MakeRun, make_run
+from strakes.cli.main import run as strakes
+from strakes.compare.fail_on import parse_fail_on
+from strakes.history.judge import FEWEST, failures, judged
+from strakes.history.model import History, Point, Series
+
+__all__ = ["make_run"]
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def series(values: list[float], unit: str = "B/s", cell: str = "a:write") -> Series:
+    points = [Point(f"run-{day}", (BEGIN + timedelta(days=day)).isoformat(), value, None, None) for day, value in enumerate(values)]
+    return Series(cell, {}, unit, tuple(points), 1)
+
+
+def judge_one(one: Series, since: datetime | None = None) -> Series:
+    return judged([History("f", "study", "s", "/t", (), (one,))], since=since)[0].series[0]
+
+
+def noisy(levels: list[float], each: int, seed: int = 1) -> list[float]:
+    chance = random.Random(seed)
+    return [level * chance.lognormvariate(0, 0.03) for level in levels for _ in range(each)]
+
+
+def test_a_drop_is_slower_and_named_with_its_day_and_size() -> None:
+    found = judge_one(series(noisy([1000.0, 700.0], 12)))
+    assert found.verdict == "SLOWER"
+    (change,) = found.changes
+    assert change.run == "run-12"
+    assert change.when.startswith("2026-01-13")
+    assert change.ratio == pytest.approx(0.7, rel=0.05)
+
+
+def test_of_times_more_is_slower() -> None:
+    assert judge_one(series(noisy([1.0, 0.6], 12), unit="s")).verdict == "FASTER"
+    assert judge_one(series(noisy([0.6, 1.0], 12), unit="s")).verdict == "SLOWER"
+
+
+def test_the_newest_change_decides_and_an_old_one_does_not_count_for_ever() -> None:
+    partly_mended = judge_one(series(noisy([1000.0, 500.0, 800.0], 20)))
+    assert (partly_mended.verdict, len(partly_mended.changes)) == ("FASTER", 2)
+    assert judge_one(series(noisy([1000.0, 600.0], 12)), since=BEGIN + timedelta(days=13)).verdict == "STEADY"
+
+
+def test_too_few_runs_are_inconclusive_and_say_how_many_more_it_takes() -> None:
+    found = judge_one(series([1000.0, 1.0, 2.0]))
+    assert (found.verdict, found.changes) == ("INCONCLUSIVE", ())
+    assert f"{FEWEST - 3} more runs" in found.needs
+
+
+def test_hardly_any_store_full_of_chance_is_said_to_have_changed() -> None:
+    wrong = 0
+    for seed in range(40):
+        many = tuple(series(noisy([1000.0], 20, seed=100 * seed + index), cell=f"c{index}:write") for index in range(10))
+        wrong += any(one.verdict != "STEADY" for one in judged([History("f", "study", "s", "/t", (), many)])[0].series)
+    assert wrong <= 6  # 5 % of 40 are 2; more than 6 happen once in 200 such tests
+
+
+@pytest.mark.parametrize(
+    ("conditions", "met"),
+    [("slower", 1), ("slower:20%", 1), ("slower:50%", 0), ("faster", 0), ("inconclusive", 1), ("slower,inconclusive", 2)],
+)
+def test_fail_on_counts_what_it_names(conditions: str, met: int) -> None:
+    both = (series(noisy([1000.0, 700.0], 12)), series([1.0, 2.0], cell="b:read"))
+    histories = judged([History("f", "study", "s", "/t", (), both)])
+    assert len(failures(histories, parse_fail_on(conditions))) == met
+
+
+def test_the_same_study_over_weeks_is_shown_and_fails_a_nightly_job(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    for day in range(12):
+        make_run(day=day, speed=(1.0 if day < 6 else 0.5) * (1 + 0.001 * (day * 7 % 5)))
+    make_run(day=12, fingerprint="1" * 16)  # another measurement, made once
+    assert strakes(["history", "survey", "--cell", "transfer-size*", "--fail-on", "slower:10%"]) == 1
+    said = capsys.readouterr()
+    assert "12 runs, 2026-01-01 to 2026-01-12" in said.out
+    assert "SLOWER" in said.out
+    assert "since 2026-01-07" in said.out
+    assert "is SLOWER since 2026-01-07" in said.err
+    assert strakes(["history", "--json", "-", "--cell", "transfer-size*"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (history,) = document["histories"]
+    assert len(history["runs"]) == 12
+    assert all(one["cell"].startswith("transfer-size") and len(one["points"]) == 12 for one in history["series"])
+    assert {one["verdict"] for one in history["series"]} == {"SLOWER"}
+    assert strakes(["history", "--since", "1d", "--cell", "transfer-size*", "--fail-on", "slower"]) == 0
+
+
+def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "interop" / "samples" / "ior-max-only.txt").read_text()
+    for value in (1234.5, 1200.0, 1250.0):
+        (tmp_path / f"{value}.txt").write_text(text.replace("1234.50", str(value)))
+        assert strakes(["import", str(tmp_path / f"{value}.txt")]) == 0
+    capsys.readouterr()
+    assert strakes(["history", "ior"]) == 0
+    said = capsys.readouterr().out
+    assert "import ior of" in said and "3 runs" in said
+    assert "7 more runs" in said
+
+
+def test_without_any_repetition_it_says_what_to_do(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run()
+    assert strakes(["history"]) == 2
+    assert "made more than once" in capsys.readouterr().err
+    assert strakes(["history", "--fail-on", "sloer"]) == 2

@@ -109,8 +109,12 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
     assert "7 more runs" in said
 
 
-def test_without_any_repetition_it_says_what_to_do(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-    make_run()
+def test_the_first_night_is_no_failure_but_for_who_asks_for_one(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["history"]) == 2
-    assert "made more than once" in capsys.readouterr().err
+    assert "there is no run" in capsys.readouterr().err
+    make_run()
+    assert strakes(["history", "survey", "--fail-on", "slower"]) == 0
+    assert "more than once so far" in capsys.readouterr().out
+    assert strakes(["history", "--fail-on", "inconclusive"]) == 1
+    assert strakes(["history", "absent"]) == 2
     assert strakes(["history", "--fail-on", "sloer"]) == 2

@@ -32,14 +32,18 @@ def command(name: str, target: str, cells: tuple[str, ...], since: float | None,
     from strakes.history.gather import gather
     from strakes.history.judge import failures, judged
     from strakes.history.show import render, to_document
+    from strakes.statistics.contrast import Verdict
     from strakes.store import Store
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
     found = gather(store, name, abspath(target) if target else "", cells)
+    if not found and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
+        click.echo("No measurement was made more than once so far: a history begins with its repetition, same DIR and same options.")
+        return FAILED_STATUS if any(one.verdict is Verdict.INCONCLUSIVE for one in conditions) else 0
     if not found:
-        remedy = "Repeat a measurement with the same DIR and options, or name another; strakes runs lists them."
-        raise BadInputError("no measurement was made more than once", where=str(store.root), remedy=remedy)
+        remedy = "strakes runs lists what there is; strakes survey DIR makes a first run."
+        raise BadInputError(f"there is no run{f' named {name}' if name else ''}", where=str(store.root), remedy=remedy)
     histories = judged(found, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
     met = failures(histories, conditions)
     if json is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from strakes.cli.signals import orderly_signals
 from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, StrakesError
 
 USAGE_STATUS = BadInputError.exit_status
+COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
 
 
@@ -32,12 +34,13 @@ COMMANDS = {
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
     "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
     "history": Entry("strakes.cli.history:command", "Show the same measurement over months, and what changed."),
-    "import": Entry("strakes.cli.import_:command", "Take results of other tools (IOR, mdtest, fio ...) into the store."),
+    "import": Entry("strakes.cli.import_:command", "Take results of IOR, mdtest, fio and others into the store."),
     "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),
     "failover": Entry("strakes.cli.failover:command", "Plan, check and rehearse the fail-over of a pair of servers."),
+    "completion": Entry("strakes.cli.completion:command", "Print what makes your shell complete commands and options."),
     "lab": Entry("strakes.cli.lab:command", "Start a disposable real system on this machine, and remove it."),
 }
 
@@ -77,6 +80,10 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> int:
     """The ``strakes`` command."""
+    if instruction := os.environ.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
     return run(sys.argv[1:])
 
 
@@ -183,8 +190,6 @@ def _nobody_reads_stdout() -> bool:
 
 def _silence_stdout() -> None:
     """Let the interpreter's own last flush go nowhere."""
-    import os
-
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

@@ -1,0 +1,38 @@
+# The recipe of strakes for Spack. In a checkout, without any server:
+#   spack repo add packaging/spack        (once)
+#   spack dev-build -d . strakes@0.1.0
+from spack.package import *
+
+
+class Strakes(PythonPackage):
+    """Measures how a parallel file system really behaves, says how to use it well, and proves the advice."""
+
+    homepage = "https://strakes.dev"
+
+    license("Apache-2.0", checked_by="strakes")
+
+    version("0.1.0")
+
+    variant("uring", default=True, description="Transfers and metadata through io_uring")
+    variant("parquet", default=False, description="strakes export --format parquet")
+
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.20:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("nlohmann-json@3.9:", type="build")
+    depends_on("liburing@2.1:", type="build", when="+uring")
+
+    depends_on("python@3.11:", type=("build", "run"))
+    depends_on("py-scikit-build-core@1.1:", type="build")
+    depends_on("py-click@8.5:", type=("build", "run"))
+    depends_on("py-jinja2@3.1:", type=("build", "run"))
+    depends_on("py-jsonschema@4.18:", type=("build", "run"))
+    depends_on("py-numpy@1.26:", type=("build", "run"))
+    depends_on("py-rich@13.7:", type=("build", "run"))
+    depends_on("py-duckdb@1:", type="run", when="+parquet")
+
+    def test_version(self):
+        """the installed command answers"""
+        strakes = which(self.prefix.bin.strakes)
+        out = strakes("--version", output=str.split, error=str.split)
+        assert "strakes" in out

@@ -1,0 +1,209 @@
+"""What stands in packaging/ fits the program: requirements, metrics, pages, scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from strakes.cli.main import COMMANDS, COMPLETION, main
+from strakes.interop.exports.openmetrics import FAMILIES
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
+    """The class of the Spack recipe and its directives, with Spack's own names replaced by ones that remember."""
+    said: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+
+    def directive(name: str) -> Callable[..., None]:
+        return lambda *words, **options: said.append((name, words, options))
+
+    spack = ModuleType("spack.package")
+    names = ["license", "version", "variant", "depends_on"]
+    vars(spack).update(
+        {name: directive(name) for name in names},
+        PythonPackage=type("PythonPackage", (), {}),
+        which=None,
+        __all__=[*names, "PythonPackage", "which"],
+    )
+    text = (PACKAGING / "spack" / "strakes" / "package.py").read_text()
+    before = {name: sys.modules.get(name) for name in ("spack", "spack.package")}
+    try:
+        sys.modules |= {"spack": ModuleType("spack"), "spack.package": spack}
+        scope: dict[str, Any] = {}
+        exec(compile(text, "package.py", "exec"), scope)
+    finally:
+        for name, module in before.items():
+            sys.modules.pop(name)
+            if module is not None:
+                sys.modules[name] = module
+    return scope["Strakes"], said
+
+
+def test_the_spack_recipe_requires_what_the_project_requires() -> None:
+    _, said = recipe()
+    wanted = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["build-system"]["requires"]]
+    required = {words[0].partition("@")[0]: words[0].partition("@")[2] for name, words, _ in said if name == "depends_on"}
+    for requirement in wanted:
+        name, _, least = requirement.partition(">=")
+        assert required[f"py-{name}"] == f"{least}:", requirement
+    assert required["python"] == PYPROJECT["project"]["requires-python"].removeprefix(">=") + ":"
+    assert required["cmake"] == PYPROJECT["tool"]["scikit-build"]["cmake"]["version"].removeprefix(">=") + ":"
+
+
+def test_the_spack_recipe_is_of_this_version_and_licence() -> None:
+    package, said = recipe()
+    version = re.search(r'__version__ = "(.*)"', (ROOT / "src/strakes/__init__.py").read_text())
+    assert version
+    assert ("version", (version[1],), {}) in said
+    assert [words for name, words, _ in said if name == "license"] == [(PYPROJECT["project"]["license"],)]
+    assert package.__doc__ == PYPROJECT["project"]["description"]
+
+
+def stages() -> list[tuple[dict[str, str], dict[str, str]]]:
+    """The Apptainer definition: of each stage its header and its sections."""
+    found: list[tuple[dict[str, str], dict[str, str]]] = []
+    section = ""
+    for line in (PACKAGING / "apptainer" / "strakes.def").read_text().splitlines():
+        key, colon, value = line.partition(":")
+        if line.startswith("Bootstrap:"):
+            found.append(({}, {}))
+            section = ""
+        if line.startswith("%"):
+            section = line.removeprefix("%")
+            assert section not in found[-1][1], f"%{section} twice"
+            found[-1][1][section] = ""
+        elif section:
+            found[-1][1][section] += line + "\n"
+        elif colon and not line.startswith("#"):
+            found[-1][0][key] = value.strip()
+    return found
+
+
+def test_the_apptainer_definition_has_the_parts_that_apptainer_knows() -> None:
+    build, final = stages()
+    known = {"setup", "files", "files from build", "environment", "post", "runscript", "startscript", "test", "labels", "help"}
+    for header, sections in (build, final):
+        assert set(header) == {"Bootstrap", "From", "Stage"}
+        assert set(sections) <= known
+        for name in {"post", "environment", "runscript", "test"} & set(sections):
+            done = subprocess.run(["sh", "-n"], input=sections[name], capture_output=True, text=True)
+            assert (done.returncode, done.stderr) == (0, ""), name
+    assert 'exec strakes "$@"' in final[1]["runscript"]
+    assert "files from build" in final[1] and build[0]["Stage"] == "build"
+
+
+def test_the_apptainer_image_is_built_of_files_that_are_there() -> None:
+    for line in stages()[0][1]["files"].split("\n"):
+        if line.strip():
+            assert (ROOT / line.split()[0]).exists(), line
+    copied = {line.split()[0] for line in stages()[0][1]["files"].splitlines() if line.strip()}
+    assert {"CMakeLists.txt", "engine", "src", "schemas", PYPROJECT["project"]["readme"], *PYPROJECT["project"]["license-files"]} <= copied
+
+
+def test_every_command_has_a_man_page_that_man_reads_without_a_warning(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, PACKAGING / "man.py", tmp_path], check=True, env=environment)
+    pages = {path.stem for path in tmp_path.iterdir()}
+    assert {"strakes", *(f"strakes-{name}" for name in COMMANDS)} <= pages
+    assert "\\-\\-budget" in (tmp_path / "strakes-survey.1").read_text()
+    assert COMMANDS["survey"].summary[:20] in (tmp_path / "strakes.1").read_text()
+    if shutil.which("man") and shutil.which("groff"):
+        for page in ("strakes.1", "strakes-survey.1", "strakes-run.1", "strakes-history.1"):
+            done = subprocess.run(["man", "--warnings", "-l", tmp_path / page], capture_output=True, text=True)
+            assert (done.returncode, done.stderr) == (0, ""), page
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [("strakes sur", {"survey"}), ("strakes export --format ", {"csv", "openmetrics"}), ("strakes survey --bud", {"--budget"})],
+)
+def test_the_shell_is_offered_commands_options_and_values(
+    line: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(COMPLETION, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    assert main() == 0
+    assert offered <= {said.partition(",")[2] for said in capsys.readouterr().out.splitlines()}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_takes_the_completion(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["strakes", "completion", "bash"])
+    assert main() == 0
+    script = capsys.readouterr().out + "\ncomplete -p strakes\n"
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True)
+    assert "strakes" in done.stdout and done.stderr == ""
+
+
+def dashboard() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((PACKAGING / "grafana" / "strakes.json").read_text())
+    return document
+
+
+def test_the_dashboard_asks_for_metrics_that_are_exported_and_all_of_them() -> None:
+    asked = set(re.findall(r"strakes_\w+", json.dumps([dashboard()["panels"], dashboard()["templating"]])))
+    assert asked == {family.name for family in FAMILIES}
+
+
+def test_the_dashboards_panels_are_whole_and_do_not_overlap() -> None:
+    panels = dashboard()["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        assert {"id", "type", "title", "datasource", "gridPos", "targets", "fieldConfig"} <= set(panel)
+        place = panel["gridPos"]
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & taken and place["x"] + place["w"] <= 24
+        taken |= cells
+        for target in panel["targets"]:
+            assert target["expr"].count("{") == target["expr"].count("}") and target["expr"].count("(") == target["expr"].count(")")
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+
+
+def test_the_dashboards_variables_are_all_defined() -> None:
+    document = dashboard()
+    defined = {variable["name"] for variable in document["templating"]["list"]}
+    assert set(re.findall(r"\$\{?([a-z]+)", json.dumps(document["panels"]))) <= defined
+
+
+def test_the_nightly_scripts_are_shell() -> None:
+    for name in ("strakes-nightly", "strakes.sbatch"):
+        done = subprocess.run(["bash", "-n", PACKAGING / "nightly" / name], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+    line = (PACKAGING / "nightly" / "strakes.cron").read_text().splitlines()[-1].split()
+    assert len(line[:5]) == 5 and line[6].endswith("/strakes-nightly")
+
+
+def test_a_night_measures_writes_the_metrics_and_ends_well(tmp_path: Path) -> None:
+    programs, target, metrics = tmp_path / "bin", tmp_path / "target", tmp_path / "metrics"
+    for place in (programs, target, metrics):
+        place.mkdir()
+    command = programs / "strakes"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m strakes "$@"\n')
+    command.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "STRAKES_BUDGET": "2s",
+        "STRAKES_METRICS": str(metrics),
+    }
+    done = subprocess.run([PACKAGING / "nightly" / "strakes-nightly", target], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "more than once so far" in done.stdout
+    assert (metrics / "strakes.prom").read_text().endswith("# EOF\n")

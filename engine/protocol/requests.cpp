@@ -26,7 +26,8 @@ std::string parse_id(const ObjectReader& reader) {
 }
 
 PlanRequest parse_plan_request(const nlohmann::json& message) {
-    const ObjectReader reader(message, "", {"type", "version", "id", "directory", "plan", "limit_s", "keep"});
+    const ObjectReader reader(message, "",
+                              {"type", "version", "id", "directory", "plan", "limit_s", "keep", "prepared"});
     PlanRequest request;
     request.id = parse_id(reader);
     request.directory = reader.string("directory");
@@ -34,6 +35,7 @@ PlanRequest parse_plan_request(const nlohmann::json& message) {
         reader.refuse("directory", "is not an absolute path", "Start it with /.");
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
     request.keep = reader.boolean_or("keep", false);
+    request.prepared = reader.boolean_or("prepared", false);
     request.plan = parse_plan(reader.value("plan"));
     return request;
 }

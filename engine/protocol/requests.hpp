@@ -15,6 +15,7 @@ struct PlanRequest {
     Plan plan;
     double limit_s = 0;
     bool keep = false;
+    bool prepared = false;  // directory/id may be there already
     std::string line;  // as it came, for other processes
 };
 

@@ -34,7 +34,7 @@ std::optional<PlanStatus> PlanRun::start() {
     if (auto lack = crew_.lacks(request_.plan)) return refuse(lack->failure, lack->key, PlanStatus::refused);
     if (one_process()) {
         auto fault = memory_fault();
-        if (!fault) fault = workspace_.make(request_.directory, request_.id);
+        if (!fault) fault = workspace_.make(request_.directory, request_.id, request_.prepared);
         if (fault)
             return refuse(fault->failure, fault->key, fault->refused() ? PlanStatus::refused : PlanStatus::failed);
     }
@@ -90,7 +90,7 @@ bool PlanRun::set_up(Rank rank) {
     std::optional<Workspace::Fault> fault;
     if (team_->leads_node(rank)) fault = memory_fault();
     if (!agreed(fault)) return false;
-    if (rank == 0) fault = workspace_.make(request_.directory, request_.id);
+    if (rank == 0) fault = workspace_.make(request_.directory, request_.id, request_.prepared);
     if (!agreed(fault)) return false;
     if (rank != 0) fault = workspace_.join(request_.directory, request_.id);
     if (agreed(fault)) return true;

@@ -46,6 +46,18 @@ TEST_CASE("a plan gives one sample per phase, says done, and leaves nothing") {
     CHECK(fs::exists(directory.path() / ".strakes-marker"));
 }
 
+TEST_CASE("a plan goes on in a directory that an earlier one kept, and removes all of it at its end") {
+    const TestDirectory directory;
+    const Json create = plan_of({metadata("create", "file-create")});
+    CHECK(run_session(plan_message(directory.path(), create, {{"keep", true}})).exit_status == 0);
+    CHECK(fs::exists(directory.path() / "p"));
+    CHECK(run_session(plan_message(directory.path(), plan_of({metadata("make", "dir-create")}))).exit_status == 2);
+    const Answers answers =
+        run_session(plan_message(directory.path(), plan_of({metadata("make", "dir-create")}), {{"prepared", true}}));
+    CHECK(answers.exit_status == 0);
+    CHECK(directory.entries().empty());
+}
+
 TEST_CASE("a sample adds up") {
     const TestDirectory directory;
     const Answers answers = run_session(

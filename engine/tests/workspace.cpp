@@ -56,6 +56,17 @@ TEST_CASE("a directory that is a symbolic link, missing, or a file is refused") 
     }
 }
 
+TEST_CASE("a directory that was prepared is taken as it is, and made where it is missing") {
+    const TestDirectory directory;
+    fs::create_directories(directory.path() / "p" / "below");
+    Workspace workspace;
+    CHECK(!workspace.make(directory.path(), "p", true));
+    CHECK(fs::exists(directory.path() / "p" / "below"));
+    CHECK(!Workspace().make(directory.path(), "q", true));
+    fs::create_directory_symlink(directory.path() / "p", directory.path() / "link");
+    CHECK(Workspace().make(directory.path(), "link", true));
+}
+
 TEST_CASE("an id that exists is refused, and what is there stays") {
     const TestDirectory directory;
     fs::create_directory(directory.path() / "p");

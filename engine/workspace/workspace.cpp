@@ -24,9 +24,9 @@ Workspace::Fault fault(std::string_view call, const std::string& path, int error
 
 }  // namespace
 
-std::optional<Workspace::Fault> Workspace::make(const std::string& directory, const std::string& id) {
+std::optional<Workspace::Fault> Workspace::make(const std::string& directory, const std::string& id, bool prepared) {
     if (auto failed = open_parent(directory)) return failed;
-    if (::mkdirat(parent_.get(), id.c_str(), 0700) != 0) {
+    if (::mkdirat(parent_.get(), id.c_str(), 0700) != 0 && (!prepared || errno != EEXIST)) {
         const int error = errno;
         return fault("mkdir", id, error, "the plan's directory cannot be made", error == EEXIST ? "id" : "",
                      error == EEXIST ? "Use an id of its own for every plan." : "");

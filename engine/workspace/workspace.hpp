@@ -22,8 +22,8 @@ class Workspace {
         [[nodiscard]] bool refused() const noexcept { return !key.empty(); }
     };
 
-    // Makes directory/id. Nothing comes back on success.
-    [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id);
+    // Makes directory/id; one that is `prepared` is taken where it is there. Nothing comes back on success.
+    [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id, bool prepared = false);
 
     // Opens the directory/id that another process made.
     [[nodiscard]] std::optional<Fault> join(const std::string& directory, const std::string& id);

@@ -119,3 +119,16 @@ def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
         drawing = draw(figure, {"c": cell})
         assert drawing is not None
         assert drawing.points == 2
+
+
+def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_source() -> None:
+    from strakes.portrait.model import Reference
+
+    figure = example_portrait().figures[0]
+    theirs = Reference("S3", "S3: so much", label="S3, published: one client", points=((65536.0, 2e8), (1048576.0, 3e8)))
+    drawing = draw(replace(figure, references=(theirs,)), {cell.id: cell for cell in example_portrait().cells})
+    assert drawing is not None
+    (trace,) = [trace for trace in drawing.data if trace["name"] == "S3, published: one client"]
+    assert trace["y"] == [2e8, 3e8]
+    marker = trace["marker"]
+    assert isinstance(marker, dict) and marker["symbol"].endswith("-open")

@@ -87,19 +87,22 @@ def test_access_patterns_tests_the_claims_of_s5() -> None:
     strided = finding(study, results, "access-patterns-strided-read")
     assert strided.interval is not None
     assert strided.interval.low < 0.51 and strided.interval.high > 0.49
-    assert finding(study, results, "access-patterns-request-size-mfwa").verdict == "holds"
+    assert finding(study, results, "access-patterns-s5-2").verdict == "holds"
+    assert finding(study, results, "access-patterns-s5-7").verdict == "holds"
 
 
 def test_access_patterns_refutes_a_claim_that_is_wrong_here() -> None:
     study = AccessPatterns()
     results = measured(study, lambda phase, ranks: 100.0 * MIB * (phase.transfer_bytes / (64 * KIB)) ** 0.5)  # type: ignore[union-attr]
-    assert finding(study, results, "access-patterns-request-size-sfsa").verdict == "does-not"
+    refuted = finding(study, results, "access-patterns-s5-2")
+    assert refuted.verdict == "does-not"
+    assert "DOES NOT" in refuted.statement
 
 
 def test_noise_leaves_a_close_call_inconclusive() -> None:
     study = AccessPatterns()
     results = measured(study, lambda phase, ranks: 1000.0 * MIB, blocks=6, noise=0.3)
-    assert finding(study, results, "access-patterns-request-size-mfwa").verdict == "inconclusive"
+    assert finding(study, results, "access-patterns-s5-2").verdict == "inconclusive"
 
 
 def test_where_saturation_is_not_shown_a_setting_that_beats_the_smallest_is_still_advised() -> None:
@@ -114,3 +117,30 @@ def test_nothing_is_advised_where_nothing_differs_beyond_the_noise() -> None:
     study = TransferSize()
     results = measured(study, lambda phase, ranks: 1000.0 * MIB, blocks=5, noise=0.5)
     assert list(study.advice(results)) == []
+
+
+def test_all_seven_statements_of_s5_are_answered() -> None:
+    def as_in_s5(phase: Phase, ranks: int) -> float:
+        assert isinstance(phase, TransferPhase)
+        rate = 1000.0 * MIB * min(ranks, 4)
+        if phase.access == "strided":
+            rate *= 0.5 + 0.1 * min(4.0, phase.transfer_bytes / MIB)
+        elif phase.layout == "shared-file" and phase.access == "segmented" and phase.operation == "read":
+            rate *= 1.2 * (1.0 if ranks < 16 else 0.85)
+        return rate * (1.2 if phase.operation == "read" else 1.0)
+
+    study = AccessPatterns()
+    results = measured(study, as_in_s5, full=True, noise=0.003)
+    verdicts = {number: finding(study, results, f"access-patterns-s5-{number}").verdict for number in range(1, 8)}
+    assert verdicts == dict.fromkeys(range(1, 8), "holds")
+    flat_out = measured(study, lambda phase, ranks: 1000.0 * MIB, full=True, noise=0.003)
+    verdicts = {number: finding(study, flat_out, f"access-patterns-s5-{number}").verdict for number in range(1, 8)}
+    assert verdicts[1] == verdicts[2] == verdicts[3] == "holds"
+    assert verdicts[4] == verdicts[6] == "does-not"
+
+
+def test_a_survey_does_not_answer_what_it_did_not_ask() -> None:
+    study = AccessPatterns()
+    found = {one.id for one in study.findings(measured(study, lambda phase, ranks: 1000.0 * MIB))}
+    assert "access-patterns-s5-1" in found
+    assert "access-patterns-s5-3" not in found

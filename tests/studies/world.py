@@ -6,16 +6,24 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.plan import MetadataPhase, Phase, SmallFilesPhase, StreamPhase, TransferPhase
 from strakes.portrait.collect import cell_record, collect
 from strakes.statistics.stopping import StoppingRule
 from strakes.studies.base import Cell, Context, Pilot, Study
 from strakes.studies.results import Results
-from strakes.targets.model import Striping
+from strakes.targets.model import DataTarget, Description, MetadataTarget, Striping
 from strakes.units import GIB, KIB, MIB
 
 # Rate of one phase: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
+
+# Three metadata targets and three data targets, each alone in a pool of its own.
+PARTS = Description(
+    "lab",
+    "1",
+    data_targets=tuple(DataTarget(f"osd.{n}", n, "n1", "up", GIB, GIB, 0, 0, (f"pool{n}", "all")) for n in range(3)),
+    metadata_targets=tuple(MetadataTarget(f"mds.{n}", n, "n1", "active", 0, 0, 0, 0) for n in range(3)),
+)
 
 
 def context(**changes: Any) -> Context:
@@ -31,30 +39,40 @@ def context(**changes: Any) -> Context:
         "pilot": Pilot(1000.0 * MIB, 2000.0 * MIB, 100_000.0),
         "seed": 1,
         "striping": Striping(4, 64 * KIB),
+        "description": PARTS,
     }
     return Context(**{**facts, **changes})
 
 
 def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
     """A sample message as the engine would send it for that rate (the keys that results are made of)."""
+    moves = isinstance(phase, TransferPhase | StreamPhase)
     if isinstance(phase, TransferPhase):
         amount = phase.block_bytes * phase.segments * ranks
         operations = amount // phase.transfer_bytes
         elapsed_s = amount / rate
+    elif isinstance(phase, StreamPhase):
+        amount, operations = phase.block_bytes * phase.count * ranks, phase.count * ranks
+        elapsed_s = amount / rate
     else:
-        amount = operations = phase.operations(ranks)
+        # What small-files phases do depends on the pool; as many as there are files will do here.
+        amount = operations = phase.operations(ranks) or 100 * ranks
         elapsed_s = operations / rate
     return {
         "name": phase.name,
         "operation": phase.operation,
-        "bytes": amount if isinstance(phase, TransferPhase) else 0,
+        "bytes": amount if moves else 0,
         "operations": operations,
         "elapsed_s": elapsed_s,
-        "bytes_per_s": amount / elapsed_s if isinstance(phase, TransferPhase) else 0.0,
+        "bytes_per_s": amount / elapsed_s if moves else 0.0,
         "operations_per_s": operations / elapsed_s,
         "stopped_by": "amount",
         "ranks": [[rank] for rank in range(ranks)],
-        "counters": {},
+        "counters": {
+            "memory_available_bytes": GIB,
+            **{f"cpu_{what}_s": 1.0 for what in ("user", "system", "iowait", "idle")},
+            "devices": {"vda": {"busy_s": 0.2 * elapsed_s}},
+        },
         "effective": {},
     }
 
@@ -67,8 +85,10 @@ def measured(
     return results_of(cells, visits_of(cells, rates, blocks, noise), facts)
 
 
-def visits_of(cells: Sequence[Cell], rates: Rates, blocks: int, noise: float, purpose: str = "measure") -> list[dict[str, Any]]:
-    chance = random.Random(7)
+def visits_of(
+    cells: Sequence[Cell], rates: Rates, blocks: int, noise: float, purpose: str = "measure", seed: int = 7
+) -> list[dict[str, Any]]:
+    chance = random.Random(seed)
     return [
         {
             "visit": block * len(cells) + number,
@@ -96,4 +116,4 @@ def results_of(cells: Sequence[Cell], visits: Sequence[Mapping[str, Any]], facts
 
 def flat(phase: Phase, ranks: int) -> float:
     """Every setting is as good as every other."""
-    return 20_000.0 if isinstance(phase, MetadataPhase) else 1000.0 * MIB
+    return 20_000.0 if isinstance(phase, MetadataPhase | SmallFilesPhase) else 1000.0 * MIB

@@ -251,3 +251,16 @@ def test_a_run_killed_before_its_marker_was_written_can_be_resumed(tmp_path: Pat
     (tmp_path / f"strakes-{RUN}" / MARKER_NAME).touch()
     Workspace.create(tmp_path, RUN).remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_dead_process_left_of_the_same_run_is_gone_on_with_where_asked(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, RUN, keep=True) as workspace:
+        (workspace.path / "grown").mkdir()
+        with pytest.raises(BadInputError, match="another process"):
+            Workspace.create(tmp_path, RUN, adopt=True)
+    marker = json.loads((workspace.path / MARKER_NAME).read_text())
+    (workspace.path / MARKER_NAME).write_text(json.dumps({**marker, "pid": 2**22 + 1}))
+    with Workspace.create(tmp_path, RUN, adopt=True) as again:
+        assert (again.path / "grown").is_dir()
+        assert marker_of(again.path).pid == os.getpid()
+    assert not list(tmp_path.iterdir())

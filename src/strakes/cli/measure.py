@@ -37,6 +37,9 @@ def measure(
     keep: bool,
     seed: int | None,
     quiet: bool,
+    against: Path | None = None,
+    like: Run | None = None,
+    files: int | None = None,
 ) -> int:
     """Run the studies on ``directory`` and show what came of it; returns the exit status."""
     from strakes.store import Store
@@ -58,6 +61,9 @@ def measure(
         full=full,
         keep=keep,
         resume=None if resume is None else (resume.run or ""),
+        against=against,
+        like=like,
+        files=files,
     )
     with LiveProgress(quiet=quiet) as progress:
         progress.start(total_s=budget)

@@ -22,6 +22,6 @@ def command(directory: Path, **options: Any) -> int:
     2 DIR cannot be used, 3 this machine lacks something, 130 interrupted.
     """
     from strakes.cli.measure import measure
-    from strakes.studies.registry import STUDIES
+    from strakes.studies.registry import SURVEY
 
-    return measure(kind="survey", name="survey", studies=STUDIES, directory=directory, full=False, **options)
+    return measure(kind="survey", name="survey", studies=SURVEY, directory=directory, full=False, **options)

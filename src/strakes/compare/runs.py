@@ -17,6 +17,7 @@ from strakes.statistics.contrast import Verdict
 from strakes.statistics.drift import pooled_trend
 from strakes.statistics.evidence import drifting
 from strakes.store import Run
+from strakes.studies.base import SIDE_METRICS
 from strakes.studies.results import Measured, Results
 
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
@@ -36,6 +37,7 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
         (results_a.get(f"{one['key']}:{measure['phase']}"), results_b.get(f"{other['key']}:{measure['phase']}"))
         for one, other in pairs
         for measure in one["measures"]
+        if measure["metric"] not in SIDE_METRICS
     ]
     wanted = [pair for pair in found if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
     for one, other in wanted:

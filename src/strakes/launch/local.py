@@ -123,8 +123,11 @@ class LocalEngine:
         limit_s: float,
         on_progress: Callable[[Progress], None] | None = None,
         keep: bool = False,
+        prepared: bool = False,
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
+
+        With ``prepared`` that directory may be there already.
 
         Raises EnvironmentLacksError when no engine starts; however the plan ends is the result's to say. An exception in the meantime
         (KeyboardInterrupt above all) ends the plan in order and goes on.
@@ -134,9 +137,8 @@ class LocalEngine:
         process = self._process
         assert process is not None
         talk = _Conversation(cell_id)
-        sent = process.send(
-            {"type": "plan", "id": cell_id, "directory": str(directory), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
-        )
+        request = {"type": "plan", "id": cell_id, "directory": str(directory), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
+        sent = process.send({**request, "prepared": True} if prepared else request)
         try:
             ended = self._listen(process, talk, limit_s, on_progress) if sent else "died"
         except BaseException:

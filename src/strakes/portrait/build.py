@@ -28,6 +28,8 @@ def build_portrait(run: Run) -> Portrait:
     """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
     options = run.manifest["options"]
     facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
+    cleaned = next((event for event in run.events if event["event"] == "clean-up"), None)
+    facts = {**facts, **({"clean_up": {key: cleaned[key] for key in ("files", "elapsed_s")}} if cleaned else {})}
     results = collect(run.cells, run.visits, rule_of(options), facts)
     studies = [study_named(name) for name in options["studies"]]
     imported = options.get("imported")

@@ -10,7 +10,8 @@ from strakes.plan.model import plan_from_record
 from strakes.portrait.model import CellEstimate
 from strakes.statistics.pooled import pooled_rate
 from strakes.statistics.stopping import StoppingRule
-from strakes.studies.base import UNITS, Cell, Metric
+from strakes.studies.base import SIDE_METRICS, UNITS, Cell, Measure, Metric
+from strakes.studies.place import place_record
 from strakes.studies.results import Measured, Observation, Results
 from strakes.targets.model import layout_record
 
@@ -26,6 +27,9 @@ def cell_record(cell: Cell) -> dict[str, Any]:
         "fingerprint": cell.plan.fingerprint(),
         "plan": cell.plan.to_json(),
         **({} if cell.layout is None else {"layout": layout_record(cell.layout)}),
+        "place": place_record(cell.place),
+        "least_runs": cell.least_runs,
+        "precision": cell.precision,
     }
 
 
@@ -34,7 +38,21 @@ def metric_value(metric: Metric, sample: Mapping[str, Any]) -> float:
     if metric == "seconds_per_item":
         items_per_rank = sample["operations"] / len(sample["ranks"])
         return float(sample["elapsed_s"] / items_per_rank) if items_per_rank else float("nan")
+    if metric in SIDE_METRICS:
+        return _side_value(metric, sample)
     return float(sample[metric])
+
+
+def _side_value(metric: Metric, sample: Mapping[str, Any]) -> float:
+    """Of the node that was measured: the busiest device, the share of processor time that waited for one, memory left."""
+    counters = sample["counters"]
+    if metric == "memory_available":
+        return float(counters.get("memory_available_bytes", 0))
+    if metric == "device_busy":
+        busiest = max((float(one["busy_s"]) for one in counters.get("devices", {}).values()), default=0.0)
+        return min(100.0, 100 * busiest / float(sample["elapsed_s"])) if sample["elapsed_s"] else 0.0
+    spent = [float(counters.get(f"cpu_{what}_s", 0.0)) for what in ("iowait", "user", "system", "idle")]
+    return 100 * spent[0] / sum(spent) if sum(spent) else 0.0
 
 
 def collect(
@@ -57,8 +75,9 @@ def _measured(cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Seque
     for visit in visits:
         sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
         if sample is not None:
-            observations.append(Observation(visit["block"], visit["purpose"], metric_value(metric, sample), asked, sample))
-    identifier = f"{cell['key']}:{measure['phase']}"
+            value, servers = metric_value(metric, sample), visit.get("servers", {})
+            observations.append(Observation(visit["block"], visit["purpose"], value, asked, sample, servers))
+    identifier = f"{cell['key']}:{Measure(measure['phase'], metric, {}).suffix}"
     settings = {**cell["settings"], **measure["settings"]}
     unit = UNITS[metric]
     estimate = _estimate(identifier, cell["study"], settings, metric, observations, rule)

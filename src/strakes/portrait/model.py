@@ -110,12 +110,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published value drawn beside ours and marked as theirs: a vertical band (x), or text only."""
+    """A published value drawn beside ours and marked as theirs: a vertical band (x), a series of points (x, y), or text only.
+
+    ``label`` names the points. A fitted law is drawn the same way; its ``source`` is none of ours.
+    """
 
     source: str
     text: str
     x_low: float | None = None
     x_high: float | None = None
+    label: str = ""
+    points: tuple[tuple[float | str, float], ...] = ()
 
 
 @dataclass(frozen=True)

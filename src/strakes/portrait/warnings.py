@@ -39,7 +39,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _measured(results: Results) -> list[Measured]:
-    return [one for one in results.measured if one.estimate is not None]
+    return [one for one in results.measured if one.estimate is not None and not one.is_side]
 
 
 def _regular(one: Measured) -> list[Observation]:

@@ -58,7 +58,9 @@ def x_axis(figure: Figure) -> Axis:
     if figure.x_scale == "category":
         names = categories(figure)
         return Axis("linear", -0.5, len(names) - 0.5, tuple((float(i), name) for i, name in enumerate(names)), title)
-    points = sorted({float(point.x) for series in figure.series for point in series.points if not isinstance(point.x, str)})
+    ours = {float(point.x) for series in figure.series for point in series.points if not isinstance(point.x, str)}
+    theirs = {x for reference in figure.references for x, _ in reference.points if not isinstance(x, str)}
+    points = sorted(ours | theirs if ours else ours)
     if not points:
         return Axis("linear", 0.0, 1.0, (), title)
     if figure.x_scale == "log" and points[0] > 0:

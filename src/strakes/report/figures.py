@@ -49,9 +49,10 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
     if not shown:
         return None
     everything = [value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values) if value is not None]
-    y = y_axis(figure, [cell.median for cell in shown], _finite(everything))
+    theirs = [y for reference in figure.references for _, y in reference.points]
+    y = y_axis(figure, [*(cell.median for cell in shown), *theirs], _finite([*everything, *theirs]))
     column = _column(drawn, x)
-    traces = [*_published(figure, x, y)]
+    traces = [*_published(figure, x, y), *_published_points(figure, names)]
     for series in drawn:
         traces += series.traces(x, column, column * (series.index - (len(drawn) - 1) / 2), warned)
     points = len(shown) + sum(len(_finite(cell.values)) for cell in shown)
@@ -172,6 +173,33 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
                 "legendrank": 2000,
             }
         )
+    return traces
+
+
+def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, object]]:
+    """Values of others as hollow grey markers on a dotted line, under a name that says whose they are."""
+    traces: list[dict[str, object]] = []
+    for reference in figure.references:
+        if names:
+            points = [(float(names.index(x)), y) for x, y in reference.points if isinstance(x, str) and x in names]
+        else:
+            points = [(float(x), y) for x, y in reference.points if not isinstance(x, str)]
+        if points:
+            symbol = f"{('star-diamond', 'hexagram', 'pentagon', 'cross')[len(traces) % 4]}-open"
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers" if names else "lines+markers",
+                    "name": _text(reference.label or f"published by {reference.source}, not measured here"),
+                    "x": [x for x, _ in points],
+                    "y": [y for _, y in points],
+                    "line": {"color": THEIRS, "width": 1, "dash": "dot"},
+                    "marker": {"color": THEIRS, "symbol": symbol, "size": 10, "line": {"width": 1.5, "color": THEIRS}},
+                    "hovertext": [_text(f"{reference.label}: {show(y, figure.y_unit)}") for _, y in points],
+                    "hoverinfo": "text",
+                    "legendrank": 2000,
+                }
+            )
     return traces
 
 

@@ -124,4 +124,8 @@ def _warning(body: Mapping[str, Any]) -> RunWarning:
 
 def _figure(body: Mapping[str, Any]) -> Figure:
     series = tuple(Series(one["name"], tuple(Point(**point) for point in one["points"])) for one in body["series"])
-    return Figure(**{**body, "series": series, "references": tuple(Reference(**reference) for reference in body["references"])})
+    return Figure(**{**body, "series": series, "references": tuple(map(_reference, body["references"]))})
+
+
+def _reference(body: Mapping[str, Any]) -> Reference:
+    return Reference(**{**body, "points": tuple((x, y) for x, y in body.get("points", ()))})

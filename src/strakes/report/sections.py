@@ -37,7 +37,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Published:
-    """What others found elsewhere, opening with the name of the source. ``drawn``: its band is in the figure."""
+    """What others found elsewhere, opening with the name of the source. ``drawn``: its band or its points are in the figure."""
 
     text: str
     drawn: bool
@@ -135,7 +135,8 @@ def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, C
 
 
 def _published(reference: Reference, figure: Figure, drawing: Drawing | None) -> Published:
-    drawn = drawing is not None and figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
+    hatched = figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
+    drawn = drawing is not None and (hatched or bool(reference.points))
     named = reference.text.startswith(reference.source)
     return Published(reference.text if named else f"{reference.source}: {reference.text}", drawn)
 

@@ -9,13 +9,23 @@ from typing import Literal
 
 from strakes.plan import Plan, Stop
 from strakes.portrait.model import Figure, Finding, Headline, Setting, SkippedCell
+from strakes.studies.place import PLAIN, Place
 from strakes.studies.results import Results
-from strakes.targets.model import Layout, Striping
+from strakes.targets.model import Description, Layout, Striping
 from strakes.units import GIB, KIB, MIB
 
-Metric = Literal["bytes_per_s", "operations_per_s", "seconds_per_item"]
+Metric = Literal["bytes_per_s", "operations_per_s", "seconds_per_item", "device_busy", "iowait", "memory_available"]
 
-UNITS: Mapping[Metric, str] = {"bytes_per_s": "B/s", "operations_per_s": "op/s", "seconds_per_item": "s"}
+UNITS: Mapping[Metric, str] = {
+    "bytes_per_s": "B/s",
+    "operations_per_s": "op/s",
+    "seconds_per_item": "s",
+    "device_busy": "%",
+    "iowait": "%",
+    "memory_available": "B",
+}
+# What the machine did meanwhile: shown beside the rates, never a reason to repeat a cell.
+SIDE_METRICS: tuple[Metric, ...] = ("device_busy", "iowait", "memory_available")
 
 
 @dataclass(frozen=True)
@@ -26,13 +36,24 @@ class Measure:
     metric: Metric
     settings: Mapping[str, Setting]
 
+    @property
+    def is_side(self) -> bool:
+        """Whether it only accompanies the rate of its phase."""
+        return self.metric in SIDE_METRICS
+
+    @property
+    def suffix(self) -> str:
+        """What follows the cell's key in the measure's id."""
+        return f"{self.phase}:{self.metric}" if self.is_side else self.phase
+
 
 @dataclass(frozen=True)
 class Cell:
     """One setting of a study's factors: the plan that is run for it and what is measured in that plan.
 
     ``priority`` 1 is measured whatever the budget, higher ones when it allows. ``layout`` is what its files are to have; None: what
-    they have anyway.
+    they have anyway. ``least_runs``: how many a finding needs, where that is
+    more than the interval does. ``precision``: the relative half-width to reach, where it is not the run's own.
     """
 
     study: str
@@ -42,6 +63,9 @@ class Cell:
     measures: tuple[Measure, ...]
     priority: int = 1
     layout: Layout | None = None
+    place: Place = PLAIN
+    least_runs: int = 0
+    precision: float | None = None
 
     def measure_id(self, phase: str) -> str:
         """The id under which one measured phase of this cell appears in findings."""
@@ -79,7 +103,8 @@ class Context:
 
     ``direct_io`` None: O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` are the most one plan may put on the target.
     ``striping``: the layouts that may be asked for, None where none can be set, for the reason ``no_striping``. ``full`` asks for every
-    level.
+    level. ``description``: the file system's parts, where a study asked for them. ``files``: how many files were
+    asked for, where that was said.
     """
 
     file_system: str
@@ -95,6 +120,8 @@ class Context:
     full: bool = False
     striping: Striping | None = None
     no_striping: str = ""
+    description: Description | None = None
+    files: int | None = None
 
     @property
     def team(self) -> int:
@@ -139,6 +166,12 @@ class Study(ABC):
     source: str
     # Whether its amounts are chosen from first rough rates.
     needs_pilot = True
+    # Whether `strakes survey` has it: those that need little time and nothing but a directory.
+    in_survey = False
+    # Whether its cells depend on the file system's parts.
+    needs_description = False
+    # Whether its cells are visited one after the other, each so often, because each goes on where the one before ended.
+    visits_in_sequence = 0
 
     @property
     def identity(self) -> str:

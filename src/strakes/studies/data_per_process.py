@@ -25,6 +25,7 @@ class DataPerProcess(Study):
     title = "Data per process"
     question = "How much data per process until writes saturate, and where do reads leave the cache?"
     source = "S1"
+    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []

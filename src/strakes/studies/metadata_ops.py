@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from strakes.plan import MetadataPhase, Plan
 from strakes.plan.model import MetadataOperation
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.base import Advice, Cell, Context, Measure, Study
-from strakes.studies.compose import DEAR, NO_COST, SATURATED, Tone, better_ratio, ratio_finding
+from strakes.studies.compose import DEAR, NO_COST, SATURATED, Tone, better_ratio, ratio_finding, series
 from strakes.studies.results import Results
 from strakes.units import KIB
 
@@ -37,9 +37,10 @@ class MetadataOps(Study):
     title = "Metadata operations"
     question = "How many files and directories a second, operation by operation?"
     source = "S2"
+    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        teams = sorted({1, 2, context.team, 8} if context.full else {1, context.team})
+        teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         cells: list[Cell | SkippedCell] = []
         for ranks in teams:
             for directory in ("unique", "shared"):
@@ -66,7 +67,11 @@ class MetadataOps(Study):
             f"{self.name}/{directory}/{ranks}",
             {"ranks": ranks, "directory": directory},
             Plan(ranks, tuple(phases), context.seed),
-            tuple(Measure(phase.name, "operations_per_s", {"operation": _TITLES.get(phase.name, phase.name)}) for phase in phases),
+            tuple(
+                Measure(phase.name, metric, {"operation": _TITLES.get(phase.name, phase.name)})
+                for metric in ("operations_per_s", "device_busy")
+                for phase in phases
+            ),
         )
 
     def _order(self) -> list[str]:
@@ -89,8 +94,54 @@ class MetadataOps(Study):
         return [
             Figure(
                 self.name, self.title, self.question, "operation", "", "category", "operations per second", "op/s", tuple(lines), (theirs,)
-            )
+            ),
+            *self._over_scale(results),
+            *self._devices(results),
         ]
+
+    def _over_scale(self, results: Results) -> list[Figure]:
+        """S2's figures 5 - 8: the operations against the number of ranks, each by itself."""
+        if len(results.levels("ranks")) < 3:
+            return []
+        lines = [line for one in SIX for line in series(one, results.where(operation=one, directory="unique"), "ranks")]
+        title, question = f"{self.title} over scale", "How do the six operations of mdtest grow with the number of ranks?"
+        return [Figure(self.name, title, question, "ranks", "", "log", "operations per second", "op/s", tuple(lines))]
+
+    def _devices(self, results: Results) -> list[Figure]:
+        """How busy the busiest device of this node was, beside what S2 saw of its two."""
+        lines = []
+        for ranks in results.levels("ranks"):
+            cells = {str(one.settings["operation"]): one.id for one in results.beside("device_busy", directory="unique", ranks=ranks)}
+            points = tuple(Point(operation, cells[operation]) for operation in SIX if operation in cells)
+            if points:
+                lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks", points))
+        theirs = tuple(
+            Reference("S2", f"S2: about {busy:.0f} % busy throughout: {device}", label=f"S2, published: {short}", points=_everywhere(busy))
+            for busy, device, short in (
+                (20.0, "8 SATA SSDs in RAID 10", "SSD"),
+                (100.0, "10 near-line SAS disks in RAID 10", "disks"),
+            )
+        )
+        question = "Is a device of this node the limit?"
+        title, label = f"{self.title}: device utilisation", "busiest device of this node"
+        return [Figure(self.name, title, question, "operation", "", "category", label, "%", tuple(lines), theirs)] if lines else []
+
+    def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
+        cells = [one for one in results.beside("device_busy", directory="unique", ranks=ranks) if one.settings["operation"] in SIX]
+        if not cells:
+            return []
+        busiest = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+        cell = busiest.estimate
+        assert cell is not None
+        text = (
+            f"The busiest device of this node is {cell.median:.0f} % busy during {busiest.settings['operation']} with {ranks} ranks "
+            "(S2: about 20 % on SSDs, 100 % on disks)."
+        )
+        if cell.low is None or cell.high is None:
+            needs = f"at least {smallest_runs(results.confidence)} blocks"
+            return [Finding(f"{self.name}-device", self.name, text, "inconclusive", (busiest.id,), needs=needs)]
+        interval = IntervalOf(cell.low, cell.high, cell.confidence, "% busy")
+        return [Finding(f"{self.name}-device", self.name, text, "measured", (busiest.id,), interval)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         found: list[Finding] = []
@@ -113,14 +164,14 @@ class MetadataOps(Study):
                 statement = f"{operation} with {most} ranks is {{ratio}} times as fast as with {ranks[0]} (linear would be {linear:.0f})."
                 tone = Tone(good=(DEAR[1] * linear, math.inf), bad=(0.0, linear / 2))
                 found.append(ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], one[0], results, tone=tone))
-        found += self._mean_of_six(results, most)
+        found += [*self._mean_of_six(results, most), *self._busy(results, most)]
         return found
 
-    def _mean_of_six(self, results: Results, ranks: object) -> list[Finding]:
+    def _mean_of_six(self, results: Results, ranks: Setting) -> list[Finding]:
         """S2's summary, the mean of the six mdtest operations, always beside the operations themselves."""
         from strakes.statistics.interval import median_interval
 
-        cells = [one for operation in SIX for one in results.where(operation=operation, ranks=ranks, directory="unique")]  # type: ignore[arg-type]
+        cells = [one for operation in SIX for one in results.where(operation=operation, ranks=ranks, directory="unique")]
         if len(cells) != len(SIX):
             return []
         blocks = sorted(set.intersection(*(set(one.by_block()) for one in cells)))
@@ -186,3 +237,7 @@ class MetadataOps(Study):
             for operation in ("file-create", "file-stat", "file-remove")
             for one in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
         ]
+
+
+def _everywhere(value: float) -> tuple[tuple[str, float], ...]:
+    return tuple((operation, value) for operation in SIX)

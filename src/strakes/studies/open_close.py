@@ -22,6 +22,7 @@ class OpenClose(Study):
     title = "Opening and closing files in parallel"
     question = "What does it cost when every rank opens and closes a file of its own?"
     source = "S1"
+    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []

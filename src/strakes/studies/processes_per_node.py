@@ -23,6 +23,7 @@ class ProcessesPerNode(Study):
     title = "Processes per node"
     question = "How many processes of one node should do I/O?"
     source = "S1"
+    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []

@@ -5,13 +5,20 @@ from __future__ import annotations
 from strakes.errors import BadInputError
 from strakes.interop.study import ImportedResults
 from strakes.studies.access_patterns import AccessPatterns
+from strakes.studies.against import PREFIX, Against
 from strakes.studies.base import Study
+from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.open_close import OpenClose
 from strakes.studies.plan_run import PlanRun
+from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.small_files import SmallFiles
+from strakes.studies.stream import Stream
 from strakes.studies.striping import Striping
+from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.transfer_size import TransferSize
 
 STUDIES: tuple[Study, ...] = (
@@ -22,11 +29,22 @@ STUDIES: tuple[Study, ...] = (
     MetadataOps(),
     AccessPatterns(),
     Striping(),
+    Stream(),
+    SmallFiles(),
+    Population(),
+    ClientScaling(),
+    TargetBaseline(),
+    NamespaceScaling(),
 )
+
+# Those of `strakes survey`.
+SURVEY: tuple[Study, ...] = tuple(study for study in STUDIES if study.in_survey)
 
 
 def study_named(name: str) -> Study:
-    """The study of that name. Raises BadInputError that lists those there are."""
+    """The study of that name, or of ``against:`` and that name. Raises BadInputError that lists those there are."""
+    if name.startswith(PREFIX):
+        return Against(study_named(name.removeprefix(PREFIX)))
     for study in (*STUDIES, PlanRun(), ImportedResults()):
         if study.name == name:
             return study

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,8 @@ from strakes.portrait.model import CellEstimate, Setting
 class Observation:
     """One measured phase of one visit: its value in the measure's unit, and the sample it came from.
 
-    ``asked`` is how many operations the plan wanted (fewer were done when the time ran out).
+    ``asked`` is how many operations the plan wanted (fewer were done when the time ran out). ``servers``: what servers and targets counted
+    during the visit, all its phases together.
     """
 
     block: int
@@ -22,6 +23,7 @@ class Observation:
     value: float
     asked: int
     sample: Mapping[str, Any]
+    servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Measured:
     @property
     def lower_is_better(self) -> bool:
         return self.unit == "s"
+
+    @property
+    def is_side(self) -> bool:
+        """Whether it is what the machine did meanwhile, not what the file system reached."""
+        return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
         """Value of each block."""
@@ -68,7 +75,14 @@ class Results:
         return Results(tuple(one for one in self.measured if one.study == study), self.confidence, self.facts)
 
     def where(self, **settings: Setting) -> list[Measured]:
-        """Estimated measures whose settings agree with all those given, in declared order."""
+        """Estimated rates and times whose settings agree with all those given, in declared order."""
+        return [one for one in self._agreeing(settings) if not one.is_side]
+
+    def beside(self, metric: str, **settings: Setting) -> list[Measured]:
+        """The same for what the machine did meanwhile: ``device_busy``, ``iowait``, ``memory_available``."""
+        return [one for one in self._agreeing(settings) if one.is_side and one.id.endswith(f":{metric}")]
+
+    def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:
         return [
             one
             for one in self.measured

@@ -37,6 +37,7 @@ class Striping(Study):
     title = "Striping"
     question = "Over how many data targets should a file be spread, and in stripes of what size?"
     source = "S1"
+    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if context.striping is None:

@@ -27,6 +27,7 @@ class TransferSize(Study):
     title = "Transfer size"
     question = "How many bytes should one read() or write() call move?"
     source = "S1"
+    in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []

@@ -12,8 +12,9 @@ from strakes.plan import plan_from_json
 from strakes.portrait.model import SkippedCell
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.base import Cell, Context, Measure, Pilot, Study
+from strakes.studies.place import place_from_record
 from strakes.survey.request import Request
-from strakes.targets.model import Striping, layout_from_record
+from strakes.targets.model import Description, Striping, layout_from_record
 from strakes.units import GIB, KIB, format_bytes
 
 # strakes never fills a target beyond this share of what is free.
@@ -35,7 +36,7 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
-def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool) -> tuple[int, int]:
+def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None) -> tuple[int, int]:
     """The most bytes and files one plan may put on the target.
 
     Raises BadInputError where the target is too full for the smallest study.
@@ -44,7 +45,7 @@ def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool) ->
     memory_cap = memory_available_bytes * share if not full or facts["file_system"] in _MEMORY_FILE_SYSTEMS else 1024 * GIB
     max_bytes = int(min(FREE_SHARE * facts["free_bytes"], memory_cap))
     free_inodes = facts["free_inodes"] if facts["total_inodes"] else _MOST_ITEMS  # btrfs and others count none
-    max_items = int(min(FREE_SHARE * free_inodes, _MOST_ITEMS))
+    max_items = int(min(FREE_SHARE * free_inodes, max(_MOST_ITEMS, 2 * (files or 0))))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
         raise BadInputError(
             "too little room to measure",
@@ -64,7 +65,9 @@ def phase_seconds(request: Request, context: Context) -> float:
     return max(_SHORTEST_PHASE_S, min(seconds, _LONGEST_PHASE_S))
 
 
-def make_context(request: Request, facts: Mapping[str, Any], pilot: Pilot, room: tuple[int, int]) -> Context:
+def make_context(
+    request: Request, facts: Mapping[str, Any], pilot: Pilot, room: tuple[int, int], description: Description | None = None
+) -> Context:
     """What the studies may know, with the phase length that fits the budget."""
     context = Context(
         file_system=facts["file_system"],
@@ -78,6 +81,8 @@ def make_context(request: Request, facts: Mapping[str, Any], pilot: Pilot, room:
         pilot=pilot,
         seed=request.seed,
         full=request.full,
+        description=description,
+        files=request.files,
         striping=Striping(**facts["striping"]) if facts.get("striping") else None,
         no_striping=facts.get("no_striping", ""),
     )
@@ -104,7 +109,19 @@ def cell_from_record(record: Mapping[str, Any]) -> Cell:
     """A cell as the store kept it; the inverse of ``cell_record``."""
     measures = tuple(Measure(one["phase"], one["metric"], one["settings"]) for one in record["measures"])
     layout = layout_from_record(record["layout"]) if "layout" in record else None
-    return Cell(record["study"], record["key"], record["settings"], plan_from_json(record["plan"]), measures, record["priority"], layout)
+    place = place_from_record(record.get("place", {}))
+    return Cell(
+        record["study"],
+        record["key"],
+        record["settings"],
+        plan_from_json(record["plan"]),
+        measures,
+        record["priority"],
+        layout,
+        place,
+        record.get("least_runs", 0),
+        record.get("precision"),
+    )
 
 
 def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:

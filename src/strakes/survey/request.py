@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from strakes.store import Run
 from strakes.studies.base import Study
 
 
@@ -15,7 +16,8 @@ from strakes.studies.base import Study
 class Request:
     """A survey, or one study by itself (``full``: every level of its factors).
 
-    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
+    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id. ``against``: a second file
+    system, measured in turn with the first. ``like``: a run whose plans are taken as they are. ``files``: how many a population grows to.
     """
 
     kind: str
@@ -30,6 +32,9 @@ class Request:
     full: bool = False
     keep: bool = False
     resume: str | None = None
+    against: Path | None = None
+    like: Run | None = None
+    files: int | None = None
 
     def fingerprint(self) -> str:
         """What must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
@@ -41,6 +46,8 @@ class Request:
             "confidence": self.confidence,
             "relative_half_width": self.relative_half_width,
             "full": self.full,
+            **({"against": str(self.against.resolve())} if self.against else {}),
+            **({"files": self.files} if self.files else {}),
         }
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -55,6 +62,7 @@ class Request:
             "seed": self.seed,
             "full": self.full,
             "command": self.command,
+            **({"against": str(self.against.resolve())} if self.against else {}),
         }
 
 

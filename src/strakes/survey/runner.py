@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,20 @@ from typing import Any
 from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import PlanResult
-from strakes.plan import Plan
+from strakes.plan import MetadataPhase, Plan
 from strakes.portrait.build import rule_of
 from strakes.portrait.collect import cell_record, collect
 from strakes.portrait.model import SkippedCell
 from strakes.statistics.interval import smallest_runs
-from strakes.store import RunWriter, Store
+from strakes.store import Run, RunWriter, Store
 from strakes.studies.base import UNITS, Advice, Cell, Pilot
 from strakes.studies.compose import better_ratio
+from strakes.studies.place import Place
 from strakes.studies.results import Results
 from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
 from strakes.survey.places import Places
 from strakes.survey.preparation import MEASURE_SHARE, cell_from_record, choose_cells, limits, make_context, memory_available_bytes
+from strakes.survey.prepared import files_kept, grown, prepare, rounds_begun, why_not
 from strakes.survey.request import Progress, Request
 from strakes.survey.schedule import Schedule
 from strakes.survey.watch import Watch
@@ -43,21 +46,36 @@ _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
 
 
-@dataclass
-class _Session:
-    """Everything alive during a run."""
+@dataclass(frozen=True)
+class _Side:
+    """One file system that is measured: usually the only one."""
 
-    request: Request
-    writer: RunWriter
-    engine: LocalEngine
     workspace: Workspace
     target: Target
     places: Places
     watch: Watch
+
+
+@dataclass
+class _Session:
+    """Everything alive during a run. ``sides``: the file system measured, under "", and the one it is measured ``against``."""
+
+    request: Request
+    writer: RunWriter
+    engine: LocalEngine
+    sides: Mapping[str, _Side]
     progress: Progress
     started: float
     spent_before_s: float
     visits: list[dict[str, Any]]
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.sides[""].workspace
+
+    @property
+    def target(self) -> Target:
+        return self.sides[""].target
 
     def elapsed_s(self) -> float:
         return self.spent_before_s + time.monotonic() - self.started
@@ -82,16 +100,23 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
             writer = store.resume(request.resume or None, request.fingerprint())
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
         try:
-            with Workspace.create(request.directory, writer.id, keep=request.keep) as workspace:
+            with ExitStack() as stack:
                 visits = list(writer.run.visits)
                 spent_s = sum(visit["elapsed_s"] for visit in visits)
-                places, watch = Places(workspace.path, target), Watch(target)
-                session = _Session(request, writer, engine, workspace, target, places, watch, progress, time.monotonic(), spent_s, visits)
+                # What a population has grown to is gone on with, where it was kept.
+                adopt = bool(visits) and any(study.visits_in_sequence for study in request.studies)
+                sides = {"": _side(stack, target, writer.id, keep=request.keep, adopt=adopt)}
+                if request.against is not None:
+                    sides["against"] = _side(stack, detect(request.against), f"{writer.id}.against", keep=request.keep, adopt=adopt)
+                session = _Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits)
                 facts = _facts(session)
                 cells, phase_s = _cells(session, facts)
-                cells = _laid_out(session, cells)
-                _measure(session, cells, phase_s)
-                _confirm(session, cells, facts)
+                cells = _placed(session, _laid_out(session, cells))
+                if any(study.visits_in_sequence for study in request.studies):
+                    _measure_in_sequence(session, cells, phase_s)
+                else:
+                    _measure(session, cells, phase_s)
+                    _confirm(session, cells, facts)
                 progress.update("cleaning up", 1.0, "")
         except KeyboardInterrupt:
             writer.finish("interrupted")
@@ -105,6 +130,11 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
             raise
     writer.finish("complete")
     return writer
+
+
+def _side(stack: ExitStack, target: Target, run_id: str, *, keep: bool, adopt: bool) -> _Side:
+    workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
+    return _Side(workspace, target, Places(workspace.path, target), Watch(target))
 
 
 def _facts(session: _Session) -> Mapping[str, Any]:
@@ -122,6 +152,9 @@ def _facts(session: _Session) -> Mapping[str, Any]:
         "striping": None if striping is None else asdict(striping),
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
+    if "against" in session.sides:
+        other = session.sides["against"]
+        facts["against"] = {**asdict(other.target.facts(other.workspace.path)), "path": str(other.target.path)}
     session.writer.append_event({"event": "facts", "facts": facts})
     if facts["remote"]:
         described = target.describe()
@@ -135,14 +168,20 @@ def _cells(session: _Session, facts: Mapping[str, Any]) -> tuple[list[Cell], flo
         stored = next(event for event in session.writer.run.events if event["event"] == "context")
         return [cell_from_record(record) for record in session.writer.run.cells], float(stored["phase_s"])
     request = session.request
-    room = limits(facts, memory_available_bytes(), request.full)
+    room = limits(facts, memory_available_bytes(), request.full, request.files)
+    if "against" in facts:
+        other = limits(facts["against"], memory_available_bytes(), request.full, request.files)
+        room = (min(room[0], other[0]), min(room[1], other[1]))
+    if request.like is not None:
+        return _cells_like(session, request.like, room)
     pilot = _pilot(session, facts, room) if any(study.needs_pilot for study in request.studies) else NO_PILOT
-    context = make_context(request, facts, pilot, room)
+    described = session.target.describe() if any(study.needs_description for study in request.studies) else None
+    context = make_context(request, facts, pilot, room, described)
     cells, skipped = choose_cells(request.studies, context)
     if not cells:
         why = "; ".join(sorted({one.reason for one in skipped}))
-        remedy = "Ask for less, or give a directory with more room."
-        raise BadInputError("nothing fits here", where=str(request.directory), why=why, remedy=remedy)
+        remedy = "Ask for less, or give a directory with more room, or one on a file system that can do this."
+        raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
     session.writer.append_event(
         {"event": "context", "phase_s": context.phase_s, "pilot": asdict(pilot), "max_bytes": room[0], "max_items": room[1]}
     )
@@ -152,12 +191,55 @@ def _cells(session: _Session, facts: Mapping[str, Any]) -> tuple[list[Cell], flo
     return cells, context.phase_s
 
 
+def _cells_like(session: _Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
+    """The very cells of another run, so that the two can be compared."""
+    wanted = {study.name for study in session.request.studies}
+    cells = [cell_from_record(record) for record in like.cells if record["study"] in wanted]
+    stored = next((event for event in like.events if event["event"] == "context"), None)
+    if not cells or stored is None:
+        raise BadInputError("that run has no cells of this study", where=like.id, remedy="strakes runs lists what was measured.")
+    largest = max(cell.plan.bytes_on_target() for cell in cells), max(cell.plan.inodes_on_target() for cell in cells)
+    if largest[0] > room[0] or largest[1] > room[1]:
+        why = f"its plans need {largest[0]:,} bytes and {largest[1]:,} files; {room[0]:,} and {room[1]:,} may be used"
+        raise BadInputError("the plans of that run do not fit here", where=like.id, why=why, remedy="Free some space.")
+    session.writer.append_event({**stored, "like": like.id})
+    session.writer.write_cells([cell_record(cell) for cell in cells])
+    return cells, float(stored["phase_s"])
+
+
+def _placed(session: _Session, cells: list[Cell]) -> list[Cell]:
+    """The cells whose directories can be made where they ask for, tried once for each wish."""
+    refused: dict[str, str] = {}
+    kept = []
+    for cell in cells:
+        wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
+        if cell.place.is_plain() or cell.place.kept:
+            kept.append(cell)
+            continue
+        if wish not in refused:
+            side = session.sides[cell.place.target]
+            refused[wish] = why_not(side.target, side.workspace.path, f"try{len(refused)}", cell.place)
+        if refused[wish]:
+            skipped = asdict(SkippedCell(cell.study, cell.settings, refused[wish]))
+            session.writer.append_event({"event": "skipped", **skipped})
+        else:
+            kept.append(cell)
+    if not kept:
+        raise BadInputError(
+            "no directory can be placed as this study needs it",
+            where=str(session.request.directory),
+            why="; ".join(dict.fromkeys(filter(None, refused.values()))),
+            remedy="strakes target DIR says what can be set here.",
+        )
+    return kept
+
+
 def _laid_out(session: _Session, cells: list[Cell]) -> list[Cell]:
     """The cells whose layout is really given: what was asked for and what files get is kept in the run, also where they differ."""
     refused: set[Layout | None] = set()
     why: list[str] = []
     before = session.writer.run.events
-    for one in session.places.make(cells):
+    for one in (given for name, side in session.sides.items() for given in side.places.make(c for c in cells if c.place.target == name)):
         given = None if one.given is None else layout_record(one.given)
         record = {"event": "layout", "wanted": layout_record(one.wanted), "given": given, "differences": list(one.differences)}
         if record not in before:
@@ -184,8 +266,13 @@ def _pilot(session: _Session, facts: Mapping[str, Any], room: tuple[int, int]) -
     session.progress.update("pilot", 0.0, "first rough rates, to choose the amounts")
     seconds = max(0.02, min(_LONGEST_PILOT_PHASE_S, session.request.budget_s * _PILOT_SHARE))
     plan = pilot_plan(max(2, min(facts["cpus"], 4)), *room, seconds, session.request.seed)
-    visit = _visit(session, plan, None, "pilot", "pilot", 0, _SHORTEST_LIMIT_S)
-    return pilot_from_samples({sample["name"]: sample for sample in visit["samples"]})
+    pilots = []
+    for side in session.sides:
+        cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
+        visit = _visit(session, cell, "pilot", 0, _SHORTEST_LIMIT_S)
+        pilots.append(pilot_from_samples({sample["name"]: sample for sample in visit["samples"]}))
+    # The amounts have to suit the slower one, too.
+    return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
 def _measure(session: _Session, cells: list[Cell], phase_s: float) -> None:
@@ -211,7 +298,7 @@ def _measure(session: _Session, cells: list[Cell], phase_s: float) -> None:
                 return
             _tell(session, schedule, cell)
             limit_s = max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * expected_s)
-            schedule.record(_visit(session, cell.plan, cell.layout, cell.key, "measure", schedule.block, limit_s))
+            schedule.record(_visit(session, cell, "measure", schedule.block, limit_s))
         if all(schedule.expected_s(cell) > session.left_s(share) for cell in schedule.open_cells()):
             return
 
@@ -251,7 +338,7 @@ def _confirm(session: _Session, cells: list[Cell], facts: Mapping[str, Any]) -> 
                 f"confirming: {key}", session.elapsed_s() / session.request.budget_s, f"{len(open_contests)} recommendations open"
             )
             limit_s = max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * _usual_s(session, key))
-            _visit(session, by_key[key].plan, by_key[key].layout, key, "confirm", block, limit_s)
+            _visit(session, by_key[key], "confirm", block, limit_s)
 
 
 def _settled(advice: Advice, results: Results) -> bool:
@@ -267,15 +354,57 @@ def _usual_s(session: _Session, key: str) -> float:
     return float(durations[len(durations) // 2]) if durations else 0.0
 
 
-def _visit(session: _Session, plan: Plan, layout: Layout | None, key: str, purpose: str, block: int, limit_s: float) -> dict[str, Any]:
+def _measure_in_sequence(session: _Session, cells: list[Cell], phase_s: float) -> None:
+    """Every cell its number of visits, one after the other; then what they left is removed, and how long that takes is kept."""
+    visits = max(study.visits_in_sequence for study in session.request.studies)
+    done = [visit["cell"] for visit in session.visits if visit["purpose"] == "measure" and visit["ended"] == "ok"]
+    wanted = [(cell, block) for cell in cells for block in range(1, visits + 1) if block > done.count(cell.key)]
+    kept = {session.sides[cell.place.target].workspace.path / cell.place.kept for cell in cells if cell.place.kept}
+    if done and not all(path.exists() for path in kept):
+        remedy = "Begin anew without --resume, and with --keep where it is to be interrupted."
+        raise BadInputError("what this run had made is gone", where=", ".join(map(str, sorted(kept))), remedy=remedy)
+    for number, (cell, block) in enumerate(wanted, start=len(done) + 1):
+        if session.left_s() <= 0:
+            session.writer.append_event({"event": "dropped", "cell": cell.key, "reason": "the budget was spent; --resume goes on"})
+            break
+        session.progress.update(cell.key, number / (len(done) + len(wanted)), f"round {number} of {len(done) + len(wanted)}")
+        _visit(session, cell, "measure", block, max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * phase_s))
+    if not session.request.keep:
+        _clear(session, cells)
+
+
+def _clear(session: _Session, cells: list[Cell]) -> None:
+    """Removes what kept places hold by the engine, with all its ranks, and keeps how long that took."""
+    for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
+        side = session.sides[target]
+        session.progress.update("removing the population", 1.0, "")
+        plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)
+        files = files_kept(session.visits, name)
+        started = time.monotonic()
+        result = session.engine.run(plan, side.workspace.path, name, _SHORTEST_LIMIT_S + session.elapsed_s(), prepared=True)
+        elapsed_s = time.monotonic() - started
+        if result.ended == "ok" and result.cleaned:
+            session.writer.append_event({"event": "clean-up", "files": files, "elapsed_s": elapsed_s})
+
+
+def _visit(session: _Session, cell: Cell, purpose: str, block: int, limit_s: float) -> dict[str, Any]:
     """Runs one plan and keeps what came of it. Raises MeasurementError when the target failed."""
-    number = len(session.visits)
-    place = session.places.of(layout)
-    assert place is not None
-    session.watch.begin()
+    number, key = len(session.visits), cell.key
+    side, place = session.sides[cell.place.target], cell.place
+    directory = side.places.of(cell.layout)
+    assert directory is not None
+    name, plan = place.kept or f"v{number}", cell.plan
+    given = {} if place.is_plain() else prepare(side.target, directory, name, place)
+    if place.kept:
+        resumed = Run(session.writer.path).manifest.get("resumed", [])
+        plan = grown(plan, rounds_begun(session.visits, place.kept, len(resumed)))
+    side.watch.begin()
     started_unix_s = time.time()
     started = time.monotonic()
-    result = session.engine.run(plan, place, f"v{number}", limit_s)
+    if place.is_plain():
+        result = session.engine.run(plan, directory, name, limit_s)
+    else:
+        result = session.engine.run(plan, directory, name, limit_s, keep=bool(place.kept), prepared=True)
     elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
     visit: dict[str, Any] = {
         "visit": number,
@@ -288,14 +417,16 @@ def _visit(session: _Session, plan: Plan, layout: Layout | None, key: str, purpo
         "ended": result.ended,
         "samples": [dict(sample.raw) for sample in result.samples],
         "errors": [asdict(error) for error in result.errors],
-        **(session.watch.end() if result.ended == "ok" else {}),
+        **(side.watch.end() if result.ended == "ok" else {}),
+        **({"given": given} if given else {}),
+        **({"kept": place.kept} if place.kept else {}),
     }
     session.writer.append_visit(visit)
     session.visits.append(visit)
     if result.ended == "cancelled":
         raise KeyboardInterrupt
     if result.ended != "ok":
-        raise _failure(result, session.workspace.path, key, session.target.trouble())
+        raise _failure(result, side.workspace.path, key, side.target.trouble())
     return visit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -51,17 +51,23 @@ class Schedule:
         state.durations_s.append(visit["elapsed_s"])
         by_name = {sample["name"]: sample for sample in visit["samples"]}
         for measure in state.cell.measures:
-            if measure.phase in by_name:
+            if measure.phase in by_name and not measure.is_side:
                 state.values.setdefault(measure.phase, []).append(metric_value(measure.metric, by_name[measure.phase]))
 
     def judge(self, key: str, phase: str) -> Judgement | None:
         """What the stopping rule says of one measure of a cell; None before its first run."""
-        values = self._states[key].values.get(phase)
-        return self._rule.judge(values) if values else None
+        state = self._states[key]
+        values = state.values.get(phase)
+        precision = state.cell.precision
+        rule = self._rule if precision is None else replace(self._rule, relative_half_width=min(precision, self._rule.relative_half_width))
+        return rule.judge(values) if values else None
 
     def finished(self, key: str) -> bool:
         """Every measure of the cell has its interval (or as many runs as the rule allows)."""
-        judgements = [self.judge(key, measure.phase) for measure in self._states[key].cell.measures]
+        state = self._states[key]
+        if state.runs() < state.cell.least_runs:
+            return False
+        judgements = [self.judge(key, measure.phase) for measure in state.cell.measures if not measure.is_side]
         return all(judgement is not None and judgement.stop for judgement in judgements)
 
     def open_cells(self) -> list[Cell]:

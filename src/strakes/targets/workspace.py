@@ -48,8 +48,8 @@ class Workspace:
         self._heartbeat.start()
 
     @classmethod
-    def create(cls, directory: Path, run_id: str, *, keep: bool = False) -> Self:
-        """Make it in ``directory``. What a killed process left of the same run is removed first.
+    def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
+        """Make it in ``directory``. What a killed process left of the same run is removed first, or with ``adopt`` gone on with.
 
         With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is missing, no directory,
         read-only, full, or itself a workspace, and when the run is being measured there by a living process.
@@ -62,8 +62,10 @@ class Workspace:
             _refuse_workspace(real)
             _refuse_unusable(real, parent)
             name = WORKSPACE_PREFIX + run_id
-            opened = _make_directory(real, parent, name)
             marker = Marker.of_this_process(run_id)
+            if adopt and (taken := _take_over(real, parent, name, marker)) is not None:
+                return cls(real / name, parent, taken[0], marker, taken[1], keep=keep)
+            opened = _make_directory(real, parent, name)
             try:
                 heart = _write_marker(opened, marker)
             except BaseException as error:
@@ -135,6 +137,27 @@ def _beat(heart: int, marker: Marker, stop: threading.Event) -> None:
         # A target that fails is for the measurement to report, and a heart that stops is what the marker is for.
         with suppress(OSError):
             os.pwrite(heart, marker.beat().to_bytes(), 0)
+
+
+def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
+    """The directory and heart of what an earlier process of the same run left; None where there is nothing of ours."""
+    try:
+        directory = os.open(name, _OPEN, dir_fd=parent)
+    except FileNotFoundError:
+        return None
+    try:
+        left = read_marker(directory, name)
+        if not isinstance(left, Marker) or left.is_live():
+            os.close(directory)
+            return None  # making it anew says what is wrong
+        heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        os.ftruncate(heart, 0)
+        os.pwrite(heart, marker.to_bytes(), 0)
+        os.fsync(heart)
+    except OSError as error:
+        os.close(directory)
+        raise _cannot_make(real, error) from error
+    return directory, heart
 
 
 def _open_parent(real: Path) -> int:

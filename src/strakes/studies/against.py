@@ -1,0 +1,104 @@
+"""Any study on two file systems in turn: every cell on both in every block, so that what slows a block slows both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Setting, SkippedCell
+from strakes.statistics.comparison import Judged, block_scores, judge, within_blocks
+from strakes.statistics.contrast import Verdict, bonferroni
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.base import Cell, Context, Study
+from strakes.studies.results import Measured, Results
+
+PREFIX = "against:"
+# Differences within it are called the same.
+MARGIN = 0.05
+_MOST_RUNS_FOR_ALL = 12
+
+
+class Against(Study):
+    """Two cells for each of the inner study's: ``A`` on the file system measured, ``B`` on the one it is measured against."""
+
+    def __init__(self, inner: Study) -> None:
+        self.inner = inner
+        self.name = f"{PREFIX}{inner.name}"
+        self.title = f"{inner.title}: A against B"
+        self.question = inner.question
+        self.source = inner.source
+        self.needs_pilot = inner.needs_pilot
+        self.needs_description = inner.needs_description
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        inner = self.inner.cells(context)
+        measures = sum(not measure.is_side for one in inner if isinstance(one, Cell) for measure in one.measures)
+        # So many that every cell may be judged among all of them, as far as that is worth its time.
+        least = min(_MOST_RUNS_FOR_ALL, smallest_runs(bonferroni(0.9, max(1, measures))))
+        for one in inner:
+            if isinstance(one, SkippedCell):
+                cells.append(replace(one, study=self.name))
+                continue
+            runs = max(one.least_runs, least)
+            for side, place in (("A", one.place), ("B", replace(one.place, target="against"))):
+                settings = {**one.settings, "target": side}
+                cells.append(replace(one, study=self.name, key=f"{side}/{one.key}", settings=settings, place=place, least_runs=runs))
+        return cells
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """The inner study's, with the series of both."""
+        of_a, of_b = self.inner.figures(self._side(results, "A")), self.inner.figures(self._side(results, "B"))
+        figures = []
+        for a in of_a:
+            b = next((one for one in of_b if one.title == a.title), None)
+            theirs = b.series if b else ()
+            lines = tuple(replace(one, name=f"{side}: {one.name}") for side, group in (("A", a.series), ("B", theirs)) for one in group)
+            figures.append(replace(a, study=self.name, title=f"{a.title}: A against B", series=lines))
+        return figures
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        pairs = self._pairs(results)
+        if not pairs:
+            return []
+        ratios = [within_blocks(a.by_block(), b.by_block(), lower_is_better=a.lower_is_better) for a, b in pairs]
+        said = judge(ratios, results.confidence, MARGIN)
+        return [self._overall(pairs, results), *(self._cell(a, b, one, len(pairs)) for (a, b), one in zip(pairs, said, strict=True))]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        return [
+            replace(one, label=f"{side}: {one.label}") for side in ("A", "B") for one in self.inner.headlines(self._side(results, side))
+        ]
+
+    def _pairs(self, results: Results) -> list[tuple[Measured, Measured]]:
+        of_b = {one.id.removeprefix("B/"): one for one in results.where(target="B")}
+        pairs = [(one, of_b.get(one.id.removeprefix("A/"))) for one in results.where(target="A")]
+        return [(a, b) for a, b in pairs if b is not None and a.by_block().keys() & b.by_block().keys()]
+
+    def _side(self, results: Results, side: Setting) -> Results:
+        """One side's results, as if they were the inner study's own."""
+        own = tuple(replace(one, study=self.inner.name) for one in results.measured if one.settings.get("target") == side)
+        return Results(own, results.confidence, results.facts)
+
+    def _overall(self, pairs: Sequence[tuple[Measured, Measured]], results: Results) -> Finding:
+        a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
+        identifier, evidence = f"{self.name}-overall", results.ids(one for pair in pairs for one in pair)
+        if not a.keys() & b.keys():
+            text = f"B against A over all {len(pairs)} cells: INCONCLUSIVE."
+            return Finding(identifier, self.name, text, "inconclusive", evidence, needs="blocks that measure every cell: a larger --budget")
+        (said,) = judge([within_blocks(a, b)], results.confidence, MARGIN)
+        return _finding(identifier, self.name, f"B against A over all {len(pairs)} cells", said, evidence, "")
+
+    def _cell(self, a: Measured, b: Measured, said: Judged, comparisons: int) -> Finding:
+        name = a.id.removeprefix("A/")
+        together = "" if comparisons == 1 else f", one of {comparisons} judged together"
+        return _finding(f"{self.name}-{name}", self.name, f"B against A, {name}", said, (a.id, b.id), together)
+
+
+def _finding(identifier: str, study: str, what: str, said: Judged, evidence: tuple[str, ...], together: str) -> Finding:
+    text = f"{what}: {said.verdict}, {said.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} %)."
+    interval = said.ratio.interval
+    shown = None if interval is None else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}")
+    if said.verdict is Verdict.INCONCLUSIVE:
+        return Finding(identifier, study, text, "inconclusive", evidence, shown, said.needs)
+    return Finding(identifier, study, text, "measured", evidence, shown)

@@ -1,0 +1,143 @@
+"""client-scaling: how the rate grows with the number of clients, by the universal scalability law. S3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from strakes.plan import Plan
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.compose import saturation_advice, saturation_finding, series
+from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
+from strakes.studies.results import Measured, Results
+
+_LEVELS = (1, 2, 4, 8, 16)
+_FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+# S3's need: each of 100 to 1,000 clients writes so many files an hour.
+_NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
+# A law that misses a measured median by more than this does not describe the system.
+_WORST_RESIDUAL = 0.25
+# Predictions further out than this many times what was measured are not made.
+_FURTHEST = 8
+
+
+class ClientScaling(Study):
+    """Small files written by more and more clients, each into a pool of its own; here a client is a rank of one node."""
+
+    name = "client-scaling"
+    title = "Clients"
+    question = "How does the rate grow with the number of clients, and from how many on does it not?"
+    source = "S3"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        for ranks in _FULL_LEVELS if context.full else _LEVELS:
+            files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
+            if files < 8:
+                cells.append(SkippedCell(self.name, {"clients": ranks}, f"only {context.max_items} files may be made here"))
+                continue
+            phases = (pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),)
+            measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
+            settings = {"clients": ranks, "ranks": ranks}
+            cells.append(Cell(self.name, f"{self.name}/{ranks}", settings, Plan(ranks, phases, context.seed), measures))
+        return cells
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        cells = results.where()
+        references = [
+            Reference(
+                "S3",
+                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the dotted line through the "
+                "origin; at 1 client 5.6 a second",
+                label="S3, published: what its clients needed",
+                points=tuple(
+                    (float(one.settings["clients"]), float(one.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S) for one in cells
+                ),
+            )
+        ]
+        law = scalability(cells, results.confidence)
+        if law is not None and law.worst_residual <= _WORST_RESIDUAL:
+            points = tuple((float(one.settings["clients"]), law.law.rate(float(one.settings["clients"]))) for one in cells)
+            references.append(
+                Reference("law", "The universal scalability law fitted to the medians.", label="scalability law, fitted", points=points)
+            )
+        lines = tuple(series("files created and written", cells, "clients"))
+        title, label = "Clients against rate", "files a second, all clients"
+        return [Figure(self.name, title, self.question, "clients", "", "log", label, "op/s", lines, tuple(references))]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        cells = results.where()
+        if len(cells) < 2:
+            return []
+        found = saturation_finding(f"{self.name}-saturation", "files written a second", cells, "clients", results)
+        law = scalability(cells, results.confidence)
+        evidence = results.ids(cells)
+        if law is None:
+            needs = f"at least {FEWEST_LEVELS} numbers of clients, each with enough runs"
+            return [*found, Finding(f"{self.name}-law", self.name, "No scalability law is fitted.", "inconclusive", evidence, needs=needs)]
+        return [*found, *self._law(law, evidence), self._need(law, evidence)]
+
+    def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
+        if law.worst_residual > _WORST_RESIDUAL:
+            statement = f"The universal scalability law does not describe this system: it misses a median by {law.worst_residual:.0%}."
+            needs = "more runs, or a system that is not shared meanwhile"
+            return [Finding(f"{self.name}-law", self.name, statement, "inconclusive", evidence, needs=needs)]
+        found = []
+        for name, value, interval, what in (
+            ("contention", law.law.contention, law.contention, "the share of the work that has to queue"),
+            ("coherency", law.law.coherency, law.coherency, "the cost of agreement between two clients"),
+        ):
+            statement = f"Scalability law, {name} ({what}): {value:.3g}."
+            of = f"{name}, bootstrap over runs"
+            found.append(
+                Finding(
+                    f"{self.name}-{name}",
+                    self.name,
+                    statement,
+                    "measured",
+                    evidence,
+                    IntervalOf(interval.low, interval.high, interval.confidence, of),
+                )
+            )
+        peak = law.peak
+        if math.isfinite(peak.high):
+            statement = f"By the law the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
+            interval_of = IntervalOf(peak.low, peak.high, peak.confidence, "clients at the peak")
+            found.append(Finding(f"{self.name}-peak", self.name, statement, "measured", evidence, interval_of))
+        else:
+            statement = "By the law no number of clients is shown beyond which the rate falls."
+            needs = f"more clients than {law.measured_up_to}"
+            found.append(Finding(f"{self.name}-peak", self.name, statement, "unknown", evidence, needs=needs))
+        return found
+
+    def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
+        """S3's need, where the law may be asked about it at all."""
+        needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
+        identifier = f"{self.name}-need"
+        what = f"{_NEEDED_CLIENTS} clients with {_NEEDED_EACH_PER_HOUR:,} files an hour each ({needed:,.0f} a second; S3's need)"
+        beyond = _NEEDED_CLIENTS / law.measured_up_to
+        if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
+            needs = f"at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients that the law describes"
+            return Finding(identifier, self.name, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs)
+        rate = law.rate(_NEEDED_CLIENTS)
+        interval = IntervalOf(rate.low, rate.high, rate.confidence, f"files a second of {_NEEDED_CLIENTS} clients, extrapolated")
+        holds = rate.low >= needed
+        verdict = "served" if holds else "not served" if rate.high < needed else "perhaps served"
+        statement = f"By the law {what} would be {verdict}: extrapolated {beyond:.0f} times beyond what was measured."
+        return Finding(identifier, self.name, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured")
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        return saturation_advice("clients that write small files", "files written a second", results.where(), "clients", results)
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        cells = results.where()
+        return [Headline(f"small files by {cells[-1].settings['clients']} clients", cells[-1].id)] if cells else []
+
+
+def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
+    """The law over the cells; None with too few of them, too few runs, or a rate of nothing."""
+    rates = {int(one.settings["clients"]): list(one.by_block().values()) for one in cells}
+    enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
+    return fit(rates, confidence) if enough else None

@@ -1,0 +1,217 @@
+"""namespace-scaling: do metadata operations scale with the metadata targets, placed by hand and automatically? Steps 2-4 of S4."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from strakes.plan import MetadataPhase, Plan
+from strakes.portrait.model import Figure, Finding, IntervalOf, Reference, Setting, SkippedCell
+from strakes.statistics.comparison import block_scores
+from strakes.statistics.contrast import bonferroni, paired_ratio
+from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.studies.base import Cell, Context, Measure, Study
+from strakes.studies.compose import series
+from strakes.studies.metadata_ops import SIX
+from strakes.studies.place import Place
+from strakes.studies.results import Measured, Results
+from strakes.targets.model import CLIENT, Description, Placement
+
+Way = Literal["manual", "automatic"]
+# Automatic placement is recommended when all this is shown of it: it keeps half of what linear scaling would give, and four fifths of
+# what placing by hand gives.
+LEAST_EFFICIENCY, LEAST_OF_MANUAL = 0.5, 0.8
+
+
+class NamespaceScaling(Study):
+    """The six operations in directories spread over 1 to N metadata targets: one target for each rank's directory, or a spread one."""
+
+    name = "namespace-scaling"
+    title = "Metadata operations against metadata targets"
+    question = "Do metadata operations scale with the number of metadata targets, by hand and automatically?"
+    source = "S4"
+    needs_description = True
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        targets = tuple(one.index for one in (context.description or Description("", "")).metadata_targets if one.index is not None)
+        if len(targets) < 2:
+            why = f"{len(targets) or 'no'} metadata target can be told apart here ({context.file_system}); two or more are needed"
+            return [SkippedCell(self.name, {}, why)]
+        # Every rank has a directory of its own, and every target as many ranks.
+        ranks = len(targets) * math.ceil(max(4, context.team) / len(targets))
+        least = smallest_runs(bonferroni(0.9, 2)) + 1
+        cells = [self._cell(context, "manual", targets[:1], ranks, least, of=len(targets))]
+        for number in range(2, len(targets) + 1):
+            cells += [self._cell(context, way, targets[:number], ranks, least, of=len(targets)) for way in ("manual", "automatic")]
+        return cells
+
+    def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, least: int, of: int) -> Cell:
+        items, stop = context.items(ranks), context.stonewall()
+        phases = tuple(MetadataPhase(one, one, "unique", items, stop=stop) for one in SIX)
+        if way == "manual":
+            by_rank = {f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)}
+            place = Place(placement=Placement("manual", targets[:1]), entries=by_rank)
+        else:
+            place = Place(placement=Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=True))
+        settings: dict[str, Setting] = {"placement": way, "metadata_targets": len(targets), "ranks": ranks}
+        return Cell(
+            self.name,
+            f"{self.name}/{way}/{len(targets)}",
+            settings,
+            Plan(ranks, phases, context.seed),
+            tuple(Measure(phase.name, "operations_per_s", {"operation": phase.name}) for phase in phases),
+            place=place,
+            least_runs=least,
+        )
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        theirs = (
+            Reference("S4", "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it did not"),
+        )
+        figures = []
+        for operation in SIX:
+            lines = [line for way in ("manual", "automatic") for line in series(way, _line(results, operation, way), "metadata_targets")]
+            if not lines:
+                continue
+            title = f"{self.title}: {operation}"
+            first = _line(results, operation, "manual")[0]
+            assert first.estimate is not None
+            rate = first.estimate.median
+            linear = Reference(
+                "linear",
+                "Dotted: one metadata target times their number.",
+                label="linear",
+                points=tuple((float(number), rate * float(number)) for number in results.levels("metadata_targets")),
+            )
+            figures.append(
+                Figure(
+                    self.name,
+                    title,
+                    self.question,
+                    "metadata targets",
+                    "",
+                    "linear",
+                    "operations a second",
+                    "op/s",
+                    tuple(lines),
+                    (*theirs, linear),
+                )
+            )
+        return figures
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        levels = results.levels("metadata_targets")
+        if not levels or levels[-1] == 1:
+            return []
+        most = int(float(levels[-1]))
+        found = [finding for way in ("manual", "automatic") for finding in self._efficiencies(way, most, results)]
+        found.append(self._verdict(most, results))
+        found += [finding for way in ("manual", "automatic") for finding in self._served(way, most, results)]
+        return found
+
+    def _efficiencies(self, way: Way, most: int, results: Results) -> list[Finding]:
+        """Rate on all targets over the rate on one, as a share of their number, operation by operation."""
+        found = []
+        confidence = bonferroni(results.confidence, len(SIX))
+        for operation in SIX:
+            one, many = _at(results, operation, "manual", 1), _at(results, operation, way, most)
+            if one is None or many is None:
+                continue
+            identifier = f"{self.name}-{way}-{operation}"
+            evidence = (many.id, one.id)
+            ratio = _paired(many, one, confidence)
+            if ratio is None or ratio.interval is None:
+                text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is not known."
+                needs = f"at least {smallest_runs(confidence)} blocks that measure both"
+                found.append(Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs))
+                continue
+            text = f"{operation}, {way} placement over {most} metadata targets: {ratio.median / most:.0%} of linear scaling."
+            interval = IntervalOf(
+                ratio.interval.low / most, ratio.interval.high / most, ratio.interval.confidence, "efficiency against linear"
+            )
+            found.append(Finding(identifier, self.name, text, "measured", evidence, interval))
+        return found
+
+    def _verdict(self, most: int, results: Results) -> Finding:
+        """S4's decision: is automatic placement to be recommended?"""
+        identifier = f"{self.name}-verdict"
+        cells = [_at(results, operation, way, number) for operation in SIX for way, number in _decisive(most)]
+        evidence = tuple(one.id for one in cells if one is not None)
+        scores = {(way, number): _score(results, way, number) for way, number in _decisive(most)}
+        if not scores["automatic", most]:
+            text = "Automatic placement of directories: not known whether to recommend it."
+            return Finding(identifier, self.name, text, "unknown", evidence, needs="automatic placement that this file system offers")
+        confidence = bonferroni(results.confidence, 2)
+        efficiency = _ratio(scores["automatic", most], scores["manual", 1], confidence)
+        of_manual = _ratio(scores["automatic", most], scores["manual", most], confidence)
+        if efficiency is None or of_manual is None or efficiency.interval is None or of_manual.interval is None:
+            text = "Automatic placement of directories: INCONCLUSIVE."
+            needs = f"at least {smallest_runs(confidence)} blocks that measure all of it"
+            return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
+        share = efficiency.median / most
+        interval = IntervalOf(
+            efficiency.interval.low / most, efficiency.interval.high / most, confidence, "efficiency of automatic placement, six operations"
+        )
+        reason = (
+            f"over {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times what placing by hand "
+            f"reaches [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
+        )
+        if interval.low >= LEAST_EFFICIENCY and of_manual.interval.low >= LEAST_OF_MANUAL:
+            return Finding(
+                identifier, self.name, f"Automatic placement is RECOMMENDED: {reason}.", "holds", evidence, interval, tone="good"
+            )
+        if interval.high < LEAST_EFFICIENCY or of_manual.interval.high < LEAST_OF_MANUAL:
+            text = f"Automatic placement is NOT recommended: {reason}."
+            return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
+        text = f"Automatic placement: INCONCLUSIVE; {reason}."
+        return Finding(identifier, self.name, text, "inconclusive", evidence, interval, "a narrower interval: a larger --budget")
+
+    def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
+        """Who served how many metadata requests, by the servers' own counters."""
+        cells = results.where(placement=way, metadata_targets=most)
+        if not cells:
+            return []
+        served: dict[str, float] = {}
+        for seen in cells[0].observations:
+            for name, counters in seen.servers.items():
+                requests = sum(value for key, value in counters.items() if key.startswith("md.") and not key.startswith(CLIENT))
+                if any(key.startswith("md.") for key in counters):
+                    served[name] = served.get(name, 0.0) + requests
+        identifier, evidence = f"{self.name}-served-{way}", (cells[0].id,)
+        total = sum(served.values())
+        if not total:
+            text = f"Which metadata target served how many requests is unknown ({way} placement over {most})."
+            return [Finding(identifier, self.name, text, "unknown", evidence, needs="counters of the servers: root there, or --servers")]
+        shares = ", ".join(f"{name} {count / total:.0%}" for name, count in sorted(served.items()))
+        text = f"Requests served, {way} placement over {most} metadata targets: {shares} of {total:,.0f}."
+        return [Finding(identifier, self.name, text, "measured", evidence)]
+
+
+def _decisive(most: int) -> tuple[tuple[Way, int], ...]:
+    return (("manual", 1), ("manual", most), ("automatic", most))
+
+
+def _line(results: Results, operation: str, way: str) -> list[Measured]:
+    """One operation over the number of targets; a single target is the same for both ways."""
+    single = results.where(operation=operation, placement="manual", metadata_targets=1)
+    many = [one for one in results.where(operation=operation, placement=way) if one.settings["metadata_targets"] != 1]
+    return [*single, *many] if many else []
+
+
+def _at(results: Results, operation: str, way: Way, number: int) -> Measured | None:
+    cells = results.where(operation=operation, placement=way, metadata_targets=number)
+    return cells[0] if cells else None
+
+
+def _score(results: Results, way: Way, number: int) -> dict[int, float]:
+    cells = results.where(placement=way, metadata_targets=number)
+    return block_scores([(one.by_block(), False) for one in cells])
+
+
+def _ratio(a: dict[int, float], b: dict[int, float], confidence: float) -> Estimate | None:
+    return paired_ratio(a, b, confidence) if a.keys() & b.keys() else None
+
+
+def _paired(a: Measured, b: Measured, confidence: float) -> Estimate | None:
+    return _ratio(a.by_block(), b.by_block(), confidence)

@@ -1,0 +1,171 @@
+"""population: the rate at which small files are made as there are more and more of them. S3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import Plan
+from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
+from strakes.statistics.change_points import change_points
+from strakes.studies.base import Cell, Context, Measure, Study
+from strakes.studies.compose import Tone, ratio_finding
+from strakes.studies.place import Place
+from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
+from strakes.studies.results import Measured, Results
+
+_STEPS = 12
+_ROUNDS = 5
+KEPT = "population"
+# S3: after 40 million files the rate had fallen by more than half.
+_THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
+
+
+class Population(Study):
+    """A pool that grows in equal steps of five rounds each and is never emptied before the end."""
+
+    name = "population"
+    title = "A growing population of files"
+    question = "At which rate are small files made as their number grows, and where does it bend?"
+    source = "S3"
+    visits_in_sequence = _ROUNDS
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        ranks = context.team
+        rounds = _STEPS * _ROUNDS
+        wanted = context.files // ranks // rounds if context.files else context.items(ranks)
+        room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // ranks // rounds
+        files = min(wanted, room)
+        if files < 1:
+            reason = f"only {context.max_items} files may be made here"
+            return [SkippedCell(self.name, {"ranks": ranks}, reason)]
+        skipped = []
+        if context.files and files < wanted:
+            reason = f"there is room for {files * ranks * rounds:,} files, not for {context.files:,}"
+            skipped.append(SkippedCell(self.name, {"files": context.files}, reason))
+        measures = (
+            Measure("fill", "operations_per_s", {"operation": "create and write"}),
+            Measure("fill", "iowait", {"operation": "create and write"}),
+            Measure("fill", "memory_available", {"operation": "create and write"}),
+        )
+        plan = Plan(ranks, (pool_phase("fill", "accumulate", files=files),), context.seed)
+        return [
+            *skipped,
+            *(
+                Cell(
+                    self.name,
+                    f"{self.name}/{step:02}",
+                    {"files": files * ranks * _ROUNDS * step, "ranks": ranks},
+                    plan,
+                    measures,
+                    place=Place(kept=KEPT),
+                )
+                for step in range(1, _STEPS + 1)
+            ),
+        ]
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        cells = results.where()
+        if not cells:
+            return []
+        first = cells[0].estimate
+        assert first is not None
+        theirs = Reference(
+            "S3",
+            f"S3 (StorNext): {AFTER_PER_HOUR / 1e6:g} million files an hour, falling by more than half after some 40 million files",
+            label="S3, published: 10 and 40 million files",
+            points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
+        )
+        rates = Figure(
+            self.name,
+            self.title,
+            self.question,
+            "files there are",
+            "",
+            "log",
+            "files made a second",
+            "op/s",
+            (Series("created and written", _points(cells)),),
+            (theirs,),
+        )
+        beside = [
+            Figure(
+                self.name, f"{self.title}: {title}", question, "files there are", "", "log", label, unit, (Series(label, _points(seen)),)
+            )
+            for metric, title, question, label, unit in (
+                ("iowait", "waiting for devices", "Does this node wait for its devices as files accumulate?", "iowait of this node", "%"),
+                ("memory_available", "memory", "What is left of this node's memory as files accumulate?", "memory available", "B"),
+            )
+            if (seen := results.beside(metric))
+        ]
+        return [rates, *beside]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        cells = results.where()
+        if len(cells) < 2:
+            return []
+        return [*_bends(cells, results), *_start_to_end(cells, results), *_clean_up(cells, results)]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        cells = results.where()
+        return [Headline(f"files made a second, of {int(cells[-1].settings['files']):,} there are", cells[-1].id)] if cells else []
+
+
+def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
+    return tuple(Point(float(one.settings["files"]), one.id) for one in cells)
+
+
+def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
+    """Where the series of all rounds changes its level."""
+    values = [value for one in cells for value in one.by_block().values()]
+    where = [float(one.settings["files"]) for one in cells for _ in one.by_block()]
+    identifier, evidence = "population-bend", results.ids(cells)
+    if any(len(one.by_block()) < _ROUNDS for one in cells):
+        return [Finding(identifier, "population", "Too few rounds to look for a bend.", "inconclusive", evidence, needs="more rounds")]
+    changes = change_points(values)
+    if not changes:
+        text = f"No change of the rate is found up to {where[-1]:,.0f} files; S3's came at 40 million."
+        return [Finding(identifier, "population", text, "measured", evidence)]
+    return [
+        Finding(
+            f"{identifier}-{number}",
+            "population",
+            f"From about {where[change.index]:,.0f} files on {change.after:,.0f} instead of {change.before:,.0f} are made a second "
+            f"(p = {change.p_value:.2g}).",
+            "measured",
+            evidence,
+            tone="bad" if change.after < 0.8 * change.before else "neutral",
+        )
+        for number, change in enumerate(changes, start=1)
+    ]
+
+
+def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
+    first, last = cells[0], cells[-1]
+    files = int(last.settings["files"])
+    text = f"With {files:,} files there, new ones are made {{ratio}} times as fast as at the beginning (S3: half, at 40 million)."
+    # Rounds of different steps share no block: they are aligned by their place within their step.
+    aligned = [_renumbered(one) for one in (last, first)]
+    tone = Tone(good=(0.9, float("inf")), bad=(0.0, _THEIR_SHARE))
+    return [ratio_finding("population-end-to-start", text, aligned[0], aligned[1], results, tone=tone)]
+
+
+def _renumbered(one: Measured) -> Measured:
+    from dataclasses import replace
+
+    return replace(one, observations=tuple(replace(seen, block=number) for number, seen in enumerate(one.observations)))
+
+
+def _clean_up(cells: Sequence[Measured], results: Results) -> list[Finding]:
+    """Removal against creation, both of all the files."""
+    done = results.facts.get("clean_up")
+    identifier, evidence = "population-clean-up", results.ids(cells)
+    if not done:
+        text = "How fast the population is removed is unknown."
+        return [Finding(identifier, "population", text, "unknown", evidence, needs="a run to its end, without --keep")]
+    made_s = sum(seen.sample["elapsed_s"] for one in cells for seen in one.observations)
+    removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
+    ratio = removed / made if made else 0.0
+    text = (
+        f"All {done['files']:,} files were removed in {done['elapsed_s']:.3g} s, {ratio:.2f} times as fast as they were made (one removal)."
+    )
+    return [Finding(identifier, "population", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]

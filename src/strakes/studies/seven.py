@@ -1,0 +1,174 @@
+"""The seven statements of S5 as claims on ratios: what each compares, and within which ratios it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from strakes.portrait.model import Finding, IntervalOf
+from strakes.statistics.contrast import bonferroni
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.compose import better_ratio, describe
+from strakes.studies.results import Measured, Results
+
+# S5 repeated to 10 % relative error (5 % for whole reads of one file): settings closer than that count as the same.
+SAME = (1 / 1.1, 1.1)
+SAME_WHOLE = (1 / 1.05, 1.05)
+LESS, MORE = (0.0, 1 / 1.1), (1.0, math.inf)
+NO_LESS = (1 / 1.1, math.inf)
+
+Verdict = Literal["holds", "does-not", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """``a`` over ``b`` is claimed to lie ``within``; ``what`` says in words what the ratio is."""
+
+    what: str
+    a: Measured | None
+    b: Measured | None
+    within: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement; it holds when all its parts do, and does not when one of them does not."""
+
+    number: int
+    text: str
+    parts: tuple[Part, ...]
+
+
+def judge(statement: Statement, results: Results) -> Finding | None:
+    """The statement as a finding; None where this run did not measure what it is about."""
+    parts = [(one, one.a, one.b) for one in statement.parts if one.a is not None and one.b is not None and one.a.id != one.b.id]
+    if len(parts) != len(statement.parts):
+        return None
+    confidence = bonferroni(results.confidence, len(parts))
+    identifier, study = f"access-patterns-s5-{statement.number}", "access-patterns"
+    said = [_judge(part, a, b, confidence) for part, a, b in parts]
+    verdicts = [verdict for verdict, _, _ in said]
+    verdict: Verdict = "does-not" if "does-not" in verdicts else "inconclusive" if "inconclusive" in verdicts else "holds"
+    evidence = tuple(dict.fromkeys(one.id for _, a, b in parts for one in (a, b)))
+    word = {"holds": "HOLDS", "does-not": "DOES NOT hold", "inconclusive": "INCONCLUSIVE"}[verdict]
+    text = f"S5's statement {statement.number}, {statement.text}: {word} here; {'; '.join(text for _, text, _ in said)}."
+    deciding = next((interval for one, _, interval in said if one == verdict and interval is not None), None)
+    needs = ""
+    if verdict == "inconclusive":
+        needs = (
+            "narrower intervals: a larger --budget" if deciding else f"at least {smallest_runs(confidence)} blocks that measure both cells"
+        )
+    return Finding(identifier, study, text, verdict, evidence, deciding, needs)
+
+
+def _judge(part: Part, a: Measured, b: Measured, confidence: float) -> tuple[Verdict, str, IntervalOf | None]:
+    ratio = better_ratio(a, b, confidence)
+    if ratio is None or ratio.interval is None:
+        return "inconclusive", f"{part.what}: too few runs", None
+    low, high = ratio.interval.low, ratio.interval.high
+    interval = IntervalOf(low, high, ratio.interval.confidence, f"{part.what}: {describe(a)} to {describe(b)}")
+    text = f"{part.what} {ratio.median:.2f} [{low:.2f} - {high:.2f}]"
+    if part.within[0] <= low and high <= part.within[1]:
+        return "holds", text, interval
+    if high < part.within[0] or low > part.within[1]:
+        return "does-not", text, interval
+    return "inconclusive", text, interval
+
+
+def statements(results: Results) -> list[Statement]:
+    """All seven, over the cells there are; their cells are None where they were not measured."""
+    sizes, clients = _axis(results, "requests", "transfer_bytes"), _axis(results, "clients", "ranks")
+    if not sizes:
+        return []
+    fine, coarse = sizes[0], sizes[-1]
+
+    def by_size(pattern: str, operation: str, size: float) -> Measured | None:
+        return _one(results.where(axis="requests", pattern=pattern, operation=operation, transfer_bytes=size))
+
+    def by_clients(pattern: str, operation: str, ranks: float) -> Measured | None:
+        return _one(results.where(axis="clients", pattern=pattern, operation=operation, ranks=ranks))
+
+    most = clients[-1] if clients else 0.0
+    fewer = clients[-2] if len(clients) > 1 else most
+    best_of_few = max(
+        (cell for number in clients[:-1] if (cell := by_clients("SFSA", "read", number)) is not None),
+        key=lambda one: one.estimate.median if one.estimate else 0.0,
+        default=None,
+    )
+    both = ("write", "read")
+    return [
+        Statement(
+            1,
+            "whole reads of one shared file do not depend on the block size",
+            (Part("largest to smallest block", by_size("SFWA", "read", coarse), by_size("SFWA", "read", fine), SAME_WHOLE),),
+        ),
+        Statement(
+            2,
+            "with a file per client the number of requests does not matter at equal amounts of data",
+            tuple(Part(f"few to many requests, {one}s", by_size("MFWA", one, coarse), by_size("MFWA", one, fine), SAME) for one in both),
+        ),
+        Statement(
+            3,
+            "with a file per client the rate settles as clients are added, and does not fall",
+            tuple(
+                Part(f"{most:.0f} to {fewer:.0f} clients, {one}s", by_clients("MFWA", one, most), by_clients("MFWA", one, fewer), NO_LESS)
+                for one in both
+            ),
+        ),
+        Statement(
+            4,
+            "strided access to a shared file is the slower the finer, contiguous segments are not",
+            (
+                Part(
+                    "strided, finest to coarsest, reads",
+                    by_size("SFSA strided", "read", fine),
+                    by_size("SFSA strided", "read", coarse),
+                    LESS,
+                ),
+                Part("contiguous, finest to coarsest, reads", by_size("SFSA", "read", fine), by_size("SFSA", "read", coarse), SAME),
+            ),
+        ),
+        Statement(
+            5,
+            "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)",
+            (Part("shared to own, reads", by_size("SFSA", "read", coarse), by_size("MFWA", "read", coarse), MORE),),
+        ),
+        Statement(
+            6,
+            "contiguous segments are faster than strided ones with many clients, but lose as clients are added",
+            (
+                Part("contiguous to strided, reads", by_clients("SFSA", "read", most), by_clients("SFSA strided", "read", most), MORE),
+                Part("most clients to the best of fewer", by_clients("SFSA", "read", most), best_of_few, LESS),
+            ),
+        ),
+        Statement(
+            7,
+            "reads are faster than writes (S5: by about 20 %)",
+            (Part("reads to writes to fsync, file per client", by_size("MFWA", "read", coarse), by_size("MFWA", "write", coarse), MORE),),
+        ),
+    ]
+
+
+def seven_findings(results: Results) -> list[Finding]:
+    """A finding for each statement; those not measured are unknown, with what it takes."""
+    found = []
+    for statement in statements(results):
+        finding = judge(statement, results)
+        if finding is None:
+            text = f"S5's statement {statement.number}, {statement.text}: not measured in this run."
+            evidence = tuple(dict.fromkeys(one.id for part in statement.parts for one in (part.a, part.b) if one is not None))
+            needs = "strakes study access-patterns DIR with room and time for all its cells"
+            identifier = f"access-patterns-s5-{statement.number}"
+            finding = Finding(identifier, "access-patterns", text, "unknown", evidence, needs=needs)
+        found.append(replace(finding, tone="neutral"))
+    return found
+
+
+def _axis(results: Results, axis: str, factor: str) -> list[float]:
+    return sorted({float(one.settings[factor]) for one in results.where(axis=axis) if factor in one.settings})
+
+
+def _one(cells: Sequence[Measured]) -> Measured | None:
+    return cells[0] if cells else None

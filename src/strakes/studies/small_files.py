@@ -1,0 +1,92 @@
+"""small-files: a flood of small files as Postmark makes it: fill, transactions, remove. S3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import Plan
+from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
+from strakes.studies.base import Cell, Context, Measure, Study
+from strakes.studies.compose import Tone, ratio_finding
+from strakes.studies.pools import (
+    AFTER_PER_HOUR,
+    BEFORE_PER_HOUR,
+    HOUR_S,
+    NEEDED_PER_HOUR,
+    files_that_fit,
+    per_hour_finding,
+    pool_phase,
+)
+from strakes.studies.results import Results
+
+_PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
+
+
+class SmallFiles(Study):
+    """Files of 2 - 6 KiB created, worked on and removed; each rank has a pool of its own."""
+
+    name = "small-files"
+    title = "Floods of small files"
+    question = "How many small files an hour can be written, worked on and removed?"
+    source = "S3"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
+            files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
+            if files < 8:
+                reason = f"only {context.max_items} files may be made here"
+                cells.append(SkippedCell(self.name, {"ranks": ranks}, reason))
+                continue
+            phases = (
+                pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),
+                pool_phase("transactions", "transactions", transactions=files, stop=context.stonewall()),
+                pool_phase("remove", "remove"),
+            )
+            measures = tuple(Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items())
+            cells.append(Cell(self.name, f"{self.name}/{ranks}", {"ranks": ranks}, Plan(ranks, phases, context.seed), measures))
+        return cells
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = []
+        for ranks in results.levels("ranks"):
+            points = tuple(Point(str(one.settings["operation"]), one.id) for one in results.where(ranks=ranks))
+            lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks", points))
+        theirs = tuple(
+            Reference(
+                "S3",
+                f"S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate / 1e6:g} million files an hour",
+                label=f"S3, published: {when}",
+                points=(("create and write", rate / HOUR_S),),
+            )
+            for when, rate in (("before tuning", BEFORE_PER_HOUR), ("after tuning", AFTER_PER_HOUR))
+        )
+        return [
+            Figure(self.name, self.title, self.question, "operation", "", "category", "operations a second", "op/s", tuple(lines), theirs)
+        ]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        ranks = results.levels("ranks")
+        if not ranks:
+            return []
+        found = []
+        fill = results.where(ranks=ranks[-1], operation="create and write")
+        remove = results.where(ranks=ranks[-1], operation="remove")
+        if fill:
+            found.append(per_hour_finding(f"{self.name}-per-hour", fill[0], f"{ranks[-1]} ranks of one node write", NEEDED_PER_HOUR))
+        if fill and remove:
+            text = "Small files are removed {ratio} times as fast as they are written."
+            tone = Tone(good=(1.0, float("inf")), bad=(0.0, 0.5))
+            found.append(ratio_finding(f"{self.name}-remove-to-fill", text, remove[0], fill[0], results, tone=tone))
+        one = results.where(ranks=ranks[0], operation="create and write")
+        if fill and one and ranks[0] != ranks[-1]:
+            text = f"{ranks[-1]} ranks write small files {{ratio}} times as fast as {ranks[0]}."
+            found.append(ratio_finding(f"{self.name}-scaling", text, fill[0], one[0], results))
+        return found
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        ranks = results.levels("ranks")
+        return [
+            Headline(f"small files: {one.settings['operation']}, {ranks[-1]} ranks", one.id)
+            for one in (results.where(ranks=ranks[-1]) if ranks else ())
+        ]

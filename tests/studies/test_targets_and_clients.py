@@ -1,0 +1,200 @@
+"""Studies that tell targets, clients and populations apart, on made-up file systems whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from strakes.portrait.model import Finding, SkippedCell
+from strakes.statistics.usl import Law
+from strakes.studies.against import Against
+from strakes.studies.base import Cell, Study
+from strakes.studies.client_scaling import ClientScaling
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.namespace_scaling import NamespaceScaling
+from strakes.studies.open_close import OpenClose
+from strakes.studies.population import Population
+from strakes.studies.results import Results
+from strakes.studies.small_files import SmallFiles
+from strakes.studies.stream import Stream
+from strakes.studies.target_baseline import TargetBaseline
+from strakes.targets.model import Description
+from studies.world import PARTS, context, results_of, visits_of
+
+ServerCounts = Callable[[Cell], Mapping[str, Mapping[str, float]]]
+
+
+def measured_by_cell(
+    study: Study,
+    rate: Callable[[Cell, int], float],
+    blocks: int = 12,
+    noise: float = 0.02,
+    servers: ServerCounts = lambda cell: {},
+    facts: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    **changes: Any,
+) -> Results:
+    """Every cell at a rate of its own, also by block."""
+    cells = [one for one in study.cells(context(**changes)) if isinstance(one, Cell)]
+    visits = []
+    for number, cell in enumerate(cells):
+        for visit in visits_of([cell], lambda phase, ranks: 1.0, blocks, noise, seed=1000 * seed + number):
+            factor = rate(cell, visit["block"])
+            samples = [
+                {**one, **{key: one[key] * factor for key in ("bytes_per_s", "operations_per_s")}, "elapsed_s": one["elapsed_s"] / factor}
+                for one in visit["samples"]
+            ]
+            visits.append({**visit, "samples": samples, "servers": servers(cell)})
+    return results_of(cells, visits, facts)
+
+
+def found(study: Study, results: Results) -> dict[str, Finding]:
+    return {one.id: one for one in study.findings(results)}
+
+
+def test_the_one_slow_target_is_found_by_name_and_no_other() -> None:
+    def rate(cell: Cell, block: int) -> float:
+        return 1e8 * (0.5 if cell.settings["target"] in ("mds.1", "osd.2") else 1.0)
+
+    findings = found(TargetBaseline(), measured_by_cell(TargetBaseline(), rate))
+    slow = {identifier for identifier, one in findings.items() if one.verdict == "does-not"}
+    assert slow == {"target-baseline-metadata-mds.1", "target-baseline-data-osd.2"}
+    assert "mds.1 is slow" in findings["target-baseline-metadata-mds.1"].statement
+    assert all(one.verdict == "holds" for identifier, one in findings.items() if identifier not in slow)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.2])
+def test_equal_targets_raise_no_alarm(noise: float) -> None:
+    study = TargetBaseline()
+    for seed in range(10):
+        findings = study.findings(measured_by_cell(study, lambda cell, block: 1e8, noise=noise, seed=seed))
+        assert not [one for one in findings if one.verdict == "does-not"]
+
+
+def test_where_targets_cannot_be_told_apart_the_reason_is_given() -> None:
+    cells = TargetBaseline().cells(context(description=Description("", ""), file_system="ext4"))
+    assert all(isinstance(one, SkippedCell) and "ext4" in one.reason for one in cells)
+    (only,) = NamespaceScaling().cells(context(description=None))
+    assert isinstance(only, SkippedCell) and "two or more" in only.reason
+
+
+def test_a_single_target_is_held_against_nothing() -> None:
+    alone = Description("lab", "1", metadata_targets=PARTS.metadata_targets[:1])
+    (finding,) = TargetBaseline().findings(measured_by_cell(TargetBaseline(), lambda cell, block: 1e8, description=alone))
+    assert finding.verdict == "unknown"
+
+
+def scaling(automatic: float) -> Callable[[Cell, int], float]:
+    """By hand as good as linear; automatic reaches this share of that."""
+
+    def rate(cell: Cell, block: int) -> float:
+        targets = float(cell.settings["metadata_targets"])
+        return 1000.0 * targets * (automatic if cell.settings["placement"] == "automatic" else 1.0)
+
+    return rate
+
+
+@pytest.mark.parametrize(("share", "verdict", "word"), [(1.0, "holds", "RECOMMENDED"), (0.4, "does-not", "NOT recommended")])
+def test_automatic_placement_is_judged_as_s4_did(share: float, verdict: str, word: str) -> None:
+    study = NamespaceScaling()
+    findings = found(study, measured_by_cell(study, scaling(share)))
+    decision = findings["namespace-scaling-verdict"]
+    assert decision.verdict == verdict
+    assert word in decision.statement
+    efficiency = findings["namespace-scaling-manual-file-create"].interval
+    assert efficiency is not None and efficiency.low <= 1.01 and efficiency.high >= 0.99
+
+
+def test_a_close_call_on_placement_is_inconclusive() -> None:
+    study = NamespaceScaling()
+    decision = found(study, measured_by_cell(study, scaling(0.8), noise=0.1))["namespace-scaling-verdict"]
+    assert decision.verdict == "inconclusive" and decision.needs
+
+
+def test_who_served_how_many_requests_comes_from_the_servers() -> None:
+    def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
+        even = cell.settings["placement"] == "manual"
+        return {f"mds.{n}": {"md.create": 100.0 if even or n == 0 else 0.0, "client.md.create": 5.0} for n in range(3)}
+
+    study = NamespaceScaling()
+    findings = found(study, measured_by_cell(study, scaling(1.0), servers=servers))
+    assert "mds.0 33%, mds.1 33%, mds.2 33%" in findings["namespace-scaling-served-manual"].statement
+    assert "mds.0 100%, mds.1 0%" in findings["namespace-scaling-served-automatic"].statement
+
+
+def test_every_rank_gets_a_directory_on_its_target() -> None:
+    cells = {cell.key: cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell)}
+    placed = cells["namespace-scaling/manual/3"].place
+    assert [placed.entries[f"items.{rank}.tree"].metadata_targets for rank in range(6)] == [(0,), (1,), (2,)] * 2
+    automatic = cells["namespace-scaling/automatic/2"].place.placement
+    assert automatic is not None and automatic.count == 2 and automatic.inherited
+
+
+def test_a_population_that_bends_is_said_to_bend_there() -> None:
+    def bends(cell: Cell, block: int) -> float:
+        return 10_000.0 if int(cell.key.rpartition("/")[2]) <= 6 else 4_000.0
+
+    study = Population()
+    results = measured_by_cell(study, bends, blocks=5, facts={"clean_up": {"files": 100_000, "elapsed_s": 1.0}})
+    findings = found(study, results)
+    assert "10,0" in findings["population-bend-1"].statement or "9,9" in findings["population-bend-1"].statement
+    half = float(results.where()[6].settings["files"])
+    assert f"From about {half:,.0f} files" in findings["population-bend-1"].statement
+    assert findings["population-end-to-start"].tone == "bad"
+    assert "times as fast as they were made" in findings["population-clean-up"].statement
+
+
+def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown() -> None:
+    study = Population()
+    findings = found(study, measured_by_cell(study, lambda cell, block: 1000.0, blocks=5))
+    assert "No change" in findings["population-bend"].statement
+    assert findings["population-clean-up"].verdict == "unknown"
+
+
+def test_a_population_grows_to_the_number_asked_for_or_says_what_fits() -> None:
+    cells = [one for one in Population().cells(context(files=60_000)) if isinstance(one, Cell)]
+    assert cells[-1].settings["files"] == 60_000
+    fits = Population().cells(context(files=10_000_000, max_items=100_000))
+    assert any(isinstance(one, SkippedCell) and "there is room for" in one.reason for one in fits)
+
+
+def test_clients_that_queue_are_described_by_the_law() -> None:
+    law = Law(1000.0, 0.1, 0.002)
+    study = ClientScaling()
+    results = measured_by_cell(study, lambda cell, block: law.rate(float(cell.settings["clients"])), noise=0.01, full=True)
+    findings = found(study, results)
+    contention = findings["client-scaling-contention"].interval
+    assert contention is not None and contention.low <= 0.1 <= contention.high
+    assert "highest at" in findings["client-scaling-peak"].statement
+    assert findings["client-scaling-need"].verdict == "inconclusive", "what was extrapolated is never a fact"
+    labels = [reference.label for figure in study.figures(results) for reference in figure.references]
+    assert "scalability law, fitted" in labels
+
+
+def test_published_values_of_s3_stand_beside_as_points_of_their_own() -> None:
+    for study in (Stream(), SmallFiles(), Population()):
+        figure = study.figures(measured_by_cell(study, lambda cell, block: 1e6))[0]
+        assert all(reference.label.startswith("S3, published") and reference.points for reference in figure.references)
+
+
+def test_a_second_file_system_is_compared_block_by_block() -> None:
+    def rate(cell: Cell, block: int) -> float:
+        # A noisy neighbour slows whole blocks by half; B is a tenth slower throughout.
+        return (1.0 if block % 3 else 0.5) * (0.9 if cell.settings["target"] == "B" else 1.0) * 1000.0
+
+    study = Against(OpenClose())
+    results = measured_by_cell(study, rate, noise=0.005)
+    findings = study.findings(results)
+    assert "SLOWER" in findings[0].statement and "over all" in findings[0].statement
+    assert all("SLOWER" in one.statement for one in findings)
+    figure = study.figures(results)[0]
+    assert {line.name[:2] for line in figure.series} == {"A:", "B:"}
+
+
+def test_two_equal_file_systems_are_the_same() -> None:
+    study = Against(MetadataOps())
+    findings = study.findings(measured_by_cell(study, lambda cell, block: 1000.0, noise=0.005))
+    assert all("SAME" in one.statement for one in findings)
+    assert {cell.place.target for cell in study.cells(context()) if isinstance(cell, Cell)} == {"", "against"}

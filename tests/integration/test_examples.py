@@ -14,7 +14,7 @@ from strakes.plan.toml import plan_from_toml
 from strakes.store import Store
 
 # The description of a cluster is no plan: strakes failover has tests of its own.
-EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if "[cluster]" not in path.read_text())
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not {"[cluster]", "[[need]]"} & set(path.read_text().split()))
 NAMED = (ROOT / "examples" / "README.md").read_text()
 
 

@@ -125,7 +125,7 @@ def test_who_served_how_many_requests_comes_from_the_servers() -> None:
 
 
 def test_every_rank_gets_a_directory_on_its_target() -> None:
-    cells = {cell.key: cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell)}
+    cells = {cell.key: cell for cell in NamespaceScaling().cells(context(file_system="lustre")) if isinstance(cell, Cell)}
     placed = cells["namespace-scaling/manual/3"].place
     assert [placed.entries[f"items.{rank}.tree"].metadata_targets for rank in range(6)] == [(0,), (1,), (2,)] * 2
     automatic = cells["namespace-scaling/automatic/2"].place.placement

@@ -40,6 +40,7 @@ def measure(
     against: Path | None = None,
     like: Run | None = None,
     files: int | None = None,
+    show_summary: bool = True,
 ) -> int:
     """Run the studies on ``directory`` and show what came of it; returns the exit status."""
     from strakes.store import Store
@@ -71,7 +72,8 @@ def measure(
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
         portrait = publish(run, html)
-    show(portrait, run, html, json)
+    if show_summary:
+        show(portrait, run, html, json)
     return 0
 
 

@@ -24,13 +24,19 @@ def rule_of(options: Mapping[str, Any]) -> StoppingRule:
     return StoppingRule(confidence=float(options["confidence"]), relative_half_width=float(options["relative_half_width"]))
 
 
-def build_portrait(run: Run) -> Portrait:
-    """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
-    options = run.manifest["options"]
+def results_of(run: Run) -> Results:
+    """Everything measured in the run, with the facts of its file system."""
     facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
     cleaned = next((event for event in run.events if event["event"] == "clean-up"), None)
     facts = {**facts, **({"clean_up": {key: cleaned[key] for key in ("files", "elapsed_s")}} if cleaned else {})}
-    results = collect(run.cells, run.visits, rule_of(options), facts)
+    return collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
+
+
+def build_portrait(run: Run) -> Portrait:
+    """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    options = run.manifest["options"]
+    results = results_of(run)
+    facts = results.facts
     studies = [study_named(name) for name in options["studies"]]
     imported = options.get("imported")
     warnings = imported_warnings(imported) if imported else run_warnings(run, results)

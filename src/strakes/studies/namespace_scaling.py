@@ -53,7 +53,9 @@ class NamespaceScaling(Study):
             by_rank = {f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)}
             place = Place(placement=Placement("manual", targets[:1]), entries=by_rank)
         else:
-            place = Place(placement=Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=True))
+            # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among each other.
+            inherited = context.file_system == "lustre"
+            place = Place(placement=Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited))
         settings: dict[str, Setting] = {"placement": way, "metadata_targets": len(targets), "ranks": ranks}
         return Cell(
             self.name,

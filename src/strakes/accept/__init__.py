@@ -1,0 +1,1 @@
+"""Acceptance: a list of stated needs, each answered from measurements, or said to be unknown."""

@@ -1,0 +1,191 @@
+"""PASS, FAIL or UNKNOWN for each need, with the evidence and the limits of what it says. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strakes.accept.needs import Need
+from strakes.report.numbers import percent, show
+from strakes.studies.client_scaling import scalability
+from strakes.studies.compose import find_saturation
+from strakes.studies.results import Measured, Results
+from strakes.units import format_bytes
+
+PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
+# The law is not asked further out than this many times what was measured, nor where it misses a median by more.
+FURTHEST, WORST_RESIDUAL = 8, 0.25
+HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``found`` is what was measured or read; ``limits`` what it does not say, or what it would take."""
+
+    need: Need
+    verdict: str
+    wanted: str
+    found: str
+    limits: str
+    evidence: tuple[str, ...] = ()
+
+
+def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> tuple[Answer, ...]:
+    """Every need answered. A rate passes when the lower end of its interval reaches it.
+
+    It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file system might.
+    """
+    stated: Mapping[str, Callable[[Need, Mapping[str, Any]], Answer]] = {"files": _files, "bytes": _bytes, "operating-life": _life}
+    measured: Mapping[str, Callable[[Need, _Evidence], Answer]] = {
+        "files-per-hour": _files_per_hour,
+        "clients": _clients,
+        "bandwidth": _bandwidth,
+        "operations-per-s": _operations,
+    }
+    evidence = _Evidence(results, bool(facts.get("remote", False)))
+    return tuple(stated[need.kind](need, facts) if need.kind in stated else measured[need.kind](need, evidence) for need in needs)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    results: Results
+    remote: bool
+
+
+@dataclass(frozen=True)
+class _Rate:
+    """What a need asks of rates over numbers of clients; a figure is shown times ``scale``, in ``unit``."""
+
+    need: Need
+    wanted: str
+    cells: Sequence[Measured]
+    factor: str
+    at_least: float
+    unit: str
+    scale: float = 1.0
+    clients: int | None = None
+
+    def show(self, value: float) -> str:
+        value *= self.scale
+        if self.unit == "B/s":
+            return show(value, "B/s")
+        return f"{value:,.0f} {self.unit}" if value >= 100 else f"{value:,.3g} {self.unit}"
+
+    def answer(self, verdict: str, found: str, limits: str, evidence: tuple[str, ...] = ()) -> Answer:
+        return Answer(self.need, verdict, self.wanted, found, limits, evidence)
+
+
+def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
+    wanted = f"{need.at_least:,.0f} files"
+    total = int(facts["total_inodes"])
+    if not total:
+        limits = "This file system states no number of files that it can hold; grow a population: strakes study population DIR --files N."
+        return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
+    limits = "What the file system says it can hold; how fast it then is, a population of that size would show."
+    return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {total:,} files", limits)
+
+
+def _bytes(need: Need, facts: Mapping[str, Any]) -> Answer:
+    total = float(facts["total_bytes"])
+    verdict = PASS if total >= need.at_least else FAIL
+    return Answer(
+        need, verdict, format_bytes(need.at_least), format_bytes(total), "The size that the file system states, not what is free."
+    )
+
+
+def _life(need: Need, facts: Mapping[str, Any]) -> Answer:
+    """How long what is free lasts at so many files a day."""
+    wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
+    files = float(facts["free_inodes"]) if facts["total_inodes"] else math.inf
+    by_size = float(facts["free_bytes"]) / need.file_bytes if need.file_bytes else math.inf
+    lasts_s = min(files, by_size) / need.files_per_day * DAY_S
+    if math.isinf(lasts_s):
+        return Answer(need, UNKNOWN, wanted, "no limit of files is stated", "State file_bytes: then the free space tells.")
+    scarce = "files" if files <= by_size else "space"
+    found = f"what is free lasts {lasts_s / DAY_S:,.3g} days ({scarce} run out first)"
+    limits = "At a constant rate, nothing removed, every file as large as stated; wear of devices is not looked at."
+    return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, found, limits)
+
+
+def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
+    wanted = f"{need.at_least:,.0f} files an hour{_by_clients(need)}"
+    cells = evidence.results.of_study("client-scaling").where()
+    asked = _Rate(need, wanted, cells, "clients", need.at_least / HOUR_S, "files an hour", HOUR_S, need.clients)
+    return _rate(asked, evidence)
+
+
+def _clients(need: Need, evidence: _Evidence) -> Answer:
+    """So many clients at a rate each: measured where there were as many, by the scalability law up to its limits."""
+    needed = need.at_least * need.files_per_hour_each / HOUR_S
+    wanted = f"{need.at_least:,.0f} clients at {need.files_per_hour_each:,.0f} files an hour each ({needed:,.0f} files a second)"
+    cells = evidence.results.of_study("client-scaling").where()
+    return _rate(_Rate(need, wanted, cells, "clients", needed, "files a second", clients=int(need.at_least)), evidence)
+
+
+def _bandwidth(need: Need, evidence: _Evidence) -> Answer:
+    wanted = f"{show(need.at_least, 'B/s')} {need.operation}{_by_clients(need)}"
+    cells = evidence.results.of_study("stream").where(operation=need.operation)
+    blocks = max((float(one.settings["block_bytes"]) for one in cells), default=0.0)
+    large = [one for one in cells if float(one.settings["block_bytes"]) == blocks]
+    return _rate(_Rate(need, wanted, large, "ranks", need.at_least, "B/s", clients=need.clients), evidence)
+
+
+def _operations(need: Need, evidence: _Evidence) -> Answer:
+    wanted = f"{need.at_least:,.0f} {need.operation} a second{_by_clients(need)}"
+    cells = evidence.results.of_study("metadata-ops").where(operation=need.operation, directory="unique")
+    return _rate(_Rate(need, wanted, cells, "ranks", need.at_least, "op/s", clients=need.clients), evidence)
+
+
+def _by_clients(need: Need) -> str:
+    return f" by {need.clients} clients" if need.clients else ""
+
+
+def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
+    """The rate with the number of clients asked for, or the best there was."""
+    measured = [one for one in asked.cells if one.estimate is not None and one.estimate.low is not None]
+    if not measured:
+        return asked.answer(UNKNOWN, "not measured often enough", "Give a larger --budget.")
+    reached = int(max(float(one.settings[asked.factor]) for one in measured))
+    if asked.clients is not None and asked.clients > reached:
+        return _beyond(asked, measured, reached, evidence)
+    if asked.clients is None:
+        best = max(measured, key=lambda one: one.estimate.median if one.estimate else 0.0)
+    else:
+        enough = [one for one in measured if float(one.settings[asked.factor]) >= asked.clients]
+        best = min(enough, key=lambda one: float(one.settings[asked.factor]))
+    cell = best.estimate
+    assert cell is not None and cell.low is not None and cell.high is not None
+    ranks = int(float(best.settings[asked.factor]))
+    found = f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with {ranks} ranks of one node"
+    limits = f"{percent(cell.confidence)} interval of {cell.runs} runs on this node at this time, few files there."
+    if cell.low >= asked.at_least:
+        return asked.answer(PASS, found, limits, (best.id,))
+    if cell.high >= asked.at_least:
+        return asked.answer(UNKNOWN, found, f"The interval holds the need: give a larger --budget. {limits}", (best.id,))
+    saturation = find_saturation(measured, asked.factor, evidence.results.confidence)
+    settled = saturation is not None and saturation.verdict == "saturated"
+    if asked.clients is not None or (settled and not evidence.remote):
+        return asked.answer(FAIL, found, limits, (best.id,))
+    why = "more nodes might: measure from several" if evidence.remote else "more ranks might: the rate is not shown to have settled"
+    return asked.answer(UNKNOWN, found, f"This node alone does not reach it; {why}.", (best.id,))
+
+
+def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: _Evidence) -> Answer:
+    """More clients than were measured: by the scalability law, which decides nothing but says what to expect."""
+    ids = evidence.results.ids(measured)
+    assert asked.clients is not None
+    law = scalability(measured, evidence.results.confidence) if asked.factor == "clients" else None
+    limits = f"{reached} ranks of one node were measured, {asked.clients} are asked for: measure with as many."
+    found = f"at most {reached} clients were measured"
+    if law is None or law.worst_residual > WORST_RESIDUAL:
+        return asked.answer(UNKNOWN, found, f"{limits} No scalability law describes them.", ids)
+    if asked.clients > FURTHEST * law.measured_up_to:
+        furthest = f"the law is asked no further than {FURTHEST} times what was measured"
+        return asked.answer(UNKNOWN, found, f"{limits} Nothing is extrapolated: {furthest}.", ids)
+    rate = law.rate(asked.clients)
+    would = "would" if rate.low >= asked.at_least else "would not" if rate.high < asked.at_least else "may or may not"
+    expected = f"{asked.show(rate.low)} - {asked.show(rate.high)}, so it {would} be reached"
+    found = f"extrapolated to {asked.clients} clients: {expected}"
+    return asked.answer(UNKNOWN, found, f"{limits} Holds only if nothing new becomes scarce.", ids)

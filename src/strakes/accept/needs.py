@@ -1,0 +1,127 @@
+"""What has to be reached, as people write it (TOML), parsed into values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from strakes.errors import BadInputError
+from strakes.units import parse_bytes, parse_seconds
+
+Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life"]
+# What each kind may and must say besides kind, name and at_least.
+_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "files": ((), ()),
+    "bytes": ((), ()),
+    "files-per-hour": (("clients",), ()),
+    "clients": (("files_per_hour_each",), ("files_per_hour_each",)),
+    "bandwidth": (("operation", "clients"), ("operation",)),
+    "operations-per-s": (("operation", "clients"), ("operation",)),
+    "operating-life": (("files_per_day", "file_bytes"), ("files_per_day",)),
+}
+_BANDWIDTH = ("read", "write")
+_OPERATIONS = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-open-close", "file-rename", "file-remove")
+_TOP_KEYS = ("title", "need")
+
+
+@dataclass(frozen=True)
+class Need:
+    """One line of the list. ``at_least`` in files, bytes, files an hour, clients, B/s, operations a second, or seconds."""
+
+    name: str
+    kind: Kind
+    at_least: float
+    clients: int | None = None
+    operation: str = ""
+    files_per_hour_each: float = 0.0
+    files_per_day: float = 0.0
+    file_bytes: float = 0.0
+
+    @property
+    def study(self) -> str:
+        """The study that answers it; empty where facts of the file system do."""
+        return {
+            "files-per-hour": "client-scaling",
+            "clients": "client-scaling",
+            "bandwidth": "stream",
+            "operations-per-s": "metadata-ops",
+        }.get(self.kind, "")
+
+
+def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
+    """Title and needs of a file. Raises BadInputError that names the file, the need and the key at fault."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInputError("the needs cannot be read", where=str(path), why=error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError("the needs are not valid TOML", where=str(path), why=str(error)) from error
+    unknown = sorted(set(document) - set(_TOP_KEYS))
+    if unknown:
+        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}.")
+    entries = document.get("need", [])
+    if not isinstance(entries, list) or not entries:
+        raise BadInputError("there is no need", where=str(path), remedy="Add at least one [[need]] table; examples/needs-s3.toml has some.")
+    needs = tuple(_need(entry, f"{path}: need {number}") for number, entry in enumerate(entries, start=1))
+    return str(document.get("title", path.stem)), needs
+
+
+def _need(entry: Any, where: str) -> Need:
+    if not isinstance(entry, Mapping):
+        raise BadInputError("a need is a table", where=where, remedy="Write [[need]] above it.")
+    kind = next((one for one in get_args(Kind) if one == entry.get("kind")), None)
+    if kind is None:
+        raise BadInputError(f"not a kind of need: {entry.get('kind')!r}", where=where, remedy=f"One of: {', '.join(_KEYS)}.")
+    optional, required = _KEYS[kind]
+    allowed = ("name", "kind", "at_least", *optional)
+    for key in entry:
+        if key not in allowed:
+            raise BadInputError(f"unknown key {key!r}", where=where, remedy=f"A need of this kind has: {', '.join(allowed)}.")
+    for key in ("at_least", *required):
+        if key not in entry:
+            raise BadInputError(f"the key {key!r} is missing", where=where)
+    operation = str(entry.get("operation", ""))
+    known = _BANDWIDTH if kind == "bandwidth" else _OPERATIONS
+    if "operation" in entry and operation not in known:
+        raise BadInputError(f"no operation {operation!r}", where=where, remedy=f"One of: {', '.join(known)}.")
+    clients = entry.get("clients")
+    if clients is not None and (not isinstance(clients, int) or isinstance(clients, bool) or clients < 1):
+        raise BadInputError("clients must be a whole number of at least 1", where=where)
+    return Need(
+        name=str(entry.get("name", f"{kind} {operation}".strip())),
+        kind=kind,
+        at_least=_amount(entry["at_least"], kind, "at_least", where),
+        clients=clients,
+        operation=operation,
+        files_per_hour_each=_amount(entry.get("files_per_hour_each", 0.0), "files", "files_per_hour_each", where),
+        files_per_day=_amount(entry.get("files_per_day", 0.0), "files", "files_per_day", where),
+        file_bytes=_amount(entry.get("file_bytes", 0.0), "bytes", "file_bytes", where),
+    )
+
+
+def _amount(value: Any, kind: str, key: str, where: str) -> float:
+    """A number, or a size or a time in words where the kind has such."""
+    try:
+        if isinstance(value, str) and kind in ("bytes", "bandwidth"):
+            value = parse_bytes(value.removesuffix("/s"))
+        elif isinstance(value, str) and kind == "operating-life":
+            value = _years(value)
+    except BadInputError as error:
+        raise BadInputError(f"{key}: {error.what}", where=where, remedy=error.remedy) from error
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise BadInputError(f"{key} must be a number, not {value!r}", where=where)
+    return float(value)
+
+
+def _years(text: str) -> float:
+    """Seconds of a duration that may be in years.
+
+    >>> _years("2y") / 86400
+    730.5
+    """
+    number, year, rest = text.strip().partition("y")
+    return 365.25 * parse_seconds(f"{number.strip()}d") if year and not rest else parse_seconds(text)

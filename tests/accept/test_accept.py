@@ -1,0 +1,157 @@
+"""Needs and their answers: what was measured decides, what was extrapolated does not, and nonsense is refused by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.accept.judge import FAIL, PASS, UNKNOWN, Answer, judge
+from strakes.accept.needs import Need, needs_from_toml
+from strakes.errors import BadInputError
+from strakes.plan import Phase, SmallFilesPhase, StreamPhase
+from strakes.statistics.usl import Law
+from strakes.studies.base import Study
+from strakes.studies.client_scaling import ClientScaling
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.results import Results
+from strakes.studies.stream import Stream
+from strakes.units import GIB, MIB
+from studies.world import measured
+
+FACTS: dict[str, Any] = {
+    "file_system": "xfs",
+    "remote": False,
+    "memory_bytes": 24 * GIB,
+    "total_inodes": 10_000_000,
+    "free_inodes": 8_000_000,
+    "total_bytes": 1024 * GIB,
+    "free_bytes": 512 * GIB,
+}
+LAW = Law(1000.0, 0.02, 0.0001)
+
+
+def scaling(phase: Phase, ranks: int) -> float:
+    if isinstance(phase, SmallFilesPhase):
+        return LAW.rate(ranks)
+    if isinstance(phase, StreamPhase):
+        return 1000.0 * MIB
+    return 20_000.0
+
+
+def saturated(phase: Phase, ranks: int) -> float:
+    return 1000.0 if isinstance(phase, SmallFilesPhase) else 100.0 * MIB if isinstance(phase, StreamPhase) else 20_000.0
+
+
+def answer(
+    need: Need, study: Study | None = None, rates: Callable[[Phase, int], float] = scaling, noise: float = 0.01, **facts: Any
+) -> Answer:
+    results = measured(study, rates, noise=noise, facts={**FACTS, **facts}) if study else Results((), 0.9, FACTS)
+    return judge([need], {**FACTS, **facts}, results)[0]
+
+
+def test_capacity_is_answered_from_what_the_file_system_states() -> None:
+    assert answer(Need("n", "files", 1e6)).verdict == PASS
+    assert answer(Need("n", "files", 1e9)).verdict == FAIL
+    assert answer(Need("n", "files", 1e6), total_inodes=0).verdict == UNKNOWN
+    assert answer(Need("n", "bytes", 1e9)).verdict == PASS
+    assert answer(Need("n", "bytes", 1e15)).verdict == FAIL
+
+
+def test_operating_life_counts_what_runs_out_first() -> None:
+    day = 86400.0
+    by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
+    assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace("lasts 8 ", "lasts 8.0 ")
+    assert answer(Need("n", "operating-life", 7 * day, files_per_day=1e6)).verdict == PASS
+    assert "space run out first" in answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10)).found
+    assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
+
+
+def test_a_rate_passes_by_the_lower_end_of_its_interval() -> None:
+    need = Need("n", "files-per-hour", 2_000_000)
+    passed = answer(need, ClientScaling())
+    assert passed.verdict == PASS and passed.evidence
+
+
+def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_only() -> None:
+    need = Need("n", "files-per-hour", 20_000_000)
+    assert answer(need, ClientScaling(), saturated).verdict == FAIL
+    remote = answer(need, ClientScaling(), saturated, remote=True)
+    assert remote.verdict == UNKNOWN and "several" in remote.limits
+
+
+def test_an_interval_that_holds_the_need_decides_nothing() -> None:
+    need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
+    assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
+
+
+def test_clients_beyond_those_measured_are_extrapolated_and_stay_unknown() -> None:
+    near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
+    assert near.verdict == UNKNOWN
+    assert "would be reached" in near.found and "nothing new becomes scarce" in near.limits
+    far = answer(Need("n", "clients", 1000, files_per_hour_each=20_000), ClientScaling())
+    assert far.verdict == UNKNOWN and "no further than" in far.limits
+    assert answer(Need("n", "clients", 8, files_per_hour_each=20_000), ClientScaling()).verdict == PASS
+    assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
+
+
+def test_operations_and_bandwidth_are_answered_for_the_operation_named() -> None:
+    assert answer(Need("n", "operations-per-s", 500, operation="file-create"), MetadataOps()).verdict == PASS
+    assert answer(Need("n", "bandwidth", 500.0 * MIB, operation="read"), Stream()).verdict == PASS
+
+
+def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
+    title, needs = needs_from_toml(ROOT / "examples" / "needs-s3.toml")
+    assert "S3" in title
+    assert {need.kind for need in needs} == {
+        "files",
+        "bytes",
+        "files-per-hour",
+        "clients",
+        "bandwidth",
+        "operations-per-s",
+        "operating-life",
+    }
+    assert next(need for need in needs if need.kind == "files").at_least == 2e9
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[need]]\nkind = 'speed'\nat_least = 1", "speed"),
+        ("[[need]]\nkind = 'files'", "at_least"),
+        ("[[need]]\nkind = 'files'\nat_least = 'many'", "many"),
+        ("[[need]]\nkind = 'files'\nat_least = 1\ncolour = 2", "colour"),
+        ("[[need]]\nkind = 'bandwidth'\nat_least = '1GiB/s'\noperation = 'seek'", "seek"),
+        ("[[need]]\nkind = 'clients'\nat_least = 5", "files_per_hour_each"),
+        ("title = 'x'", "no need"),
+        ("need = 3", "no need"),
+        ("wish = 3", "wish"),
+        ("[[need]", "TOML"),
+    ],
+)
+def test_a_need_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "needs.toml"
+    file.write_text(text)
+    with pytest.raises(BadInputError) as caught:
+        needs_from_toml(file)
+    assert said in str(caught.value.what)
+
+
+def test_the_command_answers_every_line_and_fails_where_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text(
+        "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = 'file-create'\nat_least = 1"
+    )
+    done = strakes("accept", needs, tmp_path, "--budget", "3s", "--json", "-", "--quiet")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [one["verdict"] for one in document["answers"]] == ["PASS", "PASS"] or document["answers"][1]["found"].startswith("not ")
+    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
+    again = strakes("accept", needs, "--from", document["run"])
+    assert again.returncode == 1
+    assert again.stdout.splitlines()[3].startswith("FAIL")

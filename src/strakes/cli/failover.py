@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import OUTPUT, Output
+from strakes.errors import BadInputError
 
 
 @click.group(invoke_without_command=True)
@@ -91,6 +92,31 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json_output: O
     if json_output is None or json_output.path is not None:
         print_rehearsal(result, every=every)
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
+
+
+@command.command("timeline")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("drill", required=False)
+@click.option("--moments", is_flag=True, help="Also everything that happened, in its order.")
+@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time lines as JSON; - for standard output.")
+def timeline_command(directory: Path, drill: str | None, moments: bool, json_output: Output | None) -> None:
+    """Show recorded recoveries of a Lustre server: how long each client waited, and when it was back.
+
+    docs/guide/failover.md says which files a record has.
+    """
+    from strakes.cli.failover_text import print_timeline
+    from strakes.failover.lustre_recording import drills_in, read_drill
+    from strakes.failover.timeline import document
+
+    names = drills_in(directory)
+    if drill is not None and drill not in names:
+        raise BadInputError(f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}.")
+    lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
+    if json_output is not None:
+        json_output.write(document(lines))
+    if json_output is None or json_output.path is not None:
+        for line in lines:
+            print_timeline(line, moments=moments)
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ from strakes.failover.check import Check
 from strakes.failover.rehearsal.rehearse import Rehearsal
 from strakes.failover.rehearsal.story import Scene
 from strakes.failover.rules.base import all_rules
+from strakes.failover.timeline import Timeline
 
 _STYLE = {"error": "red", "warning": "yellow"}
 _SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not installed", "unable": "could not be asked"}
@@ -71,3 +72,43 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
         failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
         table.add_row(failure, scene.ending, served, ", ".join(scene.fenced), said)
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def print_timeline(line: Timeline, *, moments: bool) -> None:
+    click.echo(f"{line.name}: seconds since the fault")
+    if moments:
+        for one in line.moments:
+            click.echo(f"  {one.at_s - line.fault_s:9.1f}  {one.source}: {one.text}")
+    rows = [
+        (
+            one.client,
+            f"{one.operations:,}",
+            f"{one.errors:,}",
+            f"{one.stall_s:.1f}",
+            "-" if one.back_after_s is None else f"{one.back_after_s:.1f}",
+        )
+        for one in line.outages
+    ]
+    _print_rows(("client", "operations", "errors", "longest wait, s", "over after, s"), rows)
+    back = line.back_after_s
+    click.echo(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s" if back else "  not every client was back")
+    targets = [
+        (
+            one.target,
+            one.status,
+            *("-" if value is None else f"{value:g}" for value in (one.duration_s, one.clients, one.evicted, one.replayed)),
+        )
+        for one in line.targets
+    ]
+    if targets:
+        _print_rows(("target", "status", "recovery, s", "clients", "evicted", "replayed"), targets)
+    click.echo()
+
+
+def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    for row in (heads, *rows):
+        cells = [
+            text.ljust(width) if column == 0 else text.rjust(width) for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  " + "  ".join(cells))

@@ -1,0 +1,125 @@
+"""Recorded recoveries of a Lustre server, read into time lines.
+
+A drill NAME is a set of files in one directory: ``NAME_creates_CLIENT.txt`` (number, begin, end, ``ok`` or an errno), one of
+``NAME_events.txt`` (time, text) and ``NAME_umount.txt`` for the fault, and where they are there ``NAME_remount.txt``,
+``NAME_recovery_status_1hz.txt``, ``NAME_client_import_1hz.txt`` (``=== time`` before each answer) and ``NAME_recovery_status_after.txt``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from strakes.errors import BadInputError
+from strakes.failover.timeline import Moment, Operation, TargetRecovery, Timeline, outage_of, timeline
+from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
+
+_STATUS = re.compile(r"(?m)^(?:mdt|obdfilter)\.(?P<target>[^.\s]+)\.recovery_status=\n?(?P<body>(?:(?!\S+=)[a-zA-Z_ -]+:.*\n?)*)")
+_IMPORT = re.compile(r"(?m)^\s*state: (\w+)")
+
+
+def drills_in(directory: Path) -> tuple[str, ...]:
+    """Names of the drills recorded in a directory. Raises BadInputError when there is none."""
+    names = sorted({path.name.partition("_creates_")[0] for path in directory.glob("*_creates_*.txt")})
+    if not names:
+        raise BadInputError("no recorded drill", where=str(directory), why="there is no file NAME_creates_CLIENT.txt")
+    return tuple(names)
+
+
+def read_drill(directory: Path, name: str) -> Timeline:
+    """Raises BadInputError that names the file and the line that is not understood."""
+    done = [*_events(directory / f"{name}_events.txt"), *_command(directory / f"{name}_umount.txt")]
+    if not done:
+        raise BadInputError(
+            "nothing says when the fault was done", where=str(directory), why=f"neither {name}_events.txt nor {name}_umount.txt does"
+        )
+    fault_s = done[0].at_s
+    clients = {path.stem.partition("_creates_")[2]: _operations(path) for path in sorted(directory.glob(f"{name}_creates_*.txt"))}
+    moments = [*done, *_command(directory / f"{name}_remount.txt")]
+    moments += _status_changes(directory / f"{name}_recovery_status_1hz.txt")
+    moments += _import_changes(directory / f"{name}_client_import_1hz.txt")
+    after = _read(directory / f"{name}_recovery_status_after.txt")
+    targets = [_target(target, recovery) for target, recovery in _statuses(after)]
+    outages = [outage_of(client, operations, fault_s) for client, operations in clients.items()]
+    return timeline(name, fault_s, moments, outages, targets)
+
+
+def _read(path: Path) -> str:
+    """Empty where the file is not there."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise BadInputError("a recording cannot be read", where=str(path), why=error.strerror or str(error)) from error
+
+
+def _operations(path: Path) -> list[Operation]:
+    found = []
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        words = line.split()
+        try:
+            result = " ".join(words[3:])
+            found.append(Operation(float(words[1]), float(words[2]), "" if result == "ok" else result or "no result"))
+        except (IndexError, ValueError) as error:
+            raise BadInputError("not a line of a client's record", where=f"{path}:{number}", why=repr(line)) from error
+    return found
+
+
+def _events(path: Path) -> list[Moment]:
+    found = []
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        at, _, text = line.partition(" ")
+        try:
+            found.append(Moment(float(at), "operator", text))
+        except ValueError as error:
+            raise BadInputError("not a time and a text", where=f"{path}:{number}", why=repr(line)) from error
+    return found
+
+
+def _command(path: Path) -> list[Moment]:
+    """A time, the command, its output, and the time when it was done."""
+    lines = _read(path).splitlines()
+    command = next((line[2:] for line in lines if line.startswith("$ ")), "")
+    times = [float(line) for line in lines if re.fullmatch(r"\d+\.\d+", line)]
+    if not command or len(times) < 2:
+        return []
+    return [Moment(times[0], "operator", command), Moment(times[1], "operator", f"done: {command}")]
+
+
+def _answers(path: Path) -> Iterator[tuple[float, str]]:
+    for part in re.split(r"(?m)^=== ", _read(path))[1:]:
+        at, _, text = part.partition("\n")
+        yield float(at), text
+
+
+def _statuses(text: str) -> Iterator[tuple[str, Recovery]]:
+    for match in _STATUS.finditer(text):
+        body = "\n".join(line for line in match["body"].splitlines() if not line.startswith("error:"))
+        if body.strip():
+            yield match["target"], parse_recovery(body)
+
+
+def _status_changes(path: Path) -> Iterator[Moment]:
+    known: dict[str, str] = {}
+    for at_s, text in _answers(path):
+        for target, recovery in _statuses(text):
+            if known.get(target) != recovery.status:
+                known[target] = recovery.status
+                yield Moment(at_s, target, recovery.status)
+
+
+def _import_changes(path: Path) -> Iterator[Moment]:
+    known = ""
+    for at_s, text in _answers(path):
+        match = _IMPORT.search(text)
+        if match and match[1] != known:
+            known = match[1]
+            yield Moment(at_s, "client's connection", known)
+
+
+def _target(name: str, recovery: Recovery) -> TargetRecovery:
+    return TargetRecovery(
+        name, recovery.status, recovery.duration_s, recovery.all_clients, recovery.evicted_clients, recovery.replayed_requests
+    )

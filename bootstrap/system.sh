@@ -23,6 +23,12 @@ find_missing() {
     command -v glusterd >/dev/null || lack "GlusterFS" "glusterfs-server glusterfs-client glusterfs-cli" glusterfs-server glusterfs
     command -v mfsmaster >/dev/null ||
         lack "MooseFS" "moosefs-master moosefs-chunkserver moosefs-client moosefs-cli" moosefs-master moosefs-master
+    has_pacemaker || lack "Pacemaker" \
+        "corosync pacemaker pacemaker-cli-utils resource-agents fence-agents openipmi ipmitool drbd-utils pcs" pacemaker pacemaker
+}
+
+has_pacemaker() {
+    [[ -x /usr/sbin/pacemakerd && -x /usr/sbin/crm_simulate && -x /usr/bin/ipmi_sim && -x /usr/sbin/drbdadm && -x /usr/sbin/pcs ]]
 }
 
 lack() { # WORDS DEBIAN FEDORA SUSE
@@ -95,7 +101,8 @@ install_system() {
 }
 
 apt_install() {
-    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends "${packages[@]}"
+    # Their services are not for us: nothing starts them while they are unpacked.
+    DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1 RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends "${packages[@]}"
 }
 
 refuse_missing() {

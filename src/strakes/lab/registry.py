@@ -20,6 +20,7 @@ KINDS = {
     "ceph": Kind("strakes.lab.ceph.lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."),
     "gluster": Kind("strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume over bricks of its own, FUSE client."),
     "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
+    "ha": Kind("strakes.lab.ha.lab:HaLab", "A pair of servers with Corosync, Pacemaker and IPMI fencing: no file system, a journal."),
     "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, on request a slow one."),
     "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, on request a slow one."),
     "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),

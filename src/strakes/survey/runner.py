@@ -394,13 +394,14 @@ def _visit(session: _Session, cell: Cell, purpose: str, block: int, limit_s: flo
     directory = side.places.of(cell.layout)
     assert directory is not None
     name, plan = place.kept or f"v{number}", cell.plan
+    # What making its directories takes is part of what a visit costs the budget.
+    started_unix_s = time.time()
+    started = time.monotonic()
     given = {} if place.is_plain() else prepare(side.target, directory, name, place)
     if place.kept:
         resumed = Run(session.writer.path).manifest.get("resumed", [])
         plan = grown(plan, rounds_begun(session.visits, place.kept, len(resumed)))
     side.watch.begin()
-    started_unix_s = time.time()
-    started = time.monotonic()
     if place.is_plain():
         result = session.engine.run(plan, directory, name, limit_s)
     else:

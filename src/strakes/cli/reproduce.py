@@ -1,0 +1,63 @@
+"""``strakes reproduce S1 … S5 DIR``: all studies of one source, its values beside ours."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from strakes.cli.options import Output, measuring_options, precision_option
+from strakes.errors import BadInputError
+
+
+@click.command("reproduce")
+@click.argument("source", metavar="SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False))
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@measuring_options("10m")
+@precision_option
+@click.option(
+    "--files", type=click.IntRange(min=1), default=100_000, show_default=True, metavar="N", help="S3: how far a population grows."
+)
+def command(source: str, directory: Path, files: int, budget: float, json: Output | None, **options: Any) -> int:
+    """Measure again what SOURCE measured, at a scale that fits here, and set its values beside ours.
+
+    S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5 access patterns. Published
+    values are never mixed with measured ones; what the target cannot do is left out, with the reason.
+    """
+    from strakes.cli.measure import measure, report_path
+    from strakes.portrait.build import build_portrait
+    from strakes.reproduce.show import render, to_document
+    from strakes.reproduce.sources import SOURCES
+    from strakes.store import Store
+    from strakes.studies.registry import study_named
+
+    chosen = SOURCES[source.upper()]
+    if chosen.grown and options["resume"] is not None:
+        remedy = f"Resume its parts: strakes study {chosen.studies[0]} {directory} --resume, and so on."
+        raise BadInputError(f"{chosen.name} is several runs", remedy=remedy)
+    parts = [(chosen.studies, budget * (0.7 if chosen.grown else 1.0)), *([((chosen.grown,), budget * 0.3)] if chosen.grown else [])]
+    runs = []
+    for names, share in parts:
+        studies = tuple(study_named(name) for name in names)
+        grown = {"files": files} if names == (chosen.grown,) else {}
+        title = f"{chosen.name} {' '.join(names)}"
+        measure(
+            kind="reproduce",
+            name=title,
+            studies=studies,
+            directory=directory,
+            full=True,
+            budget=share,
+            json=None,
+            show_summary=False,
+            **{**options, **grown},
+        )
+        runs.append(Store().open("latest"))
+    portraits = [build_portrait(run) for run in runs]
+    if json is not None:
+        json.write(json_module.dumps(to_document(chosen, portraits), indent=1, allow_nan=False))
+    if json is None or json.path is not None:
+        click.echo(render(chosen, portraits, [str(report_path(run, options["html"])) for run in runs]))
+    return 0

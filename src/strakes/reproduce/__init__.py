@@ -1,0 +1,1 @@
+"""The published studies, each as a whole: what of it is measured again here, and its figures beside ours."""

@@ -1,0 +1,76 @@
+"""A reproduction as text and as a document for programs: theirs and ours in columns of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from strakes.portrait.model import Portrait
+from strakes.report.numbers import show, show_interval
+from strakes.report.sources import SOURCES as PAPERS
+from strakes.report.summary import clean, wrap
+from strakes.reproduce.replication import disagreements, table
+from strakes.reproduce.sources import Source
+from strakes.reproduce.tables import beside, scale, statements
+
+_WIDTH = 100
+_VERDICTS = {"holds": "HOLDS", "does-not": "DOES NOT", "inconclusive": "INCONCLUSIVE", "unknown": "UNKNOWN", "measured": "measured"}
+
+
+def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]:
+    """As values JSON knows; published values and own ones in lists of their own."""
+    return {
+        "schema": 1,
+        "source": source.name,
+        "paper": PAPERS[source.name],
+        "runs": [portrait.run["id"] for portrait in portraits],
+        "scale": [{"what": what, "theirs": theirs, "ours": ours} for what, theirs, ours in scale(source, portraits)],
+        "published": [asdict(one) for portrait in portraits for one in beside(portrait, source.name)],
+        "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
+        "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
+        "replication": [{**asdict(row), "implied_mb_per_s": row.implied_mb_per_s} for row in table()] if source.name == "S2" else [],
+        "disagreements": list(disagreements()) if source.name == "S2" else [],
+        "omitted": [asdict(one) for one in source.omitted],
+        "skipped": [asdict(one) for portrait in portraits for one in portrait.skipped],
+    }
+
+
+def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
+    """The whole in the order: scale, theirs beside ours, what was found, what was left out."""
+    lines = [f"{source.name}  {PAPERS[source.name]}", "", "Scale: published, then here"]
+    lines += [f"  {what:<18} {theirs:<44} {clean(ours)}" for what, theirs, ours in scale(source, portraits)]
+    values = [one for portrait in portraits for one in beside(portrait, source.name)]
+    if values:
+        lines += ["", "Published values, and ours at the same place of the figure"]
+    for one in values:
+        lines.append(f"  {one.figure}, {one.at}; {one.label}: {show(one.published, one.unit)}")
+        lines += [f"      measured here, {name}: {show(cell.median, cell.unit)} [{show_interval(cell, ' - ')}]" for name, cell in one.own]
+        if not one.own:
+            lines.append("      nothing was measured here at that place")
+    said = [text for portrait in portraits for text in statements(portrait, source.name)]
+    if said:
+        lines += ["", "What it says"]
+        lines += [f"  {line}" for text in dict.fromkeys(said) for line in wrap(text, _WIDTH - 2)]
+    if source.name == "S2":
+        lines += ["", *_replication()]
+    lines += ["", "What was found here"]
+    for portrait in portraits:
+        for finding in portrait.findings:
+            lines += [f"  {line}" for line in wrap(f"{_VERDICTS[finding.verdict]}: {finding.statement}", _WIDTH - 2, most=4)]
+    left_out = [f"{one.what}: {one.why}" for one in source.omitted]
+    skipped = dict.fromkeys(f"{one.study}: {one.reason}" for portrait in portraits for one in portrait.skipped)
+    if left_out or skipped:
+        lines += ["", "Left out, and why"]
+        lines += [f"  {line}" for text in (*left_out, *skipped) for line in wrap(text, _WIDTH - 2)]
+    return "\n".join([*lines, "", *(f"Report  {clean(report)}" for report in reports)])
+
+
+def _replication() -> list[str]:
+    lines = ["Published arithmetic of replication (nothing of it was measured here)"]
+    lines.append(f"  {'files':>12} {'MB':>10} {'predicted s':>12} {'published s':>12} {'implied MB/s':>13}")
+    lines += [
+        f"  {row.files:>12,} {row.megabytes:>10,.1f} {row.predicted_s:>12.3g} {row.published_s:>12.3g} {row.implied_mb_per_s:>13.0f}"
+        for row in table()
+    ]
+    return [*lines, *(f"  {line}" for text in disagreements() for line in wrap(text, _WIDTH - 2))]

@@ -1,0 +1,69 @@
+"""Published values and our own side by side, and in what the scales differ. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strakes.portrait.model import CellEstimate, Figure, Portrait
+from strakes.reproduce.sources import Source
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One published value: where it stands in a figure, and every own value at the same place. Values in ``unit``."""
+
+    figure: str
+    at: str
+    label: str
+    published: float
+    unit: str
+    own: tuple[tuple[str, CellEstimate], ...]
+
+
+def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
+    """All published values that are drawn as points; own ones stand beside where the figure has them at the same place."""
+    cells = {cell.id: cell for cell in portrait.cells}
+    return tuple(
+        Beside(figure.title, _place(x), reference.label, y, figure.y_unit, _own(figure, x, cells))
+        for figure in portrait.figures
+        for reference in figure.references
+        if reference.source == source
+        for x, y in reference.points
+    )
+
+
+def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
+    """What the source says in words, each once."""
+    texts = [reference.text for figure in portrait.figures for reference in figure.references if reference.source == source]
+    return tuple(dict.fromkeys(texts))
+
+
+def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
+    """What, theirs, ours: for everything that the source told of its scale."""
+    target: Mapping[str, Any] = portraits[0].target
+    ranks = [int(cell.settings["ranks"]) for portrait in portraits for cell in portrait.cells if "ranks" in cell.settings]
+    files = [int(cell.settings["files"]) for portrait in portraits for cell in portrait.cells if "files" in cell.settings]
+    data = [int(cell.settings["data_bytes"]) for portrait in portraits for cell in portrait.cells if "data_bytes" in cell.settings]
+    processors = target.get("cpus", "unknown number of")
+    ours = {
+        "file system": f"{target.get('file_system', 'unknown')} at {target.get('path', '')}",
+        "nodes": f"1, of {processors} processors",
+        "processes": f"up to {max(ranks, default=0)} ranks of one node",
+        "clients": f"1 node with up to {max(ranks, default=0)} ranks",
+        "files": f"up to {max(files):,}" if files else "as many as fit the time",
+        "data per process": f"up to {max(data) / 2**20:,.0f} MiB" if data else "as much as fits the time",
+        "data per client": "as much as fits the time",
+    }
+    return tuple((what, theirs, ours.get(what, "not known")) for what, theirs in source.scale.items())
+
+
+def _own(figure: Figure, x: float | str, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
+    return tuple(
+        (series.name, cells[point.cell]) for series in figure.series for point in series.points if point.x == x and point.cell in cells
+    )
+
+
+def _place(x: float | str) -> str:
+    return x if isinstance(x, str) else f"{x:,.6g}"

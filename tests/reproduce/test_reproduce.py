@@ -1,0 +1,89 @@
+"""A source measured again: its values stand apart from ours, scales are told, what is left out has a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from strakes.portrait.model import Portrait
+from strakes.report.sources import SOURCES as PAPERS
+from strakes.reproduce.replication import disagreements, predicted, table
+from strakes.reproduce.show import render, to_document
+from strakes.reproduce.sources import SOURCES
+from strakes.reproduce.tables import beside, scale
+from strakes.studies.base import Study
+from strakes.studies.population import Population
+from strakes.studies.registry import study_named
+from strakes.studies.stream import Stream
+from studies.world import flat, measured
+
+
+def portrait_of(study: Study) -> Portrait:
+    results = measured(study, flat)
+    cells = tuple(one.estimate for one in results.measured if one.estimate is not None)
+    figures = tuple(study.figures(results))
+    run = {"id": "20260101-000000-x-0000"}
+    return Portrait(run, {"file_system": "xfs", "cpus": 2}, {}, "one client", (), cells, tuple(study.findings(results)), (), figures, ())
+
+
+def test_every_source_is_named_by_its_paper_and_made_of_studies_that_exist() -> None:
+    assert set(SOURCES) == set(PAPERS)
+    for source in SOURCES.values():
+        for name in filter(None, (*source.studies, source.grown)):
+            assert study_named(name).source == source.name
+
+
+def test_published_values_stand_beside_ours_and_are_not_among_them() -> None:
+    portrait = portrait_of(Stream())
+    values = beside(portrait, "S3")
+    write = next(one for one in values if one.published == 214e6)
+    assert write.at == "1 KiB" and "one client" in write.label
+    assert [round(cell.median / 2**20, -1) for _, cell in write.own] == [1000, 1000]
+    own = {cell.median for cell in portrait.cells}
+    assert own.isdisjoint(one.published for one in values)
+
+
+def test_a_place_that_was_not_reached_says_so() -> None:
+    values = beside(portrait_of(Population()), "S3")
+    assert values and not any(one.own for one in values)
+    assert "nothing was measured here at that place" in render(SOURCES["S3"], [portrait_of(Population())], ["r.html"])
+
+
+def test_the_scales_are_told_apart() -> None:
+    lines = {what: (theirs, ours) for what, theirs, ours in scale(SOURCES["S3"], [portrait_of(Population())])}
+    assert lines["clients"][0].startswith("5") and "1 node" in lines["clients"][1]
+    assert lines["files"][1].startswith("up to ")
+
+
+def test_what_is_left_out_has_a_reason() -> None:
+    text = render(SOURCES["S2"], [portrait_of(study_named("metadata-ops"))], [])
+    assert "recover against the number of clients" in text
+    assert all(one.why for source in SOURCES.values() for one in source.omitted)
+
+
+def test_the_arithmetic_of_s2_is_computed_again_and_its_contradiction_reported() -> None:
+    assert [round(row.megabytes) for row in table()] == [24, 244, 2441, 24414]
+    assert predicted(10_000_000)[1] == pytest.approx(122, rel=0.01)
+    assert all(45 < row.implied_mb_per_s < 55 for row in table())
+    (text,) = disagreements()
+    assert "60 MB/s" in text and "47 to 50" in text
+
+
+def test_the_document_keeps_theirs_and_ours_in_lists_of_their_own() -> None:
+    document = to_document(SOURCES["S2"], [portrait_of(study_named("metadata-ops"))])
+    assert json.loads(json.dumps(document))["replication"][0]["files"] == 10_000
+    assert document["published"] and document["findings"]
+
+
+def test_the_command_measures_prints_both_and_leaves_nothing(strakes: StrakesRunner, tmp_path: Path) -> None:
+    directory = tmp_path / "measured"
+    directory.mkdir()
+    done = strakes("reproduce", "s2", directory, "--budget", "3s", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert "S2, published: SSD: 20.0 %" in done.stdout
+    assert "measured here" in done.stdout and "Left out, and why" in done.stdout
+    assert not list(directory.iterdir())
+    assert strakes("reproduce", "S4", directory, "--budget", "3s", "--quiet").returncode == 2

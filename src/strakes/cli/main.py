@@ -39,6 +39,7 @@ COMMANDS = {
     "import": Entry("strakes.cli.import_:command", "Take results of IOR, mdtest, fio and others into the store."),
     "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
+    "knobs": Entry("strakes.cli.knobs:command", "Read and change settings of a file system, and put them back."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),
     "failover": Entry("strakes.cli.failover:command", "Plan, check and rehearse the fail-over of a pair of servers."),
@@ -132,10 +133,33 @@ def _invoke(arguments: list[str]) -> int:
     # Not click's own main(): that one takes any broken pipe, also the engine's, for a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
+            _put_back_knobs(arguments)
             result = cli.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _put_back_knobs(arguments: list[str]) -> None:
+    """Settings that a killed strakes left changed are put back before anything else is done."""
+    # Asking for help does nothing, and ``strakes knobs`` shows and restores them itself.
+    if not arguments or arguments[0] in ("knobs", "--help", "-h") or {"--help", "-h"} & set(arguments):
+        return
+    import os
+
+    from strakes.places import default_root
+
+    try:
+        journals = [name for name in os.listdir(default_root() / "knobs" / "open") if name.endswith(".jsonl")]
+    except (OSError, StrakesError):
+        return
+    if journals:
+        from strakes.knobs.restore import restore_abandoned
+
+        try:
+            restore_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
+        except StrakesError as error:
+            click.echo(f"strakes: settings of an ended strakes could not be put back: {error}", err=True)
 
 
 def _load(name: str, entry: Entry) -> click.Command:

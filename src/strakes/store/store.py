@@ -12,27 +12,14 @@ from datetime import datetime
 from pathlib import Path
 
 from strakes import __version__
-from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.errors import BadInputError, StrakesError
+from strakes.places import default_root
 from strakes.store.catalogue import Catalogue
 from strakes.store.files import store_error, sync_directory, write_json
 from strakes.store.model import Run, RunSummary
 from strakes.store.writer import RunWriter, utc_now
 
 _LIST_THEM = "strakes runs lists them."
-
-
-def default_root() -> Path:
-    """$STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
-    if chosen := os.environ.get("STRAKES_STORE"):
-        return Path(chosen).expanduser().absolute()
-    data_home = os.environ.get("XDG_DATA_HOME", "")
-    if os.path.isabs(data_home):  # the specification wants relative ones ignored
-        return Path(data_home) / "strakes"
-    try:
-        return Path.home() / ".local" / "share" / "strakes"
-    except RuntimeError as error:
-        remedy = "Set STRAKES_STORE to a directory."
-        raise EnvironmentLacksError("no place for the store is known", why=str(error), remedy=remedy) from error
 
 
 class Store:

@@ -47,10 +47,10 @@ class Marker:
             run=run,
             user=_user(),
             host=socket.gethostname(),
-            boot=_boot(),
-            pid_namespace=_pid_namespace(),
+            boot=boot_id(),
+            pid_namespace=pid_namespace(),
             pid=pid,
-            pid_start=_process_start(pid) or 0,
+            pid_start=process_start(pid) or 0,
             heartbeat_unix_s=time.time(),
         )
 
@@ -62,8 +62,8 @@ class Marker:
 
     def is_live(self) -> bool:
         """Whether its process lives: known where we can see it, guessed from its heartbeat where not."""
-        if (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), _boot(), _pid_namespace()):
-            return _process_start(self.pid) == self.pid_start
+        if (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), boot_id(), pid_namespace()):
+            return process_start(self.pid) == self.pid_start
         return time.time() - self.heartbeat_unix_s < STALE_S
 
 
@@ -142,15 +142,15 @@ def _user() -> str:
         return str(os.geteuid())
 
 
-def _boot() -> str:
+def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def _pid_namespace() -> str:
+def pid_namespace() -> str:
     return os.readlink("/proc/self/ns/pid")
 
 
-def _process_start(pid: int) -> int | None:
+def process_start(pid: int) -> int | None:
     """When the process began, in clock ticks since boot; None when there is none (field 22 of proc_pid_stat(5))."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")

@@ -1,0 +1,332 @@
+"""``strakes knobs``: settings of file systems, read, changed, and surely put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from strakes.errors import BadInputError
+
+if TYPE_CHECKING:
+    from strakes.knobs.change import Reading
+    from strakes.knobs.journal import State
+    from strakes.knobs.model import Knob
+    from strakes.targets.base import Target
+
+_DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+_MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+_SERVERS = click.option("--servers", metavar="TEMPLATE", help='How servers are reached for their own settings, such as "ssh {host} sudo".')
+_JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Read and change settings of a file system, its servers and the kernel, and put them back.
+
+    Every change is written to a journal in the store before it is made. A value is put back only where it still is what strakes made it:
+    what somebody else changed meanwhile is reported and left.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@command.command("list")
+@_MAY_DIR
+@_SERVERS
+@_JSON
+def list_command(directory: Path | None, servers: str | None, as_json: bool) -> None:
+    """List the settings of the file system under DIR with their values; without DIR, those of all file systems known."""
+    from strakes.knobs.change import Reading, read
+    from strakes.knobs.loader import catalogue
+
+    readings = read(_target(directory, servers)) if directory else tuple(Reading(knob) for knob in catalogue())
+    if as_json:
+        _print_json([_document(reading) for reading in readings])
+    else:
+        _print_list(readings, with_values=directory is not None)
+
+
+@command.command("get")
+@_DIR
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@_SERVERS
+@_JSON
+def get_command(directory: Path, names: Sequence[str], servers: str | None, as_json: bool) -> int:
+    """Show settings, place by place. Ends with status 1 when one of them has no value here."""
+    from strakes.knobs.change import in_force, read
+
+    target = _target(directory, servers)
+    readings = [(reading, in_force(target, reading.knob)) for reading in read(target, names)]
+    if as_json:
+        _print_json([{**_document(reading), "in_force": dict(used)} for reading, used in readings])
+    else:
+        for reading, used in readings:
+            click.echo(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
+            places = [f"{place}: {reading.knob.shown(value)}" for place, value in reading.values.items() if len(reading.values) > 1]
+            places += [f"{daemon} uses {reading.knob.shown(value)}" for daemon, value in used.items()]
+            for line in places:
+                click.echo(f"  {line}")
+    return 1 if any(reading.why for reading, _ in readings) else 0
+
+
+@command.command("set")
+@_DIR
+@click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--keep", is_flag=True, help="For good: the journal is closed, and nothing puts the old values back.")
+@_SERVERS
+@_JSON
+def set_command(directory: Path, values: Sequence[str], keep: bool, servers: str | None, as_json: bool) -> int:
+    """Change settings, and leave them changed until strakes knobs restore.
+
+    Shows what is really in force: some systems silently make something else of a value. When one setting is refused, those before it are
+    put back. Ends with status 1 when something else is in force than was wanted.
+    """
+    from strakes.knobs.change import set_values
+
+    change = set_values(_target(directory, servers), _pairs(values), keep=keep)
+    if as_json:
+        effective = {
+            name: {"wanted": one.wanted, "values": dict(one.values), "in_force": dict(one.in_force), "as_wanted": one.as_wanted}
+            for name, one in change.items()
+        }
+        _print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
+        return 1 if change.remarks else 0
+    for name, one in change.items():
+        shown = dict.fromkeys(one.knob.shown(value) for value in one.values.values())
+        click.echo(f"{name}: {', '.join(shown)}" + (f" in {len(one.values)} places" if len(one.values) > 1 else ""))
+    for remark in change.remarks:
+        click.echo(f"  but {remark}")
+    click.echo("The old values are forgotten." if keep else "Put back with: strakes knobs restore")
+    return 1 if change.remarks else 0
+
+
+@command.command("restore")
+@_MAY_DIR
+@click.option("--keep", is_flag=True, help="Leave the values as they are now, and close the journals.")
+@_JSON
+def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
+    """Put back what strakes knobs set, or a strakes that was killed, left changed; with DIR, only what was changed for it.
+
+    Ends with status 1 when not every old value is there again.
+    """
+    from strakes.knobs.restore import restore
+    from strakes.places import default_root
+
+    done = restore(default_root(), target=_plain_path(directory), keep=keep)
+    if as_json:
+        from dataclasses import asdict
+
+        _print_json([asdict(one) for one in done])
+    else:
+        for one in done:
+            click.echo(str(one))
+        if not done:
+            click.echo("Nothing is to be put back.")
+        _print_damaged()
+    return 0 if all(one.good for one in done) else 1
+
+
+@command.command("journal")
+@_MAY_DIR
+@click.option("--all", "with_closed", is_flag=True, help="Also those of which nothing is to be put back any more.")
+@_JSON
+def journal_command(directory: Path | None, with_closed: bool, as_json: bool) -> None:
+    """Show which settings strakes has changed and not yet put back, and who changed them."""
+    from strakes.knobs.journal import closed_journals, open_journals
+    from strakes.places import default_root
+
+    root = default_root()
+    states = [*(closed_journals(root) if with_closed else ()), *open_journals(root)[0]]
+    chosen = [state for state in states if directory is None or state.target == _plain_path(directory)]
+    if as_json:
+        _print_json([_state_document(state) for state in chosen])
+        return
+    for state in chosen:
+        _print_state(state)
+    if not chosen:
+        click.echo("No setting is changed by strakes." if not with_closed else "strakes has changed no setting yet.")
+    _print_damaged()
+
+
+def _target(directory: Path, servers: str | None) -> Target:
+    from strakes.targets.command import Servers
+    from strakes.targets.registry import detect
+
+    return detect(directory, None if servers is None else Servers(servers))
+
+
+def _plain_path(directory: Path | None) -> str | None:
+    """As targets name it; its file system need not answer for that."""
+    import os
+
+    return None if directory is None else os.path.realpath(directory)
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name or not value:
+            raise BadInputError(f"not NAME=VALUE: {word!r}", remedy="Write it like osc.max_rpcs_in_flight=16.")
+        if name in pairs:
+            raise BadInputError(f"{name} is given twice", remedy="Give it one value.")
+        pairs[name] = value
+    return pairs
+
+
+def _print_json(document: object) -> None:
+    import json
+
+    click.echo(json.dumps(document, indent=1))
+
+
+def _document(reading: Reading) -> dict[str, Any]:
+    knob = reading.knob
+    read = f"read {knob.file}" if knob.file else " ".join(knob.read)
+    return {
+        "name": knob.name,
+        "meaning": knob.meaning,
+        "kind": knob.kind,
+        "unit": knob.unit,
+        "least": knob.least,
+        "most": knob.most,
+        "choices": list(knob.choices),
+        "where": knob.where,
+        "changeable": knob.changeable,
+        "needs_root": knob.root,
+        "restart": knob.restart,
+        "how_to_read": "" if knob.by_hand else read,
+        "how_to_set": knob.how_to_set,
+        "adjusts": knob.adjusts,
+        "counterpart": knob.counterpart,
+        "file_systems": list(knob.file_systems),
+        "source": knob.source,
+        "values": dict(reading.values),
+        "why_no_value": reading.why,
+    }
+
+
+def _value_text(reading: Reading) -> str:
+    """The value, or the range of them where places differ."""
+    values = list(dict.fromkeys(reading.values.values()))
+    if not values:
+        return ""
+    if len(values) == 1:
+        return reading.knob.shown(values[0])
+    return f"{len(values)} different values: " + ", ".join(reading.knob.shown(value) for value in values[:4])
+
+
+def _print_list(readings: Sequence[Reading], *, with_values: bool) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = ("setting", "value", "takes", "meaning") if with_values else ("setting", "of", "takes", "meaning")
+    table = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False)
+    table.columns[0].no_wrap = True
+    by_hand: list[Reading] = []
+    absent: list[Reading] = []
+    for reading in readings:
+        knob = reading.knob
+        if not knob.changeable:
+            by_hand.append(reading)
+        elif with_values and reading.why:
+            absent.append(reading)
+        else:
+            second = _value_text(reading) if with_values else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
+            table.add_row(knob.name, second, f"{knob.range_text} {knob.unit}".strip(), _meaning(knob))
+    import sys
+
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
+    if table.row_count:
+        console.print(table)
+    _print_rest(absent, "Not to be had here", lambda one: one.why)
+    _print_rest(by_hand, "By hand only", _by_hand)
+
+
+def _meaning(knob: Knob) -> str:
+    counterpart = f" (the {knob.counterpart} of S3)" if knob.counterpart else ""
+    return knob.meaning + counterpart
+
+
+def _by_hand(reading: Reading) -> str:
+    restart = f"; takes hold with a new start of {reading.knob.restart}" if reading.knob.restart else ""
+    return f"{_meaning(reading.knob)} {reading.knob.how_to_set}{restart}"
+
+
+def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:
+    if readings:
+        click.echo(f"\n{title}:")
+        for reading in readings:
+            click.echo(f"  {reading.knob.name}: {text(reading)}")
+
+
+def _state_document(state: State) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    entries = [
+        {
+            "knob": entry.place.knob,
+            "place": entry.place.name_with_host,
+            "before": entry.before,
+            "wanted": entry.wanted,
+            "effective": entry.effective,
+            "outcome": entry.outcome,
+            "found": entry.found,
+        }
+        for entry in state.entries
+    ]
+    return {
+        "id": state.id,
+        "path": str(state.path),
+        "target": state.target,
+        "command": list(state.command),
+        "owner": asdict(state.owner),
+        "state": _condition(state),
+        "created_unix_s": state.created_unix_s,
+        "entries": entries,
+    }
+
+
+def _condition(state: State) -> str:
+    if state.closed or state.path.parent.name != "open":
+        return "closed"
+    if state.held:
+        return "held"
+    return {"alive": "in use", "dead": "abandoned", "elsewhere": "elsewhere"}[state.life()]
+
+
+def _print_state(state: State) -> None:
+    from datetime import datetime
+
+    said = {
+        "closed": "closed",
+        "held": "left changed on purpose; put back with: strakes knobs restore",
+        "in use": f"in use by {state.owner}",
+        "abandoned": "its process has ended; the next command of strakes puts it back",
+        "elsewhere": f"in use, or to be put back, on {state.owner.host}",
+    }[_condition(state)]
+    when = datetime.fromtimestamp(state.created_unix_s).astimezone()
+    click.echo(f"{state.id}: {said}")
+    click.echo(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
+    for entry in state.entries:
+        now = entry.effective if entry.known else entry.wanted
+        change = f"{_or_none(entry.before)} -> {_or_none(now)}"
+        outcome = f", {entry.outcome}" if entry.outcome else ""
+        click.echo(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
+
+
+def _or_none(value: str | None) -> str:
+    return "no value of its own" if value is None else value
+
+
+def _print_damaged() -> None:
+    from strakes.knobs.journal import open_journals
+    from strakes.places import default_root
+
+    for error in open_journals(default_root())[1]:
+        click.echo(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)

@@ -1,0 +1,213 @@
+"""Reading and changing knobs: every change is announced in a journal first, and put back by compare-and-swap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.knobs import answers
+from strakes.knobs.bindings import Bindings, Remembering, knobs_of, reason
+from strakes.knobs.journal import Journal
+from strakes.knobs.loader import catalogue, find
+from strakes.knobs.model import Knob
+from strakes.knobs.places import Place
+from strakes.knobs.restore import Restored, command_line, forget, settle
+from strakes.places import default_root
+from strakes.targets.base import Target
+from strakes.targets.command import Runner
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A knob's value in every place (None: none of its own); ``why`` says why there is no place, or no value."""
+
+    knob: Knob
+    values: Mapping[str, str | None] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def value(self) -> str | None:
+        """The value, where all places have the same."""
+        different = set(self.values.values())
+        return different.pop() if len(different) == 1 else None
+
+
+@dataclass(frozen=True)
+class Effective:
+    """What is in force after a change: by place, and by daemon where daemons can be asked."""
+
+    knob: Knob
+    wanted: str
+    values: Mapping[str, str | None]
+    in_force: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def as_wanted(self) -> bool:
+        return not self.remarks
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Where the system made something else of it, one line for people each."""
+        lines = []
+        for name, value in self.values.items():
+            if value is None or self.knob.canonical(value) != self.wanted:
+                adjusts = f": {self.knob.adjusts}" if self.knob.adjusts else ""
+                lines.append(f"{name} is {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}{adjusts}")
+        for name, value in self.in_force.items():
+            if self.knob.canonical(value) != self.wanted:
+                cause = "its own configuration, or an option of it alone, goes before"
+                lines.append(f"{name} uses {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}: {cause}")
+        return tuple(lines)
+
+
+class Change(Mapping[str, Effective]):
+    """Knob -> what is in force; after the end of ``changed``, ``restored`` says what became of each place."""
+
+    def __init__(self) -> None:
+        self._effective: dict[str, Effective] = {}
+        self.restored: tuple[Restored, ...] = ()
+        self.journal = ""
+
+    def __getitem__(self, name: str) -> Effective:
+        return self._effective[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._effective)
+
+    def __len__(self) -> int:
+        return len(self._effective)
+
+    def add(self, effective: Effective) -> None:
+        self._effective[effective.knob.name] = effective
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return tuple(remark for effective in self.values() for remark in effective.remarks)
+
+
+def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
+    """The knobs of these names, else all that the target's file system has. Raises BadInputError for a name that is none."""
+    known = knobs_of(target, catalogue())
+    chosen = tuple(find(name, known) for name in names) if names else known
+    remembering = Remembering(target.run)
+    bindings = Bindings(target, remembering)
+    return tuple(_reading(knob, bindings, remembering) for knob in chosen)
+
+
+def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
+    try:
+        return Reading(knob, {place.name_with_host: place.read(ask) for place in bindings.places(knob)})
+    except StrakesError as error:
+        return Reading(knob, why=reason(error))
+
+
+@contextmanager
+def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
+    """Knobs changed while the body runs; put back at its end, however it ends.
+
+    Yields what is in force, which may differ from what was wanted. Raises BadInputError, before anything is changed, for values that a
+    knob does not take or that strakes cannot change; MeasurementError at the end when something could not be put back now.
+    A value that somebody else changed meanwhile is left, and told in ``restored``.
+    """
+    root = store or default_root()
+    plan = _plan(target, values)
+    change = Change()
+    journal = Journal.begin(root, str(target.path), command_line())
+    change.journal = journal.id
+    try:
+        try:
+            _apply(target, plan, journal, change)
+            yield change
+        finally:
+            change.restored = tuple(settle(root, journal, ask=target.run))
+            left = [one for one in change.restored if not one.done]
+            if left:
+                journal.give_up()
+    finally:
+        journal.release()
+    if left:
+        raise MeasurementError(
+            "not every setting could be put back",
+            where=", ".join(one.place for one in left),
+            why=left[0].why,
+            remedy="Try again with: strakes knobs restore",
+        )
+
+
+def set_values(target: Target, values: Mapping[str, str | float], *, keep: bool = False, store: Path | None = None) -> Change:
+    """Change knobs and leave them changed: until ``strakes knobs restore``, or for good with ``keep``.
+
+    When one of them is refused, those before it are put back and the refusal is raised.
+    """
+    root = store or default_root()
+    plan = _plan(target, values)
+    change = Change()
+    journal = Journal.begin(root, str(target.path), command_line())
+    change.journal = journal.id
+    try:
+        _apply(target, plan, journal, change)
+        if keep:
+            settle(root, journal, keep=True, ask=target.run)
+            forget(root, [place for _, _, places in plan for place in places], target.run)
+        else:
+            journal.hold()
+    except BaseException:
+        if not all(one.done for one in settle(root, journal, ask=target.run)):
+            journal.give_up()
+        raise
+    finally:
+        journal.release()
+    return change
+
+
+def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob, str, tuple[Place, ...]]]:
+    """Everything that can be refused without touching anything."""
+    known = knobs_of(target, catalogue())
+    bindings = Bindings(target)
+    plan = []
+    for name, value in values.items():
+        knob = find(name, known)
+        wanted = knob.parse(value)
+        if knob.restart and not knob.by_hand:
+            why = f"it takes hold only after a restart of {knob.restart}, which strakes does not do"
+            raise BadInputError(f"{knob.name} is not changed by strakes", why=why, remedy=f"By hand: {knob.how_to_set}")
+        places = bindings.places(knob)
+        if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
+            raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the same command as root.")
+        plan.append((knob, wanted, places))
+    return plan
+
+
+def _apply(target: Target, plan: Sequence[tuple[Knob, str, tuple[Place, ...]]], journal: Journal, change: Change) -> None:
+    for knob, wanted, places in plan:
+        given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
+        change.add(Effective(knob, wanted, given, in_force(target, knob)))
+
+
+def _change_place(knob: Knob, place: Place, wanted: str, journal: Journal, ask: Runner) -> str | None:
+    before = place.read(ask)
+    if knob.not_from and before == knob.not_from[0]:
+        raise BadInputError(f"{knob.name} is not changed while it is {before}", where=place.name, why=knob.not_from[1])
+    # Also where it has that value already: it is to stay so, and nobody else may change it meanwhile.
+    already = before is not None and knob.canonical(before) == wanted
+    number = journal.will(place, before, before if already else wanted)
+    if not already:
+        place.write(wanted, ask)
+    effective = place.read(ask)
+    journal.did(number, effective)
+    return effective
+
+
+def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
+    """Daemon -> the value it uses; empty where daemons cannot be asked."""
+    if not knob.in_force:
+        return {}
+    try:
+        done = target.run(Bindings(target).in_force_words(knob))
+    except StrakesError:
+        return {}
+    return answers.in_force(done.stdout, knob.name) if done.status == 0 else {}

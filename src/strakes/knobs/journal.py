@@ -1,0 +1,367 @@
+"""The journal of changed knobs: a file for each set of changes, every line of it on the disk before what it announces is done.
+
+It lies in ``knobs/open`` of the store while anything in it is to be put back, then in ``knobs/closed``.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.knobs.owner import Life, Owner
+from strakes.knobs.places import Place
+from strakes.store.files import AppendFile, store_error, sync_directory, whole_length
+
+_FORMAT = 1
+_CLOSED_KEPT = 200
+
+# restored: put back. unchanged: it had the old value already. changed by others: neither ours nor the old one, so it was left.
+# gone: there is no such setting any more. kept: left as it is because a user said so.
+Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One change. ``known``: what the system made of it was still written down (``effective``); ``outcome`` is "" until it is settled."""
+
+    number: int
+    place: Place
+    before: str | None
+    wanted: str | None
+    known: bool = False
+    effective: str | None = None
+    outcome: str = ""
+    found: str | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """A journal as it was read. ``held``: left open on purpose; ``given_up``: its process could not put everything back, and went on."""
+
+    id: str
+    path: Path
+    owner: Owner
+    target: str
+    command: tuple[str, ...]
+    created_unix_s: float
+    held: bool
+    given_up: bool
+    tried_unix_s: float
+    closed: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def open_entries(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.entries if not entry.outcome)
+
+    def life(self) -> Life:
+        """That of its process; in another container of this machine the lock tells."""
+        if self.given_up:
+            return "dead"
+        life = self.owner.life()
+        if life == "elsewhere" and self.owner.this_boot:
+            return "alive" if _is_locked(self.path) else "dead"
+        return life
+
+
+def directory(root: Path, which: Literal["open", "closed"]) -> Path:
+    return root / "knobs" / which
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Only one process at a time makes, closes and compares journals. Held for moments."""
+    place = root / "knobs"
+    try:
+        for each in ("open", "closed"):
+            (place / each).mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise store_error(error, place) from error
+    try:
+        _lock(descriptor, place, wait=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class Journal:
+    """An open journal that this process writes: it holds the file's lock until :meth:`release` or :meth:`close`."""
+
+    def __init__(self, root: Path, path: Path, file: AppendFile) -> None:
+        self.root = root
+        self.path = path
+        self._file = file
+        self._last = 0
+        self._released = False
+
+    @property
+    def id(self) -> str:
+        return self.path.stem
+
+    @classmethod
+    def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
+        """A new one, of this process. Raises StrakesError when the store cannot be written."""
+        now = time.time()
+        with locked(root):
+            _sweep(root)
+            place = directory(root, "open")
+            path = place / f"{_next_number(root):06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}.jsonl"
+            fresh = place / f".new-{path.stem}"
+            journal = cls(root, path, AppendFile(fresh, durable=True))
+            try:
+                journal._append(
+                    {
+                        "is": "journal",
+                        "format": _FORMAT,
+                        "owner": asdict(Owner.this_process()),
+                        "target": target,
+                        "command": list(command),
+                        "created_unix_s": now,
+                    }
+                )
+                _lock(journal._file.fileno(), path, wait=True)
+                os.rename(fresh, path)
+                sync_directory(place)
+            except OSError as error:
+                journal.release()
+                raise store_error(error, path) from error
+            except BaseException:
+                journal.release()
+                raise
+        return journal
+
+    @classmethod
+    def claim(cls, root: Path, state: State) -> Self | None:
+        """Go on writing one that another process left; None while somebody else writes it, or when it was closed meanwhile."""
+        with locked(root):
+            if not state.path.exists():
+                return None
+            journal = cls(root, state.path, AppendFile(state.path, durable=True))
+            if not _lock(journal._file.fileno(), state.path, wait=False):
+                journal.release()
+                return None
+            journal._last = max((entry.number for entry in state.entries), default=0)
+            journal._file.drop_torn_line()
+        return journal
+
+    def will(self, place: Place, before: str | None, wanted: str | None) -> int:
+        """Announce a change. Raises BadInputError when another journal still has to put that place back."""
+        with locked(self.root):
+            self._refuse_conflict(place)
+            self._last += 1
+            document = {"is": "will", "number": self._last, "place": place.to_json(), "before": before, "wanted": wanted}
+            self._append(document)
+        return self._last
+
+    def did(self, number: int, effective: str | None) -> None:
+        """What the system made of it."""
+        self._append({"is": "did", "number": number, "effective": effective})
+
+    def settled(self, number: int, outcome: Outcome, found: str | None) -> None:
+        self._append({"is": "settled", "number": number, "outcome": outcome, "found": found})
+
+    def tried(self) -> None:
+        """Not everything could be put back now."""
+        self._append({"is": "tried", "unix_s": time.time()})
+
+    def hold(self) -> None:
+        """Leave it open on purpose: only ``strakes knobs restore`` puts its values back."""
+        self._append({"is": "held"})
+
+    def give_up(self) -> None:
+        """Leave to others what could not be put back."""
+        self._append({"is": "given up"})
+
+    def close(self, how: str) -> None:
+        """Nothing in it is to be put back any more."""
+        # That it lies among the closed ones is what counts; the line is for readers.
+        with suppress(StrakesError):
+            self._append({"is": "closed", "how": how, "unix_s": time.time()})
+        with locked(self.root):
+            _move_to_closed(self.root, self.path)
+        self.release()
+
+    def release(self) -> None:
+        """Write no more; what is open in it stays open."""
+        if not self._released:
+            self._released = True
+            self._file.close()
+
+    def _append(self, row: Mapping[str, object]) -> None:
+        self._file.append(row)
+
+    def _refuse_conflict(self, place: Place) -> None:
+        states, _ = open_journals(self.root)
+        for state in states:
+            # On one that was left open on purpose others may be piled: they are put back in the reverse order.
+            if state.path == self.path or state.held:
+                continue
+            if any(entry.place.key == place.key for entry in state.open_entries):
+                alive = state.life() == "alive"
+                raise BadInputError(
+                    f"{place.knob} is changed by another strakes",
+                    where=place.name,
+                    why=f"{state.owner}: {' '.join(state.command)}"
+                    + ("" if alive else " (it has ended, and its change is still to be put back)"),
+                    remedy="Wait until it ends." if alive else "Put it back first: strakes knobs restore",
+                )
+
+
+def open_journals(root: Path) -> tuple[tuple[State, ...], tuple[StrakesError, ...]]:
+    """Those with something to put back, oldest first; and what is wrong with others."""
+    states, errors = [], []
+    for path in _files(directory(root, "open")):
+        try:
+            state = read_journal(path)
+        except FileNotFoundError:
+            continue  # closed meanwhile
+        except StrakesError as error:
+            errors.append(error)
+            continue
+        if not state.closed:
+            states.append(state)
+    return tuple(states), tuple(errors)
+
+
+def closed_journals(root: Path) -> tuple[State, ...]:
+    """The last ones, oldest first; what cannot be read is left out."""
+    states = []
+    for path in _files(directory(root, "closed")):
+        with suppress(StrakesError, FileNotFoundError):
+            states.append(read_journal(path))
+    return tuple(states)
+
+
+def read_journal(path: Path) -> State:
+    """Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none."""
+    with path.open("rb") as file:
+        owner = os.fstat(file.fileno()).st_uid
+        data = file.read()
+    if owner != os.geteuid():
+        # It says which commands to run: those of somebody else are not run in our name.
+        raise BadInputError(
+            "a journal of knobs belongs to another user", where=str(path), why=f"user {owner}", remedy="That user puts it back."
+        )
+    try:
+        rows = [json.loads(line) for line in data[: whole_length(data)].splitlines()]
+        return _state(path, rows)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise BadInputError(
+            "a journal of knobs is damaged",
+            where=str(path),
+            why=str(error),
+            remedy="Look at its lines for the values that were before, put them back by hand, then remove the file.",
+        ) from error
+
+
+def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> State:
+    head = rows[0]
+    if head["format"] != _FORMAT:
+        raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT}")
+    entries: dict[int, Entry] = {}
+    for row in rows[1:]:
+        match row["is"]:
+            case "will":
+                entries[row["number"]] = Entry(row["number"], Place.from_json(row["place"]), row["before"], row["wanted"])
+            case "did":
+                entries[row["number"]] = replace(entries[row["number"]], known=True, effective=row["effective"])
+            case "settled":
+                entries[row["number"]] = replace(entries[row["number"]], outcome=row["outcome"], found=row["found"])
+    return State(
+        id=path.stem,
+        path=path,
+        owner=Owner.from_json(head["owner"]),
+        target=head["target"],
+        command=tuple(head["command"]),
+        created_unix_s=float(head["created_unix_s"]),
+        held=any(row["is"] == "held" for row in rows),
+        given_up=any(row["is"] == "given up" for row in rows),
+        tried_unix_s=max((float(row["unix_s"]) for row in rows if row["is"] == "tried"), default=0.0),
+        closed=next((row["how"] for row in rows if row["is"] == "closed"), ""),
+        entries=tuple(entries.values()),
+    )
+
+
+def _files(place: Path) -> list[Path]:
+    try:
+        return sorted(path for path in place.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise store_error(error, place) from error
+
+
+def sweep(root: Path) -> None:
+    """Put away what processes left that were killed at the very end or the very beginning of a journal."""
+    with locked(root):
+        _sweep(root)
+
+
+def _sweep(root: Path) -> None:
+    place = directory(root, "open")
+    # Whoever makes or closes one holds the lock that we hold.
+    for torn in place.glob(".new-*"):
+        torn.unlink(missing_ok=True)
+    for path in _files(place):
+        with suppress(BadInputError):
+            if read_journal(path).closed:
+                _move_to_closed(root, path)
+
+
+def _next_number(root: Path) -> int:
+    """Later journals have higher numbers, whatever the clock does."""
+    paths = [*_files(directory(root, "open")), *_files(directory(root, "closed"))]
+    numbers = [int(path.name[:6]) for path in paths if path.name[:6].isdecimal()]
+    return max(numbers, default=0) + 1
+
+
+def _move_to_closed(root: Path, path: Path) -> None:
+    try:
+        target = directory(root, "closed")
+        with suppress(FileNotFoundError):
+            os.rename(path, target / path.name)
+        sync_directory(path.parent)
+        sync_directory(target)
+        for old in _files(target)[:-_CLOSED_KEPT]:
+            old.unlink(missing_ok=True)
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _lock(descriptor, path, wait=False)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
+    """Whether the file is locked by us now. Raises EnvironmentLacksError where there are no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        raise EnvironmentLacksError(
+            "the store's file system has no locks",
+            where=str(path),
+            why=os.strerror(error.errno or 0),
+            remedy="Set STRAKES_STORE to a directory on a local disk.",
+        ) from error
+    return True

@@ -1,0 +1,234 @@
+"""The catalogue of knobs, read strictly from ``catalogue/*.toml``: a wrong entry is named with its file and line."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.knobs.model import ANSWERS, COUNTERPARTS, KINDS, WHERES, Knob
+from strakes.toml_file import Keys, TomlFile, parse_toml
+
+# What stands in braces in files and words, and is known of a target (bindings.py) or of the change.
+PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
+_IN_WRITE = ("value", "place")
+_NAME = re.compile(r"[A-Za-z0-9_.:*-]+")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("it is no text")
+    return value
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"it is none of: {', '.join(choices)}")
+        return str(value)
+
+    return check
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("it is no number")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("it is neither true nor false")
+    return value
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
+        raise ValueError("it is no list of words")
+    return tuple(value)
+
+
+def _command(allowed: tuple[str, ...]) -> Callable[[object], tuple[str, ...]]:
+    def check(value: object) -> tuple[str, ...]:
+        words = _words(value)
+        _check_placeholders(" ".join(words), allowed)
+        return words
+
+    return check
+
+
+def _file(value: object) -> str:
+    path = _text(value)
+    if not path.startswith(("/sys/", "/proc/sys/", "/proc/fs/")):
+        raise ValueError("it is no file of the kernel's in /sys or /proc")
+    _check_placeholders(path, PLACEHOLDERS)
+    return path
+
+
+def _check_placeholders(text: str, allowed: tuple[str, ...]) -> None:
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError as error:
+        raise ValueError(f"its braces do not match ({error})") from None
+    unknown = [name for name in names if name not in allowed]
+    if unknown:
+        raise ValueError(f"{{{unknown[0]}}} is not known; there are {', '.join(allowed)}")
+
+
+def _pattern(value: object) -> str:
+    text = _text(value)
+    try:
+        groups = re.compile(text, re.MULTILINE).groups
+    except re.error as error:
+        raise ValueError(f"it is no regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError("it needs one group, the value")
+    return text
+
+
+def _link(value: object) -> str:
+    text = _text(value)
+    if not text.startswith("https://"):
+        raise ValueError("it is no https:// address")
+    return text
+
+
+def _not_from(value: object) -> tuple[str, str]:
+    words = _words(value)
+    if len(words) != 2:
+        raise ValueError("it is no pair of a value and a reason")
+    return words[0], words[1]
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError("it is no name of letters, digits and . : * _ -")
+    return value
+
+
+_REQUIRED = ("name", "meaning", "kind", "where", "source")
+_CHECKS: Mapping[str, Callable[[object], Any]] = {
+    "name": _name,
+    "meaning": _text,
+    "kind": _one_of(KINDS),
+    "where": _one_of(WHERES),
+    "source": _link,
+    "unit": _text,
+    "least": _number,
+    "most": _number,
+    "choices": _words,
+    "file": _file,
+    "read": _command(PLACEHOLDERS),
+    "write": _command((*PLACEHOLDERS, *_IN_WRITE)),
+    "unset": _command(PLACEHOLDERS),
+    "in_force": _command(PLACEHOLDERS),
+    "answer": _one_of(ANSWERS),
+    "field": _pattern,
+    "by_hand": _text,
+    "root": _flag,
+    "restart": _text,
+    "adjusts": _text,
+    "not_from": _not_from,
+    "counterpart": _one_of(COUNTERPARTS),
+}
+
+
+@cache
+def catalogue() -> tuple[Knob, ...]:
+    """Every knob of every file system, in the order of the files. Raises BadInputError that names a wrong line.
+
+    >>> next(knob.unit for knob in catalogue() if knob.name == "osc.max_rpcs_in_flight")
+    'requests'
+    """
+    knobs: list[Knob] = []
+    places = sorted(
+        (one for one in (files("strakes.knobs") / "catalogue").iterdir() if one.name.endswith(".toml")), key=lambda one: one.name
+    )
+    for place in places:
+        found = load(place.read_text(encoding="utf-8"), place.name)
+        known = {knob.name for knob in knobs}
+        for number, knob in enumerate(found):
+            if knob.name in known:
+                file = TomlFile(place.name, place.read_text(encoding="utf-8"), {})
+                raise file.error(("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name.")
+        knobs += found
+    return tuple(knobs)
+
+
+def load(text: str, name: str) -> tuple[Knob, ...]:
+    """The knobs of one file. Raises BadInputError with file, line and key."""
+    file = parse_toml(text, name, "the catalogue")
+    for key in file.values:
+        if key not in ("file_systems", "knob"):
+            raise file.error((key,), f"unknown key {key!r}", remedy="A catalogue has file_systems and [[knob]] tables.")
+    file_systems = _checked(file, ("file_systems",), _words, file.values.get("file_systems"))
+    entries = file.values.get("knob")
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise file.error(("knob",), "the catalogue has no knob", remedy="Add [[knob]] tables.")
+    knobs: dict[str, Knob] = {}
+    for number, entry in enumerate(entries):
+        knob = _knob(file, number, entry, file_systems)
+        if knob.name in knobs:
+            raise file.error(("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name.")
+        knobs[knob.name] = knob
+    return tuple(knobs.values())
+
+
+def _knob(file: TomlFile, number: int, entry: Mapping[str, object], file_systems: tuple[str, ...]) -> Knob:
+    at: Keys = ("knob", number)
+    unknown = next((key for key in entry if key not in _CHECKS), None)
+    if unknown is not None:
+        raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=f"The keys are: {', '.join(_CHECKS)}.")
+    lacking = next((key for key in _REQUIRED if key not in entry), None)
+    if lacking is not None:
+        raise file.error(at, f"the knob has no {lacking}", remedy=f"Every knob has: {', '.join(_REQUIRED)}.")
+    knob = Knob(file_systems=file_systems, **{key: _checked(file, (*at, key), _CHECKS[key], value) for key, value in entry.items()})
+    key, why = _contradiction(knob)
+    if why:
+        raise file.error((*at, key), f"the entry of {knob.name} contradicts itself", why=why, remedy="See the entries around it.")
+    return knob
+
+
+def _checked(file: TomlFile, keys: Keys, check: Callable[[object], Any], value: object) -> Any:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise file.error(keys, f"{keys[-1]} is wrong", why=f"{value!r}: {error}", remedy="See the entries around it.") from None
+
+
+def _contradiction(knob: Knob) -> tuple[str, str]:
+    """The key at fault and why; empty when all is well."""
+    ways = [key for key, used in (("file", knob.file), ("read", knob.read), ("by_hand", knob.by_hand)) if used]
+    numeric = knob.kind in ("integer", "number", "bytes")
+    checks = (
+        (len(ways) != 1, "name", "it needs one of file, read and by_hand, and only one"),
+        (bool(knob.read) != bool(knob.write), "read", "read and write go together"),
+        (not any("{value}" in word for word in knob.write) and bool(knob.write), "write", "nothing in it is the {value}"),
+        (bool(knob.choices) != (knob.kind == "choice"), "kind", "choices belong to the kind choice, and to it alone"),
+        (not numeric and (knob.least is not None or knob.most is not None), "kind", "only numbers have least and most"),
+        (knob.least is not None and knob.most is not None and knob.least > knob.most, "least", "least is more than most"),
+        (bool(knob.file) and knob.where != "client", "file", "files of the kernel are the client's"),
+        (
+            bool(knob.unset) != (knob.answer in ("ceph config dump", "gluster volume info")),
+            "unset",
+            "such answers can say that it is not set",
+        ),
+    )
+    return next(((key, why) for wrong, key, why in checks if wrong), ("", ""))
+
+
+def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
+    """The knob of that name. Raises BadInputError with the nearest names."""
+    from difflib import get_close_matches
+
+    known = {knob.name: knob for knob in (catalogue() if knobs is None else knobs)}
+    if name in known:
+        return known[name]
+    short = [full for full in known if full.rpartition(".")[2] == name]
+    near = short or get_close_matches(name, known, n=3)
+    remedy = f"Did you mean {' or '.join(near)}?" if near else "strakes knobs list names them."
+    raise BadInputError(f"there is no knob {name!r} here", remedy=remedy)

@@ -1,0 +1,52 @@
+"""Whose journal it is: a process, told from a later one of the same number, and whether it still lives."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from strakes.targets.marker import boot_id, pid_namespace, process_start
+
+# elsewhere: on another host, or in another container of this one, where its number means nothing here.
+Life = Literal["alive", "dead", "elsewhere"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """``started`` is in clock ticks since boot (proc_pid_stat(5))."""
+
+    host: str
+    boot: str
+    namespace: str
+    pid: int
+    started: int
+
+    @classmethod
+    def this_process(cls) -> Self:
+        pid = os.getpid()
+        return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Raises KeyError or ValueError for what is none."""
+        host, boot, namespace = (str(document[key]) for key in ("host", "boot", "namespace"))
+        return cls(host, boot, namespace, int(document["pid"]), int(document["started"]))
+
+    def life(self) -> Life:
+        if self.host != socket.gethostname():
+            return "elsewhere"
+        if self.boot != boot_id():
+            return "dead"
+        if self.namespace != pid_namespace():
+            return "elsewhere"
+        return "alive" if process_start(self.pid) == self.started else "dead"
+
+    @property
+    def this_boot(self) -> bool:
+        return self.boot == boot_id()
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"

@@ -1,0 +1,211 @@
+"""Putting values back by compare-and-swap: only what still has the value that strakes gave it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import StrakesError
+from strakes.knobs.journal import Entry, Journal, Outcome, State, open_journals, sweep
+from strakes.knobs.places import Place, PlaceGoneError
+from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
+
+# What a command that only wants to measure waits between tries of putting back what does not answer.
+_AGAIN_S = 300.0
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What became of one change. ``done`` is False where it is still to be put back; ``why`` says more, for people."""
+
+    journal: str
+    knob: str
+    place: str
+    before: str | None
+    value: str | None
+    outcome: str
+    why: str = ""
+
+    @property
+    def done(self) -> bool:
+        return self.outcome not in ("not put back", "in use")
+
+    @property
+    def good(self) -> bool:
+        """Whether the old value is there again, or nothing is left to have one."""
+        return self.outcome in ("restored", "unchanged", "gone", "kept")
+
+    def __str__(self) -> str:
+        said = {
+            "restored": f"put back to {_shown(self.before)}",
+            "unchanged": f"has its old value {_shown(self.before)}",
+            "changed by others": f"left at {_shown(self.value)}, not put back to {_shown(self.before)}",
+            "kept": f"stays at {_shown(self.value)} (before: {_shown(self.before)})",
+        }.get(self.outcome, self.outcome)
+        return f"{self.knob}: {said}" + (f": {self.why}" if self.why else "") + (f" ({self.place})" if self.place != self.knob else "")
+
+
+def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
+    """Put back everything that ended processes, or ``strakes knobs set``, left changed; newest first.
+
+    ``target`` restricts it to one directory's; ``keep`` closes the journals and leaves the values. What living processes changed is theirs.
+    """
+    sweep(root)
+    states, _ = open_journals(root)
+    done: list[Restored] = []
+    for state in reversed(states):
+        if target is not None and state.target != target:
+            continue
+        life = state.life()
+        if life == "elsewhere" or (life == "alive" and not state.held):
+            why = f"by {state.owner}" + (": put it back there" if life == "elsewhere" else ", which is still at work")
+            done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
+            continue
+        done += restore_journal(root, state, keep=keep, ask=ask)
+    return tuple(done)
+
+
+def restore_journal(root: Path, state: State, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
+    """Of one journal whose process does not write it any more."""
+    journal = Journal.claim(root, state)
+    if journal is None:
+        return []  # somebody else puts it back just now
+    try:
+        return settle(root, journal, keep=keep, ask=ask)
+    finally:
+        journal.release()
+
+
+def settle(root: Path, journal: Journal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
+    """Everything open in a journal that we write, last change first; closes it when nothing is left."""
+    states, _ = open_journals(root)
+    state = next((one for one in states if one.path == journal.path), None)
+    if state is None:
+        return []  # closed
+    newer = {entry.place.key for one in states if one.id > state.id for entry in one.open_entries}
+    done: list[Restored] = []
+    silent = ""
+    for entry in reversed(state.open_entries):
+        if keep:
+            done.append(_keep(journal, entry, ask))
+        elif entry.place.key in newer:
+            done.append(_outcome(state.id, entry, "not put back", None, "a later change of it comes first"))
+        elif silent:
+            done.append(_outcome(state.id, entry, "not put back", None, f"not tried, as {silent}"))
+        else:
+            try:
+                done.append(_put_back(journal, state, entry, ask))
+            except CommandTimeout as error:
+                silent = f"{error.where} does not answer"
+                done.append(_outcome(state.id, entry, "not put back", None, f"{error.what}: {error.where}"))
+            except StrakesError as error:
+                done.append(
+                    _outcome(state.id, entry, "not put back", None, "; ".join(filter(None, (error.why or error.what, error.remedy))))
+                )
+    if all(one.done for one in done):
+        journal.close("kept" if keep else "restored")
+    else:
+        journal.tried()
+    return done
+
+
+def forget(root: Path, places: Sequence[Place], ask: Runner = run) -> None:
+    """Leave these places as they are, whatever journals that were left open on purpose say of them."""
+    keys = {place.key for place in places}
+    states, _ = open_journals(root)
+    for state in states:
+        chosen = [entry for entry in state.open_entries if entry.place.key in keys]
+        journal = Journal.claim(root, state) if state.held and chosen else None
+        if journal is None:
+            continue
+        try:
+            for entry in chosen:
+                _keep(journal, entry, ask)
+            if len(chosen) == len(state.open_entries):
+                journal.close("kept")
+        finally:
+            journal.release()
+
+
+def _put_back(journal: Journal, state: State, entry: Entry, ask: Runner) -> Restored:
+    place = entry.place
+    if not entry.known and (pids := _still_writing(entry)):
+        why = f"the command that was to change it still runs: process {', '.join(map(str, pids))}"
+        return _outcome(state.id, entry, "not put back", None, why)
+    try:
+        found = place.read(ask)
+    except PlaceGoneError as error:
+        return _settle(journal, entry, "gone", None, error.why)
+    if found == entry.before:
+        return _settle(journal, entry, "unchanged", found)
+    ours = entry.effective if entry.known else entry.wanted
+    if found != ours:
+        why = f"strakes had set {_shown(ours)}; somebody else changed it"
+        if not entry.known:
+            why += ", or the system made something else of it (strakes was killed before it could look)"
+        elif not state.owner.this_boot:
+            why += ", or the machine was started anew"
+        return _settle(journal, entry, "changed by others", found, why)
+    place.write(entry.before, ask)
+    now = place.read(ask)
+    if now != entry.before:
+        # So that the next try knows it as ours.
+        journal.did(entry.number, now)
+        return _outcome(journal.id, entry, "not put back", now, f"the system made {_shown(now)} of {_shown(entry.before)}")
+    return _settle(journal, entry, "restored", now)
+
+
+def _still_writing(entry: Entry) -> tuple[int, ...]:
+    """Processes that change the place yet, after some patience."""
+    deadline = time.monotonic() + DEFAULT_TIMEOUT_S
+    while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return pids
+
+
+def _keep(journal: Journal, entry: Entry, ask: Runner) -> Restored:
+    try:
+        found, why = entry.place.read(ask), ""
+    except StrakesError as error:
+        found, why = None, error.why or error.what
+    return _settle(journal, entry, "kept", found, why)
+
+
+def _settle(journal: Journal, entry: Entry, outcome: Outcome, found: str | None, why: str = "") -> Restored:
+    journal.settled(entry.number, outcome, found)
+    return _outcome(journal.id, entry, outcome, found, why)
+
+
+def _outcome(journal: str, entry: Entry, outcome: str, value: str | None, why: str = "") -> Restored:
+    return Restored(journal, entry.place.knob, entry.place.name, entry.before, value, outcome, why)
+
+
+def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
+    """What every command does first: put back what processes left that were killed. Says what it did; raises nothing of theirs."""
+    sweep(root)
+    states, errors = open_journals(root)
+    for error in errors:
+        say(f"{error.what}: {error.where} ({error.why}). {error.remedy}")
+    for state in reversed(states):
+        if state.held or state.life() != "dead":
+            continue
+        if time.time() - state.tried_unix_s < _AGAIN_S:
+            say(f"settings changed by {state.owner} are still to be put back: strakes knobs restore")
+            continue
+        done = restore_journal(root, state, ask=ask)
+        if done:
+            say(f"{state.owner} ended without putting back the settings it had changed ({' '.join(state.command)}):")
+        for one in done:
+            say(f"  {one}")
+
+
+def _shown(value: str | None) -> str:
+    return "no value of its own" if value is None else value
+
+
+def command_line() -> tuple[str, ...]:
+    """How this process was called, for messages about what it left."""
+    return ("strakes", *sys.argv[1:])

@@ -1,0 +1,111 @@
+"""Knobs of a real CephFS, changed by processes that are killed at random moments."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from lab.running import Labs, need, own_labs
+
+pytestmark = pytest.mark.lab
+
+_CHANGER = """
+import sys
+from pathlib import Path
+from strakes.knobs.change import changed
+from strakes.targets.registry import detect
+target = detect(Path(sys.argv[1]))
+with changed(target, {"bdi.read_ahead_kb": 512}):
+    print("ready", flush=True)
+while True:
+    for value in (64, 96):
+        with changed(target, {"mds_log_max_segments": value, "bdi.read_ahead_kb": value * 4}):
+            pass
+"""
+
+
+@pytest.fixture(scope="module")
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def mount(labs: Labs) -> Path:
+    return labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore")
+
+
+def options(labs: Labs) -> list[tuple[str, str, str]]:
+    """What the cluster's own database of options holds."""
+    conf = labs.status("ceph")["facts"]["ceph_conf"]
+    done = subprocess.run(["ceph", "-c", conf, "config", "dump", "--format", "json"], capture_output=True, text=True, check=True)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return sorted((row["section"], row["name"], row["value"]) for row in rows)
+
+
+def read_ahead(mount: Path) -> str:
+    number = os.stat(mount).st_dev
+    return Path(f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}/read_ahead_kb").read_text().strip()
+
+
+def test_killed_at_twenty_moments_the_cluster_is_as_before(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+    before, ahead = options(labs), read_ahead(mount)
+    draw = random.Random(4)
+    found_changed = 0
+    for _ in range(20):
+        worker = subprocess.Popen(
+            [sys.executable, "-c", _CHANGER, str(mount)],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+        # One round takes some two seconds, nearly all of it in commands of Ceph.
+        time.sleep(draw.uniform(0, 1.5))
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        worker.stdout.close()
+        found_changed += options(labs) != before or read_ahead(mount) != ahead
+        done = strakes("knobs", "restore")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (options(labs), read_ahead(mount)) == (before, ahead)
+    assert found_changed > 0
+
+
+def test_what_is_in_force_is_asked_of_the_daemons(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+    # The lab's own configuration file names this one, and goes before the database.
+    done = strakes("knobs", "set", mount, "mds_cache_memory_limit=512MiB", "mds_log_max_segments=64")
+    assert done.returncode == 1 and "uses 268435456 (256 MiB) instead of 536870912 (512 MiB)" in done.stdout
+    assert "mds_log_max_segments: 64" in done.stdout
+    assert ("mds", "mds_log_max_segments", "64") in options(labs)
+    assert strakes("knobs", "restore").returncode == 0
+    assert options(labs) == []
+
+
+def test_what_an_administrator_changed_meanwhile_is_left(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+    assert strakes("knobs", "set", mount, "mds_log_max_segments=64").returncode == 0
+    conf = labs.status("ceph")["facts"]["ceph_conf"]
+    subprocess.run(["ceph", "-c", conf, "config", "set", "mds", "mds_log_max_segments", "200"], check=True, capture_output=True)
+    done = strakes("knobs", "restore")
+    assert done.returncode == 1 and "left at 200" in done.stdout
+    assert options(labs) == [("mds", "mds_log_max_segments", "200")]
+    subprocess.run(["ceph", "-c", conf, "config", "rm", "mds", "mds_log_max_segments"], check=True, capture_output=True)
+
+
+def test_a_value_that_ceph_refuses_is_told_in_its_words(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+    before = options(labs)
+    done = strakes("knobs", "set", mount, "mds_log_max_segments=64", "mds_cache_memory_limit=99999999999999999999")
+    assert done.returncode == 2 and "EINVAL" in done.stderr
+    assert options(labs) == before

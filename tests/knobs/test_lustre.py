@@ -1,0 +1,97 @@
+"""Knobs of Lustre, on a client that answers, refuses and adjusts as the recorded one did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from knobs.lustre_machine import Machine
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.knobs.change import changed, read
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Servers
+from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.mountinfo import Mount
+from targets.lustre.replay import AS_ROOT, AS_USER, ON_SERVER, Replay
+
+MOUNT = Mount(1, 1, 0, 1, "/", "/mnt/labfs", ("rw",), "lustre", "192.168.77.1@tcp:/labfs", ())
+OSC = "osc.labfs-OST000{}-osc-ffff8880083a1800"
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine(Replay(Path("/mnt/labfs"), AS_ROOT, server=ON_SERVER))
+
+
+def target(machine: Machine, servers: Servers | None = None) -> LustreTarget:
+    return LustreTarget(Path("/mnt/labfs"), MOUNT, servers=servers, runner=machine)
+
+
+def test_values_are_read_target_by_target(machine: Machine) -> None:
+    (rpcs, cached, age) = read(target(machine), ["osc.max_rpcs_in_flight", "llite.max_cached_mb", "ldlm.lru_max_age"])
+    assert dict(rpcs.values) == {f"{OSC.format(number)}.max_rpcs_in_flight": "8" for number in range(4)}
+    assert cached.value == "983" and age.value == "600000" and len(age.values) == 8
+
+
+def test_every_client_knob_of_the_catalogue_is_there_or_was_not_recorded(machine: Machine) -> None:
+    absent = {reading.knob.name: reading.why for reading in read(target(machine)) if reading.why and reading.knob.where == "client"}
+    lustre = {name: why for name, why in absent.items() if name.startswith(("osc", "mdc", "llite", "ldlm"))}
+    # Of this one only the name was recorded; the locks' number cannot be put back.
+    assert set(lustre) == {"osc.short_io_bytes", "ldlm.lru_size"}
+
+
+def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
+    with changed(target(machine), {"osc.max_rpcs_in_flight": 16, "llite.max_read_ahead_mb": 64}) as effective:
+        assert {machine.values[f"{OSC.format(number)}.max_rpcs_in_flight"] for number in range(4)} == {"16"}
+        assert len(effective["osc.max_rpcs_in_flight"].values) == 4 and not effective.remarks
+    assert not machine.values
+
+
+def test_a_value_that_is_silently_made_another_is_told(machine: Machine) -> None:
+    with changed(target(machine), {"osc.max_pages_per_rpc": 100000}) as effective:
+        pass
+    assert len(effective.remarks) == 4
+    assert "is 24 pages instead of 100000 pages: more than the server takes" in effective.remarks[0]
+    assert {one.outcome for one in effective.restored} == {"restored"}
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"), [("osc.max_dirty_mb", 2000), ("osc.max_pages_per_rpc", 4096), ("llite.max_read_ahead_mb", 10000000)]
+)
+def test_a_refused_value_is_told_in_the_words_of_lctl_and_nothing_stays(machine: Machine, knob: str, value: int) -> None:
+    with pytest.raises(BadInputError) as caught, changed(target(machine), {"osc.max_rpcs_in_flight": 16, knob: value}):
+        pass
+    assert "Numerical result out of range" in caught.value.why
+    assert not machine.values
+
+
+def test_ranges_of_the_catalogue_are_those_that_were_refused(machine: Machine) -> None:
+    for value in (0, 100000):
+        with pytest.raises(BadInputError, match="1 to 256"), changed(target(machine), {"osc.max_rpcs_in_flight": value}):
+            pass
+
+
+def test_an_unprivileged_user_is_told_so() -> None:
+    def as_user(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        replay = Replay(Path("/mnt/labfs"), AS_USER)
+        if list(argv[:2]) == ["lctl", "set_param"]:
+            return Machine.recorded("client/user_set_param.txt", argv[2].partition("=")[0])
+        return replay(argv, timeout_s) if argv[0] == "lfs" else Replay(Path("/mnt/labfs"), AS_ROOT)(argv, timeout_s)
+
+    place = LustreTarget(Path("/mnt/labfs"), MOUNT, runner=as_user)
+    with pytest.raises(EnvironmentLacksError, match="Permission denied"), changed(place, {"osc.max_rpcs_in_flight": 16}):
+        pass
+
+
+def test_knobs_of_servers_need_the_way_to_servers(machine: Machine) -> None:
+    (without,) = read(target(machine), ["ost_io.threads_max"])
+    assert "--servers" in without.why
+    (within,) = read(target(machine, Servers("at {host}")), ["ost_io.threads_max"])
+    assert dict(within.values) == {"192.168.77.1: ost.OSS.ost_io.threads_max": "80"}
+
+
+def test_the_number_of_locks_is_told_to_be_for_hands(machine: Machine) -> None:
+    with pytest.raises(BadInputError) as caught, changed(target(machine), {"ldlm.lru_size": 100}):
+        pass
+    assert "lctl set_param" in caught.value.remedy

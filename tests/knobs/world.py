@@ -1,0 +1,170 @@
+"""A system with two settings, kept in a file, that any process can be killed in the middle of changing.
+
+``number`` silently makes 100 of what is more, but takes four digits, which are for somebody else to write; ``option`` may have no value of
+its own, as in a cluster's database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from strakes.knobs.loader import load
+from strakes.knobs.model import Knob
+from strakes.targets.base import Target
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
+from strakes.targets.local import LocalTarget
+from strakes.targets.mountinfo import mount_of
+
+MOST = 100
+
+_CATALOGUE = """
+file_systems = ["*"]
+
+[[knob]]
+name = "number"
+meaning = "A number."
+kind = "integer"
+least = 0
+where = "client"
+read = ["world", "get", "number"]
+write = ["world", "set", "number", "{value}"]
+adjusts = "more than 100 becomes 100"
+source = "https://example.org/"
+
+[[knob]]
+name = "option"
+meaning = "An option."
+kind = "text"
+where = "cluster"
+read = ["world", "dump"]
+write = ["world", "set", "option", "{value}"]
+unset = ["world", "rm", "all", "option"]
+answer = "ceph config dump"
+source = "https://example.org/"
+"""
+
+
+def knobs() -> tuple[Knob, ...]:
+    return load(_CATALOGUE, "world.toml")
+
+
+class World:
+    """``ask`` runs its commands; ``on_step`` is called before and after each change of it."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.on_step: Callable[[], None] = lambda: None
+        self.refuses = False
+        self._file = place / "values.json"
+        self._file.write_text(json.dumps({"number": "8", "option": None}))
+
+    @property
+    def values(self) -> dict[str, str | None]:
+        document: dict[str, str | None] = json.loads(self._file.read_text())
+        return document
+
+    def write(self, name: str, value: str | None) -> None:
+        fresh = self._file.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps({**self.values, name: value}))
+        fresh.replace(self._file)
+
+    def ask(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        words = tuple(argv)
+        match words[1:]:
+            case ("get", name):
+                return Completed(words, 0, f"{self.values[name]}\n", "")
+            case ("dump",):
+                value = self.values["option"]
+                rows = [] if value is None else [{"section": "all", "name": "option", "value": value, "mask": ""}]
+                return Completed(words, 0, json.dumps(rows), "")
+            case ("set", name, value):
+                if self.refuses:
+                    return Completed(words, 22, "", "Error EINVAL: not now\n")
+                made = str(MOST) if name == "number" and MOST < int(value) < 1000 else value
+                self._step(lambda: self.write(name, made))
+            case ("rm", _, name):
+                self._step(lambda: self.write(name, None))
+            case _:
+                raise AssertionError(words)
+        return Completed(words, 0, "", "")
+
+    def _step(self, change: Callable[[], None]) -> None:
+        self.on_step()
+        change()
+        self.on_step()
+
+    def target(self) -> Target:
+        return LocalTarget(self.place, mount_of(self.place), runner=self.ask)
+
+
+@contextmanager
+def killed_at(step: int | None, world: World) -> Iterator[None]:
+    """From now on this process dies of SIGKILL at its ``step``-th write, fsync, renaming or change of the world; never for None."""
+    count = 0
+
+    def passed() -> bool:
+        nonlocal count
+        count += 1
+        return count == step
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def maybe() -> None:
+        if passed():
+            die()
+
+    real = {name: getattr(os, name) for name in ("write", "fsync", "rename", "replace")}
+
+    def write(descriptor: int, data: Any) -> int:
+        if passed():
+            real["write"](descriptor, bytes(data)[: len(data) // 2])
+            die()
+        done: int = real["write"](descriptor, data)
+        return done
+
+    def around(name: str) -> Callable[..., None]:
+        def wrapped(*arguments: Any) -> None:
+            maybe()
+            real[name](*arguments)
+            maybe()
+
+        return wrapped
+
+    os.write = write
+    for name in ("fsync", "rename", "replace"):
+        setattr(os, name, around(name))
+    world.on_step = maybe
+    try:
+        yield
+    finally:
+        for name, function in real.items():
+            setattr(os, name, function)
+
+
+REFUSED = 3
+
+
+def in_child(body: Callable[[], None], world: World, step: int | None = None) -> int:
+    """Run ``body`` in a process of its own, killed at ``step``. Its status: 0, REFUSED for a StrakesError, -9 when killed."""
+    from strakes.errors import StrakesError
+
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            with killed_at(step, world):
+                body()
+            status = 0
+        except StrakesError:
+            status = REFUSED
+        finally:
+            os._exit(status)
+    _, wait_status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(wait_status)

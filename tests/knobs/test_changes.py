@@ -181,6 +181,8 @@ def test_a_command_that_outlived_its_strakes_is_waited_for(tmp_path: Path) -> No
     journal.give_up()
     journal.release()
     orphan = subprocess.Popen(["sh", "-c", f"sleep 0.5; echo 16 > {tmp_path}/x"])
+    while not place.still_writing("16"):  # a process just begun does not show its words yet
+        time.sleep(0.01)
     (done,) = restore(tmp_path / "store")
     assert done.outcome == "restored" and (tmp_path / "x").read_text() == "8\n"
     orphan.wait()

@@ -30,7 +30,7 @@ COMMANDS = {
     "survey": Entry("strakes.cli.survey:command", "Characterise the file system under DIR: the main job."),
     "study": Entry("strakes.cli.study:command", "Run one study of the catalogue."),
     "run": Entry("strakes.cli.run:command", "Run a workload described in a file."),
-    "reproduce": Entry("strakes.cli.reproduce:command", "Measure again what a published study measured, its values beside ours."),
+    "reproduce": Entry("strakes.cli.reproduce:command", "Measure a published study again, its values beside ours."),
     "accept": Entry("strakes.cli.accept:command", "Answer stated needs: PASS, FAIL or UNKNOWN, with evidence."),
     "compare": Entry("strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."),
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),

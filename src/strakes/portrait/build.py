@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from strakes.store import Run
 from strakes.studies.base import Advice, Study
 from strakes.studies.compose import better_ratio, describe
 from strakes.studies.registry import study_named
-from strakes.studies.results import Results
+from strakes.studies.results import Measured, Results
 
 
 def rule_of(options: Mapping[str, Any]) -> StoppingRule:
@@ -29,7 +29,16 @@ def results_of(run: Run) -> Results:
     facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
     cleaned = next((event for event in run.events if event["event"] == "clean-up"), None)
     facts = {**facts, **({"clean_up": {key: cleaned[key] for key in ("files", "elapsed_s")}} if cleaned else {})}
-    return collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
+    results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
+    settled = {event["cell"] for event in run.events if event["event"] == "settled"}
+    return Results(tuple(_settled(one, settled) for one in results.measured), results.confidence, facts)
+
+
+def _settled(one: Measured, settled: Collection[str]) -> Measured:
+    """A cell that was ended because no run of it would have changed a finding says so."""
+    if one.estimate is None or one.estimate.stopped_because != "budget-spent" or not any(one.id.startswith(f"{key}:") for key in settled):
+        return one
+    return replace(one, estimate=replace(one.estimate, stopped_because="findings-settled"))
 
 
 def build_portrait(run: Run) -> Portrait:
@@ -71,10 +80,13 @@ def build_portrait(run: Run) -> Portrait:
 def _run_facts(run: Run) -> Mapping[str, Any]:
     spent_s = sum(visit["elapsed_s"] for visit in run.visits)
     measured = sum(1 for visit in run.visits if visit["purpose"] == "measure")
+    settled = [event for event in run.events if event["event"] == "settled"]
+    less = {"cells_settled_early": len(settled), "time_saved_s": sum(event["saved_s"] for event in settled)} if settled else {}
     keys = ("id", "kind", "name", "created", "status", "command")
     return {
         **{key: run.manifest[key] for key in keys if key in run.manifest},
         "options": run.manifest["options"],
+        **less,
         "visits": len(run.visits),
         "measured_visits": measured,
         "measuring_s": spent_s,

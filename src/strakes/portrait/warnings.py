@@ -89,7 +89,7 @@ def _intervals(results: Results, wanted: float) -> list[RunWarning]:
         assert cell is not None
         if cell.low is None or cell.high is None:
             few.setdefault(cell.runs, []).append(one.id)
-        else:
+        elif cell.stopped_because != "findings-settled":
             estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
             found += evidence.interval_not_reached(estimate, wanted, _STOPPED_BY.get(cell.stopped_because, cell.stopped_because), (one.id,))
     for runs, cells in sorted(few.items()):

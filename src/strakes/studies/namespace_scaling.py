@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from strakes.plan import MetadataPhase, Plan
+from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.portrait.model import Figure, Finding, IntervalOf, Reference, Setting, SkippedCell
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
@@ -48,14 +48,16 @@ class NamespaceScaling(Study):
 
     def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, least: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
-        phases = tuple(MetadataPhase(one, one, "unique", items, stop=stop) for one in SIX)
+        phases = tuple(MetadataPhase(one, one, "unique", items, stop=AMOUNT if one.endswith("remove") else stop) for one in SIX)
         if way == "manual":
             by_rank = {f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)}
-            place = Place(placement=Placement("manual", targets[:1]), entries=by_rank)
+            place = Place(placement=Placement("manual", targets[:1]), entries=by_rank, kept=f"{way}-{len(targets)}")
         else:
             # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among each other.
             inherited = context.file_system == "lustre"
-            place = Place(placement=Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited))
+            spread = Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited)
+            below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
+            place = Place(placement=spread, entries=below, kept=f"{way}-{len(targets)}")
         settings: dict[str, Setting] = {"placement": way, "metadata_targets": len(targets), "ranks": ranks}
         return Cell(
             self.name,

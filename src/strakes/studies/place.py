@@ -15,7 +15,8 @@ class Place:
 
     ``target``: the file system measured, or the one it is measured ``against``. ``placement`` is that of the plan's directory;
     ``entries`` places directories in it by name (as the engine calls them: ``items.0.tree``). A place with ``kept`` is a
-    directory of that name that stays from visit to visit: pools in it grow.
+    directory of that name that stays from visit to visit: pools in it grow, and a file system that moves directories to their targets at
+    leisure has the time to do so. A plan in it has to remove what it makes, pools aside.
     """
 
     target: Literal["", "against"] = ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.plan import AMOUNT, MetadataPhase, Plan, TransferPhase
+from strakes.plan.model import MetadataOperation
 from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
@@ -18,7 +19,7 @@ from strakes.units import MIB
 
 # A target below this share of what the others do is called slow.
 SLOW_SHARE = 0.8
-_OPERATIONS = ("file-create", "file-stat", "file-remove")
+_OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 
 
 class TargetBaseline(Study):
@@ -53,14 +54,18 @@ class TargetBaseline(Study):
     def _metadata_cell(self, context: Context, name: str, index: int, least: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
         stop = context.stonewall()
-        phases = tuple(MetadataPhase(one, one, "unique", items, stop=stop) for one in _OPERATIONS)  # type: ignore[arg-type]
+        phases = tuple(MetadataPhase(one, one, "unique", items, stop=AMOUNT if one == "file-remove" else stop) for one in _OPERATIONS)
         return Cell(
             self.name,
             f"{self.name}/metadata/{name}",
             {"kind": "metadata", "target": name, "ranks": ranks},
             Plan(ranks, phases, context.seed),
             tuple(Measure(phase.name, "operations_per_s", {"operation": phase.name}) for phase in phases),
-            place=Place(placement=Placement("manual", (index,))),
+            place=Place(
+                placement=Placement("manual", (index,)),
+                entries={f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)},
+                kept=f"metadata-{index}",
+            ),
             least_runs=least,
         )
 

@@ -28,7 +28,10 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     else:
         directory.mkdir()
     for entry, wanted in place.entries.items():
-        given[entry] = asdict(_placed(target, directory, entry, wanted))
+        if wanted.kind == "inherit":
+            (directory / entry).mkdir()
+        else:
+            given[entry] = asdict(_placed(target, directory, entry, wanted))
     return given
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from strakes.survey.preparation import MEASURE_SHARE, cell_from_record, choose_c
 from strakes.survey.prepared import files_kept, grown, prepare, rounds_begun, why_not
 from strakes.survey.request import Progress, Request
 from strakes.survey.schedule import Schedule
+from strakes.survey.settled import is_settled, runs_saved
 from strakes.survey.watch import Watch
 from strakes.targets.base import Target
 from strakes.targets.model import Layout, layout_record
@@ -41,6 +42,11 @@ _LIMIT_FACTOR = 20.0
 _SHORTEST_LIMIT_S = 60.0
 # More fresh runs than this do not settle a contest that is still open.
 _MOST_CONFIRM_ROUNDS = 12
+# How long directories get to move to the targets they were placed on, and which share of the budget at most.
+_MOVING_S = 12.0
+_MOVING_SHARE = 0.1
+# Looking for cells that need no more runs takes at most this share of the time.
+_THINKING_SHARE = 0.02
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
@@ -68,6 +74,9 @@ class _Session:
     started: float
     spent_before_s: float
     visits: list[dict[str, Any]]
+    cells: list[Cell] = field(default_factory=list)
+    block_thought_of: int = 0
+    thought_s: float = 0.0
 
     @property
     def workspace(self) -> Workspace:
@@ -115,7 +124,7 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
                 if any(study.visits_in_sequence for study in request.studies):
                     _measure_in_sequence(session, cells, phase_s)
                 else:
-                    _measure(session, cells, phase_s)
+                    _measure(session, cells, phase_s, facts)
                     _confirm(session, cells, facts)
                 progress.update("cleaning up", 1.0, "")
         except KeyboardInterrupt:
@@ -213,7 +222,7 @@ def _placed(session: _Session, cells: list[Cell]) -> list[Cell]:
     kept = []
     for cell in cells:
         wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
-        if cell.place.is_plain() or cell.place.kept:
+        if cell.place.placement is None and not cell.place.entries:
             kept.append(cell)
             continue
         if wish not in refused:
@@ -224,6 +233,7 @@ def _placed(session: _Session, cells: list[Cell]) -> list[Cell]:
             session.writer.append_event({"event": "skipped", **skipped})
         else:
             kept.append(cell)
+    _make_kept(session, kept)
     if not kept:
         raise BadInputError(
             "no directory can be placed as this study needs it",
@@ -232,6 +242,19 @@ def _placed(session: _Session, cells: list[Cell]) -> list[Cell]:
             remedy="strakes target DIR says what can be set here.",
         )
     return kept
+
+
+def _make_kept(session: _Session, cells: list[Cell]) -> None:
+    """Makes the directories that stay, and gives the file system time to move them to their targets: Ceph does so every few seconds."""
+    placed = [cell for cell in cells if cell.place.kept and cell.place.placement is not None]
+    for cell in placed:
+        side = session.sides[cell.place.target]
+        session.progress.update("placing directories", 0.0, cell.key)
+        given = prepare(side.target, side.workspace.path, cell.place.kept, cell.place)
+        session.writer.append_event({"event": "placed", "cell": cell.key, "given": given})
+    if any(session.sides[cell.place.target].target.mount.remote for cell in placed):
+        session.progress.update("placing directories", 0.0, "letting them move to their targets")
+        time.sleep(min(_MOVING_S, _MOVING_SHARE * session.request.budget_s))
 
 
 def _laid_out(session: _Session, cells: list[Cell]) -> list[Cell]:
@@ -275,15 +298,20 @@ def _pilot(session: _Session, facts: Mapping[str, Any], room: tuple[int, int]) -
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
-def _measure(session: _Session, cells: list[Cell], phase_s: float) -> None:
+def _measure(session: _Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
     """Blocks over all open cells until every interval is reached or the measuring share of the budget is spent."""
     request = session.request
+    session.cells = cells
     schedule = Schedule(cells, rule_of(request.options()), request.seed, phase_s, smallest_runs(request.confidence))
     for visit in session.visits:
         if visit["purpose"] == "measure":
             schedule.record(visit)
+    for event in session.writer.run.events:
+        if event["event"] == "settled":
+            schedule.settle(event["cell"])
     share = MEASURE_SHARE
     while session.left_s(share) > 0:
+        _settle(session, schedule, facts)
         for cell in schedule.fit(session.left_s(share)):
             reason = f"no time for {smallest_runs(request.confidence)} runs within the budget"
             session.writer.append_event({"event": "dropped", "cell": cell.key, "reason": reason})
@@ -301,6 +329,29 @@ def _measure(session: _Session, cells: list[Cell], phase_s: float) -> None:
             schedule.record(_visit(session, cell, "measure", schedule.block, limit_s))
         if all(schedule.expected_s(cell) > session.left_s(share) for cell in schedule.open_cells()):
             return
+
+
+def _settle(session: _Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
+    """Ends the cells that can change nothing any more; thinking about it may take a small share of the time that has passed."""
+    rule = rule_of(session.request.options())
+    open_cells = [cell for cell in schedule.open_cells() if schedule.runs(cell.key) >= max(rule.smallest_runs, cell.least_runs)]
+    if not open_cells or session.block_thought_of == schedule.block:
+        return
+    session.block_thought_of = schedule.block
+    began = time.monotonic()
+    records = [cell_record(cell) for study in session.request.studies for cell in session.cells if cell.study == study.name]
+    everything = collect(records, session.visits, rule, facts)
+    for cell in open_cells:
+        if session.thought_s + time.monotonic() - began > _THINKING_SHARE * session.elapsed_s():
+            break
+        study = next(one for one in session.request.studies if one.name == cell.study)
+        results = everything.of_study(study.name)
+        ids = frozenset(f"{cell.key}:{measure.suffix}" for measure in cell.measures if not measure.is_side)
+        if is_settled(study, results, ids):
+            saved_s = runs_saved([results.get(one) for one in ids], rule.relative_half_width) * schedule.expected_s(cell)
+            session.writer.append_event({"event": "settled", "cell": cell.key, "runs": schedule.runs(cell.key), "saved_s": saved_s})
+            schedule.settle(cell.key)
+    session.thought_s += time.monotonic() - began
 
 
 def _tell(session: _Session, schedule: Schedule, cell: Cell) -> None:

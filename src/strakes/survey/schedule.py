@@ -38,6 +38,7 @@ class Schedule:
         self._phase_s = phase_s
         self._min_runs = min_runs
         self._dropped: set[str] = set()
+        self._settled: set[str] = set()
         self._visited: set[tuple[int, str]] = set()
         self.block = 0
 
@@ -65,10 +66,20 @@ class Schedule:
     def finished(self, key: str) -> bool:
         """Every measure of the cell has its interval (or as many runs as the rule allows)."""
         state = self._states[key]
+        if key in self._settled:
+            return True
         if state.runs() < state.cell.least_runs:
             return False
         judgements = [self.judge(key, measure.phase) for measure in state.cell.measures if not measure.is_side]
         return all(judgement is not None and judgement.stop for judgement in judgements)
+
+    def settle(self, key: str) -> None:
+        """No further run of this cell would change anything that is said."""
+        self._settled.add(key)
+
+    def runs(self, key: str) -> int:
+        """Runs of a cell so far."""
+        return self._states[key].runs()
 
     def open_cells(self) -> list[Cell]:
         """Cells that still want runs, in declared order."""

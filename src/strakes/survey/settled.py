@@ -1,0 +1,59 @@
+"""Measuring less: a cell whose interval, at either end, would leave every finding and every advice as it is needs no more runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from strakes.statistics.stopping import runs_for
+from strakes.studies.base import Study
+from strakes.studies.results import Measured, Results
+
+
+def is_settled(study: Study, results: Results, ids: frozenset[str]) -> bool:
+    """Whether the measures ``ids`` of one cell may stop: their intervals can change nothing that the study says.
+
+    ``results`` are the study's own. A measure that is a headline is never settled by this: its figure is itself what is asked for.
+    """
+    cell = [one for one in results.measured if one.id in ids]
+    intervals = [one.estimate for one in cell if one.estimate is not None and one.estimate.low is not None and one.estimate.median > 0]
+    if len(intervals) < len(cell) or any(line.cell in ids for line in study.headlines(results)):
+        return False
+    said = _said(study, results)
+    for end in ("low", "high"):
+        moved = tuple(_moved(one, end) if one.id in ids else one for one in results.measured)
+        if _said(study, Results(moved, results.confidence, results.facts)) != said:
+            return False
+    return True
+
+
+def runs_saved(cell: list[Measured], relative_half_width: float) -> int:
+    """About how many more runs the least precise measure of a cell would have taken."""
+    from strakes.statistics.interval import Estimate, Interval
+
+    saved = 0
+    for one in cell:
+        estimate = one.estimate
+        if estimate is None or estimate.low is None or estimate.high is None:
+            continue
+        interval = Interval(estimate.low, estimate.high, estimate.confidence)
+        needed = runs_for(Estimate(estimate.median, interval, estimate.runs), relative_half_width)
+        saved = max(saved, (needed or estimate.runs) - estimate.runs)
+    return saved
+
+
+def _said(study: Study, results: Results) -> Hashable:
+    """Verdicts, tones and advice; figures in their texts are not what decides."""
+    findings = tuple((one.id, one.verdict, one.tone) for one in study.findings(results))
+    return findings, tuple((one.setting, one.value, one.chosen) for one in study.advice(results))
+
+
+def _moved(one: Measured, end: str) -> Measured:
+    """The measure as if its median lay at that end of its interval."""
+    estimate = one.estimate
+    assert estimate is not None
+    bound = estimate.low if end == "low" else estimate.high
+    assert bound is not None
+    factor = bound / estimate.median
+    observations = tuple(replace(seen, value=seen.value * factor) for seen in one.observations)
+    return replace(one, observations=observations, estimate=replace(estimate, median=bound))

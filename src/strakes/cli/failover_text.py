@@ -49,8 +49,9 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
         _print_scenes(title, result.doubles if every else bad)
     scenes = (*result.singles, *result.doubles)
     split = [scene for scene in scenes if scene.split_brain]
-    ended = [sum(scene.ends_the_service for scene in group) for group in (result.singles, result.doubles)]
-    click.echo(f"\n{len(result.singles)} single failures, {ended[0]} end the service; {len(result.doubles)} pairs, {ended[1]} end it.")
+    click.echo(f"\n{len(result.singles)} single failures, {sum(scene.ends_the_service for scene in result.singles)} end the service.")
+    if result.doubles:
+        click.echo(f"{len(result.doubles)} pairs of failures, {sum(scene.ends_the_service for scene in result.doubles)} end the service.")
     click.echo(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
     click.echo(
         "* cables, power and disks are a model of strakes' own; what follows from it, and all the rest, Pacemaker's policy engine says."

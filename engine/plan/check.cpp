@@ -132,6 +132,35 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     if (phase.operation != read && phase.pattern == Pattern::once) set.stamped = false;
 }
 
+void check_stage(const StagePhase& phase, const std::map<std::string, DataSet>& sets, const PhaseCheck& check) {
+    const auto found = sets.find(phase.files);
+    check.require(found != sets.end() && found->second.written != nullptr, "files",
+                  "names a file set that no earlier phase wrote", "Add a write phase with the same files before it.");
+    const DataSet& set = found->second;
+    check.require(set.written->layout == Layout::shared_file, "files",
+                  "is not a shared-file, which all ranks could need", "Write it with the layout shared-file.");
+    check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
+                  "Use the pattern stamped in every phase that writes these files.");
+    check.require(!phase.broadcast || phase.readers_per_node > 0, "broadcast", "needs readers_per_node",
+                  "Say how many ranks of each node read.");
+    check.require(phase.cache != Cache::drop_system || may_drop_system_caches(), "cache",
+                  "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
+}
+
+void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const PhaseCheck& check) {
+    constexpr std::uint64_t kMostOperations = std::uint64_t{1}
+                                              << 22U;  // of a rank, which are kept in memory for the log
+    check.require(sets.insert(phase.files).second, "files", "is the set of an earlier probe, too",
+                  "Give every probe files of its own.");
+    check.require(phase.operations() <= kMostOperations, "seconds", "at this rate makes more than 4194304 operations",
+                  "Use a lower rate_per_s, fewer seconds, or several phases.");
+    const bool writes = phase.operation == ProbeOperation::write_fsync;
+    check.require(!writes || phase.file_bytes > 0, "file_bytes", "is missing, so there is nothing to write",
+                  "Say how many bytes each operation writes.");
+    check.require(phase.operation != ProbeOperation::file_stat || phase.file_bytes == 0, "file_bytes",
+                  "is not for the operation file-stat", "Leave it out.");
+}
+
 // What the phases so far have made of one set of items, files and directories counted apart.
 struct ItemSet {
     const MetadataPhase* first = nullptr;
@@ -202,6 +231,7 @@ void check_plan(const Plan& plan) {
     std::map<std::string, DataSet> data;
     std::map<std::string, ItemSet> items;
     std::map<std::string, PoolSet> pools;
+    std::set<std::string> probes;
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
         const PhaseCheck check(i);
         check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is the name of an earlier phase, too",
@@ -210,6 +240,10 @@ void check_plan(const Plan& plan) {
             check_transfer(*transfer, plan, data, check);
         else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i]))
             check_small_files(*small, pools, check);
+        else if (const auto* probe = std::get_if<ProbePhase>(&plan.phases[i]))
+            check_probe(*probe, probes, check);
+        else if (const auto* stage = std::get_if<StagePhase>(&plan.phases[i]))
+            check_stage(*stage, data, check);
         else
             check_metadata(std::get<MetadataPhase>(plan.phases[i]), items, check);
     }

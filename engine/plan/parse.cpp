@@ -120,6 +120,8 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path) {
     if (kind != body.end() && *kind == "metadata") return parse_metadata(body, path);
     if (kind != body.end() && *kind == "stream") return parse_stream(body, path);
     if (kind != body.end() && *kind == "small-files") return parse_small_files(body, path);
+    if (kind != body.end() && *kind == "probe") return parse_probe(body, path);
+    if (kind != body.end() && *kind == "stage") return parse_stage(body, path);
     std::string known;
     for (const std::string_view one : kKinds) known.append(known.empty() ? "One of: " : ", ").append(one);
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");

@@ -22,5 +22,7 @@ std::string parse_name(const ObjectReader& reader, std::string_view key);
 Stop parse_stop(const ObjectReader& phase);
 
 SmallFilesPhase parse_small_files(const nlohmann::json& body, const std::string& path);
+ProbePhase parse_probe(const nlohmann::json& body, const std::string& path);
+StagePhase parse_stage(const nlohmann::json& body, const std::string& path);
 
 }  // namespace strakes

@@ -1,6 +1,7 @@
 // The plan as parsed and validated; schemas/plan.json says what every member means.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -37,6 +38,7 @@ enum class Directory : std::uint8_t { unique, shared };
 enum class Share : std::uint8_t { own, all };
 enum class CreateWith : std::uint8_t { open, mknod };
 enum class SmallFilesMode : std::uint8_t { accumulate, transactions, remove, flow };
+enum class ProbeOperation : std::uint8_t { file_create, file_stat, write_fsync };
 enum class FlowCall : std::uint8_t { create, open, write, append, read, stat, fsync, close, remove };
 
 struct Stop {
@@ -123,7 +125,41 @@ struct SmallFilesPhase {
     static constexpr std::uint64_t rank_shift = 0;
 };
 
-using Phase = std::variant<TransferPhase, MetadataPhase, SmallFilesPhase>;
+// One operation of every rank at each moment of a fixed schedule.
+struct ProbePhase {
+    std::string name;
+    ProbeOperation operation{};
+    Backend backend = Backend::posix;
+    std::string files = "probe";
+    double rate_per_s = 0;  // of one rank
+    double seconds = 0;
+    std::uint64_t file_bytes = 0;
+    bool log = false;
+    Stop stop;  // always the amount: all that is due within the seconds
+
+    static constexpr std::uint64_t rank_shift = 0;
+    // Of one rank.
+    [[nodiscard]] std::uint64_t operations() const noexcept {
+        return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rate_per_s * seconds));
+    }
+};
+
+// All ranks need the whole of a shared file.
+struct StagePhase {
+    std::string name;
+    Backend backend = Backend::posix;
+    std::string files = "data";
+    std::uint64_t transfer_bytes = 0;
+    std::uint32_t readers_per_node = 0;  // 0: all ranks
+    bool broadcast = false;
+    Cache cache = Cache::as_is;
+    bool verify = false;
+    Stop stop;  // always the amount
+
+    static constexpr std::uint64_t rank_shift = 0;
+};
+
+using Phase = std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase>;
 
 struct Plan {
     std::uint32_t seed = 0;
@@ -133,7 +169,8 @@ struct Plan {
     std::vector<Phase> phases;
 };
 
-inline constexpr std::array<std::string_view, 4> kKinds{"transfer", "metadata", "stream", "small-files"};
+inline constexpr std::array<std::string_view, 6> kKinds{"transfer",    "metadata", "stream",
+                                                        "small-files", "probe",    "stage"};
 
 inline constexpr std::array kStopRules = std::to_array<std::pair<std::string_view, StopRule>>(
     {{"amount", StopRule::amount}, {"stonewall", StopRule::stonewall}, {"seconds", StopRule::seconds}});
@@ -190,6 +227,10 @@ inline constexpr std::array kSmallFilesModes =
                                                                 {"transactions", SmallFilesMode::transactions},
                                                                 {"remove", SmallFilesMode::remove},
                                                                 {"flow", SmallFilesMode::flow}});
+inline constexpr std::array kProbeOperations =
+    std::to_array<std::pair<std::string_view, ProbeOperation>>({{"file-create", ProbeOperation::file_create},
+                                                                {"file-stat", ProbeOperation::file_stat},
+                                                                {"write-fsync", ProbeOperation::write_fsync}});
 inline constexpr std::array kFlowCalls =
     std::to_array<std::pair<std::string_view, FlowCall>>({{"create", FlowCall::create},
                                                           {"open", FlowCall::open},

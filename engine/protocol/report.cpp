@@ -62,6 +62,23 @@ void Report::progress(const Running& running) {
     output_.send(message);
 }
 
+void Report::log(const Phase& phase, std::uint32_t rank, double origin_unix_s, std::uint64_t first,
+                 std::span<const LoggedOperation> rows) {
+    const auto seconds = [](std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; };
+    Json message = message_of("log");
+    message["id"] = id_;
+    message["phase"] = phase_name(phase);
+    message["rank"] = rank;
+    message["origin_unix_s"] = origin_unix_s;
+    message["columns"] = {"k", "due_s", "begun_s", "ended_s", "errno"};
+    Json list = Json::array();
+    for (const LoggedOperation& row : rows)
+        list.push_back({first++, seconds(row.due), seconds(row.begun), seconds(row.ended),
+                        row.error == 0 ? std::string() : errno_name(row.error)});
+    message["rows"] = std::move(list);
+    output_.send(message);
+}
+
 void Report::sample(const Json& message) {
     Json complete = message_of("sample");
     complete["id"] = id_;

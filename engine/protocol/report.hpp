@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "plan/plan.hpp"
 #include "protocol/output.hpp"
 #include "system/failure.hpp"
+#include "workload/operation_log.hpp"
 
 namespace strakes {
 
@@ -38,6 +40,10 @@ class Report {
         std::uint32_t ranks_done;
     };
     void progress(const Running& running);
+
+    // Operations of a rank, numbered from `first`.
+    void log(const Phase& phase, std::uint32_t rank, double origin_unix_s, std::uint64_t first,
+             std::span<const LoggedOperation> rows);
 
     // A sample, complete but for the plan's id.
     void sample(const nlohmann::ordered_json& message);

@@ -35,16 +35,10 @@ Totals totals_of(const std::vector<RankRow>& rows) {
 
 double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-// Seconds since 1970 of a moment on the timeline, from both clocks now.
-double unix_seconds(const Timeline& timeline, std::uint64_t moment) {
-    const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-    return now.count() - seconds(elapsed(moment, timeline.now()));
-}
-
 double rate(std::uint64_t amount, double seconds) { return seconds > 0 ? static_cast<double>(amount) / seconds : 0; }
 
-std::string_view stopped_by(const PhaseOutcome& outcome, const Totals& totals) {
-    if (totals.errors > 0) return "error";
+std::string_view stopped_by(const PhaseOutcome& outcome) {
+    if (!outcome.tally.failures.empty()) return "error";
     if (outcome.cancelled) return "cancel";
     return outcome.tally.out_of_time ? "seconds" : "amount";
 }
@@ -82,7 +76,8 @@ Json histograms_of(const PhaseOutcome& outcome) {
     const Latencies& all = outcome.tally.latencies;
     if (std::holds_alternative<SmallFilesPhase>(outcome.phase)) return histograms_of_flow(all.of_flow);
     Json histograms = Json::object();
-    if (all.waits) histograms["gather"] = histogram_of(*all.waits);
+    const bool probes = std::holds_alternative<ProbePhase>(outcome.phase);
+    if (all.waits) histograms[probes ? "lag" : "gather"] = histogram_of(*all.waits);
     if (all.reads) histograms["read"] = histogram_of(*all.reads);
     histograms[std::string(call_of(outcome.phase))] = histogram_of(all.calls);
     return histograms;
@@ -95,6 +90,17 @@ Json cache_of(const CacheState& cache) {
             {"resident_after_bytes", cache.resident_after_bytes}};
 }
 
+std::uint64_t transfer_bytes_of(const TransferPhase* transfer, const StagePhase* stage) {
+    if (transfer != nullptr) return transfer->transfer_bytes;
+    return stage != nullptr ? stage->transfer_bytes : 0;
+}
+
+// Only ranks that read have operations.
+Json staged_of(const Tally& tally) {
+    const auto readers = std::ranges::count_if(tally.rows, [](const RankRow& row) { return row.operations > 0; });
+    return {{"readers", readers}, {"read_bytes", tally.read_bytes}};
+}
+
 Json nodes_of(const std::vector<NodeCounters>& nodes) {
     Json list = Json::array();
     for (const NodeCounters& node : nodes) list.push_back({{"host", node.host}, {"counters", to_json(node.delta)}});
@@ -103,11 +109,17 @@ Json nodes_of(const std::vector<NodeCounters>& nodes) {
 
 }  // namespace
 
+double unix_seconds(const Timeline& timeline, std::uint64_t moment) {
+    const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+    return now.count() - seconds(elapsed(moment, timeline.now()));
+}
+
 Json sample_of(const PhaseOutcome& outcome) {
     const Tally& tally = outcome.tally;
     const Totals totals = totals_of(tally.rows);
     const double took = seconds(elapsed(totals.start, totals.end));
     const auto* transfer = std::get_if<TransferPhase>(&outcome.phase);
+    const auto* stage = std::get_if<StagePhase>(&outcome.phase);
     Json message;
     message["phase"] = outcome.index;
     message["name"] = phase_name(outcome.phase);
@@ -115,7 +127,7 @@ Json sample_of(const PhaseOutcome& outcome) {
     message["operation"] = phase_operation(outcome.phase);
     message["host"] = host_name();
     message["origin_unix_s"] = unix_seconds(outcome.timeline, totals.start);
-    message["stopped_by"] = stopped_by(outcome, totals);
+    message["stopped_by"] = stopped_by(outcome);
     message["bytes"] = totals.bytes;
     message["operations"] = totals.operations;
     message["errors"] = totals.errors;
@@ -132,9 +144,10 @@ Json sample_of(const PhaseOutcome& outcome) {
     message["effective"] = {{"backend", phase_backend(outcome.phase)},
                             {"queue_depth", tally.queue_depth},
                             {"direct", transfer != nullptr && tally.direct},
-                            {"transfer_bytes", transfer != nullptr ? transfer->transfer_bytes : 0},
+                            {"transfer_bytes", transfer_bytes_of(transfer, stage)},
                             {"verified_bytes", tally.verified_bytes}};
-    if (transfer != nullptr) message["cache"] = cache_of(tally.cache);
+    if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
+    if (stage != nullptr) message["staged"] = staged_of(tally);
     if (const auto* small = std::get_if<SmallFilesPhase>(&outcome.phase)) {
         message["population"] = {{"before_files", tally.pool.before_files},
                                  {"after_files", tally.pool.after_files},

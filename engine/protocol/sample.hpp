@@ -26,6 +26,9 @@ struct PhaseOutcome {
     bool cancelled = false;
 };
 
+// Seconds since 1970 of a moment on the timeline, from both clocks now.
+double unix_seconds(const Timeline& timeline, std::uint64_t moment);
+
 // All keys of a sample but type, version and id. All numbers are finite.
 nlohmann::ordered_json sample_of(const PhaseOutcome& outcome);
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -26,6 +27,7 @@ PlanRun::PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_pt
       progress_(team_->first(), team_->first() == 0 ? team_->size() : team_->count()),
       latencies_(team_->first(), team_->count()),
       results_(team_->first(), team_->count()),
+      logs_(team_->first(), team_->count()),
       news_(news) {}
 
 PlanRun::~PlanRun() { team_->join(); }
@@ -53,26 +55,48 @@ std::optional<PlanStatus> PlanRun::refuse(const Failure& failure, const std::str
     return status;
 }
 
+namespace {
+
+Workspace::Fault memory_lack(const char* what, std::uint64_t wanted, std::uint64_t available, const char* remedy,
+                             const char* key) {
+    return {{.what = what,
+             .path = {},
+             .operation = {},
+             .why = std::to_string(wanted) + " bytes; available: " + std::to_string(available) +
+                    " bytes, of which 80 % may be used",
+             .error_name = {},
+             .remedy = remedy},
+            key};
+}
+
+}  // namespace
+
 // Better said now than found out by the kernel's killer.
 std::optional<Workspace::Fault> PlanRun::memory_fault() const {
-    std::uint64_t largest = 0;
-    for (const Phase& phase : request_.plan.phases)
-        if (const auto* transfer = std::get_if<TransferPhase>(&phase))
+    std::uint64_t largest = 0, staged = 0;
+    std::map<std::string_view, std::uint64_t> sizes;  // of shared files
+    for (const Phase& phase : request_.plan.phases) {
+        if (const auto* transfer = std::get_if<TransferPhase>(&phase)) {
             largest = std::max(largest, buffer_bytes_of(*transfer));
+            if (transfer->operation == TransferOperation::write)
+                sizes[transfer->files] = transfer->bytes_per_rank() * request_.plan.ranks;
+        } else if (const auto* stage = std::get_if<StagePhase>(&phase)) {
+            if (stage->readers_per_node == 0)
+                largest = std::max(largest, stage->transfer_bytes);
+            else
+                staged = std::max(staged, sizes[stage->files]);
+        }
+    }
     const Rank ranks = one_process() ? team_->count() : team_->processes()->ranks_on_node();
     const std::uint64_t hog = request_.plan.memory_hog_bytes;
     const std::uint64_t available = read_counters().memory.available_bytes;
     if (available == 0) return std::nullopt;
-    if (hog > available / 10 * 8) {
-        return Workspace::Fault{{.what = "the memory that is to be held is not there",
-                                 .path = {},
-                                 .operation = {},
-                                 .why = std::to_string(hog) + " bytes; available: " + std::to_string(available) +
-                                        " bytes, of which 80 % may be used",
-                                 .error_name = {},
-                                 .remedy = "Use a smaller memory_hog_bytes."},
-                                "team.memory_hog_bytes"};
-    }
+    if (hog > available / 10 * 8)
+        return memory_lack("the memory that is to be held is not there", hog, available,
+                           "Use a smaller memory_hog_bytes.", "team.memory_hog_bytes");
+    if (staged > (available - hog) / 10 * 8)
+        return memory_lack("the staged file does not fit into the memory of a node", staged, available - hog,
+                           "Use a smaller file, or readers_per_node 0.", "team.ranks");
     if (largest <= (available - hog) / 10 * 8 / ranks) return std::nullopt;
     return Workspace::Fault{
         {.what = "the buffers of all ranks do not fit into memory",
@@ -157,6 +181,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     Latencies& latencies = latencies_.of(rank);
     RankResult& result = results_.of(rank);
     latencies.clear();
+    logs_.of(rank).clear();
     result = {};
     result.start = result.end = clock_.now();
     progress.publish(0, 0);
@@ -172,6 +197,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
                                                                        .latencies = latencies,
                                                                        .leads_node = team_->leads_node(rank),
                                                                        .one_process = one_process(),
+                                                                       .log = &logs_.of(rank),
                                                                        .exchange = &team_->exchange(rank)});
     if (rank == 0) result.failure = workload->lead();
     if (is_first_here(rank) && !result.failure) workload->declare();
@@ -238,7 +264,13 @@ void PlanRun::report_phase(std::size_t index) {
         tally->add(rank, results_.of(rank), latencies_.of(rank), timeline_);
     if (team_->leads_node(team_->first())) tally->nodes.push_back({host_name(), std::exchange(counters_, {})});
     FirstFinish first = first_finish(*tally);
+    if (team_->first() == 0)
+        say_logs(phase);
+    else
+        take_logs(*tally);
     if (!collect(*team_, *tally)) return;
+    for (const LoggedRows& log : tally->logs)
+        report_.log(phase, log.rank, unix_seconds(timeline_, log.start), log.first, log.rows);
     first.work = tally->until_first;
     for (const RankFailure& failure : tally->failures)
         report_.error(failure.failure, {.rank = failure.rank, .phase = &phase, .key = {}, .host = failure.host});
@@ -248,6 +280,24 @@ void PlanRun::report_phase(std::size_t index) {
                               .tally = *tally,
                               .first = first,
                               .cancelled = halt_.load() == Halt::cancel}));
+}
+
+constexpr std::size_t kLogBatch = 1000;
+
+// Of the ranks of this process, what has come since the last time.
+void PlanRun::say_logs(const Phase& phase) {
+    for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank) {
+        logs_.of(rank).take(kLogBatch, [&](std::size_t first, std::uint64_t start, auto rows) {
+            report_.log(phase, rank, unix_seconds(timeline_, timeline_.at(start)), first, rows);
+        });
+    }
+}
+
+void PlanRun::take_logs(Tally& tally) {
+    logs_.of(team_->first()).take(kLogBatch, [&](std::size_t first, std::uint64_t start, auto rows) {
+        tally.logs.push_back(
+            {.rank = team_->first(), .first = first, .start = timeline_.at(start), .rows = {rows.begin(), rows.end()}});
+    });
 }
 
 // When the first of all ranks finished; what those of this process had done until then goes to the tally.

@@ -79,6 +79,8 @@ class PlanRun {
     void glimpse(std::size_t phase);
     void raise(Halt halt) noexcept;
     void report_phase(std::size_t index);
+    void say_logs(const Phase& phase);
+    void take_logs(Tally& tally);
     [[nodiscard]] FirstFinish first_finish(Tally& tally);
     void clean(Rank rank);
     void sweep();
@@ -96,6 +98,7 @@ class PlanRun {
     Gathered<Progress> progress_;  // of all ranks; those of other processes as they say
     Gathered<Latencies> latencies_;
     Gathered<RankResult> results_;
+    Gathered<OperationLog> logs_;
     Buffer hog_;  // memory_hog_bytes
     std::unique_ptr<TreeRemoval> removal_;
     std::atomic<std::uint64_t> removed_{0};

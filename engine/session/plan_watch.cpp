@@ -84,6 +84,7 @@ void PlanRun::say_progress() {
         running.ranks_done += progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
     }
     report_.progress(running);
+    say_logs(request_.plan.phases[index]);
 }
 
 std::uint64_t PlanRun::heartbeat() const noexcept {

@@ -25,6 +25,15 @@ namespace strakes {
     return phase.files + "." + std::to_string(owner) + ".pool";
 }
 
+// The directory of a rank's probe.
+[[nodiscard]] inline std::string entry_of(const ProbePhase& phase, std::uint32_t owner) {
+    return phase.files + "." + std::to_string(owner) + ".probe";
+}
+
+[[nodiscard]] inline std::string entry_of(const StagePhase& phase, std::uint32_t /*owner*/) {
+    return phase.files + ".data";
+}
+
 // Whose data or items a rank works on.
 [[nodiscard]] inline std::uint32_t owner_for(std::uint32_t rank, std::uint64_t shift, std::uint32_t ranks) noexcept {
     return static_cast<std::uint32_t>((rank + shift % ranks) % ranks);

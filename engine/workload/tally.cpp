@@ -83,11 +83,12 @@ void Tally::add(std::uint32_t rank, RankResult& result, const Latencies& own, co
                     .end = timeline.at(result.end),
                     .bytes = result.bytes,
                     .operations = result.operations,
-                    .errors = result.failure ? std::uint64_t{1} : 0,
-                    .slowest = clock.to_ns(result.slowest),
+                    .errors = result.failed_operations + (result.failure ? 1 : 0),
+                    .slowest = std::max(clock.to_ns(result.slowest), result.slowest_ns),
                     .open = clock.to_ns(result.open),
                     .close = clock.to_ns(result.close)});
     verified_bytes += result.verified_bytes;
+    read_bytes += result.read_bytes;
     queue_depth = std::max(queue_depth, result.queue_depth);
     out_of_time |= result.out_of_time;
     direct &= result.direct;
@@ -103,6 +104,7 @@ void Tally::merge(Tally&& later) {
     until_first.bytes += later.until_first.bytes;
     until_first.operations += later.until_first.operations;
     verified_bytes += later.verified_bytes;
+    read_bytes += later.read_bytes;
     queue_depth = std::max(queue_depth, later.queue_depth);
     out_of_time |= later.out_of_time;
     direct &= later.direct;
@@ -112,6 +114,7 @@ void Tally::merge(Tally&& later) {
     for (RankFailure& failure : later.failures)
         if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
     std::ranges::move(later.nodes, std::back_inserter(nodes));
+    std::ranges::move(later.logs, std::back_inserter(logs));
 }
 
 std::string Tally::pack() const {
@@ -120,6 +123,7 @@ std::string Tally::pack() const {
     for (const RankRow& row : rows) packer.put(row);
     packer.put(until_first);
     packer.put(verified_bytes);
+    packer.put(read_bytes);
     packer.put(queue_depth);
     packer.put(out_of_time);
     packer.put(direct);
@@ -143,6 +147,14 @@ std::string Tally::pack() const {
         packer.put_text(node.host);
         put(packer, node.delta);
     }
+    packer.put(std::uint64_t{logs.size()});
+    for (const LoggedRows& log : logs) {
+        packer.put(log.rank);
+        packer.put(log.first);
+        packer.put(log.start);
+        packer.put(std::uint64_t{log.rows.size()});
+        for (const LoggedOperation& row : log.rows) packer.put(row);
+    }
     return packer.take();
 }
 
@@ -153,6 +165,7 @@ Tally Tally::unpack(std::string_view bytes) {
         tally.rows.push_back(unpacker.get<RankRow>());
     tally.until_first = unpacker.get<Work>();
     tally.verified_bytes = unpacker.get<std::uint64_t>();
+    tally.read_bytes = unpacker.get<std::uint64_t>();
     tally.queue_depth = unpacker.get<std::uint32_t>();
     tally.out_of_time = unpacker.get<bool>();
     tally.direct = unpacker.get<bool>();
@@ -178,6 +191,15 @@ Tally Tally::unpack(std::string_view bytes) {
         node.host = unpacker.get_text();
         get(unpacker, node.delta);
         tally.nodes.push_back(std::move(node));
+    }
+    for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left) {
+        LoggedRows log;
+        log.rank = unpacker.get<std::uint32_t>();
+        log.first = unpacker.get<std::uint64_t>();
+        log.start = unpacker.get<std::uint64_t>();
+        for (auto rows = unpacker.get<std::uint64_t>(); rows > 0 && !unpacker.at_end(); --rows)
+            log.rows.push_back(unpacker.get<LoggedOperation>());
+        tally.logs.push_back(std::move(log));
     }
     return tally;
 }

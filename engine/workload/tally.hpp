@@ -32,6 +32,14 @@ struct RankFailure {
     Failure failure;
 };
 
+// A piece of a rank's log.
+struct LoggedRows {
+    std::uint32_t rank = 0;
+    std::uint64_t first = 0;  // number of the first operation
+    std::uint64_t start = 0;  // of the rank, on the timeline
+    std::vector<LoggedOperation> rows;
+};
+
 struct NodeCounters {
     std::string host;
     CounterDelta delta;
@@ -47,6 +55,7 @@ struct Tally {
     std::vector<RankRow> rows;  // of consecutive ranks
     Work until_first;           // until the first of all ranks finished
     std::uint64_t verified_bytes = 0;
+    std::uint64_t read_bytes = 0;
     std::uint32_t queue_depth = 0;  // the most of any rank
     bool out_of_time = false;
     bool direct = true;
@@ -55,6 +64,7 @@ struct Tally {
     Latencies latencies;
     std::vector<RankFailure> failures;  // the first of them
     std::vector<NodeCounters> nodes;
+    std::vector<LoggedRows> logs;  // of ranks that are other processes
 
     // One rank more, of this process.
     void add(std::uint32_t rank, RankResult& result, const Latencies& latencies, const Timeline& timeline);

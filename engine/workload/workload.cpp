@@ -2,7 +2,9 @@
 #include "workload/workload.hpp"
 
 #include "workload/metadata.hpp"
+#include "workload/probe.hpp"
 #include "workload/small_files.hpp"
+#include "workload/stage.hpp"
 #include "workload/transfer.hpp"
 
 namespace strakes {
@@ -17,6 +19,8 @@ struct Maker {
     std::unique_ptr<Workload> operator()(const SmallFilesPhase& /*phase*/) const {
         return make_small_files(setting, seat);
     }
+    std::unique_ptr<Workload> operator()(const ProbePhase& /*phase*/) const { return make_probe(setting, seat); }
+    std::unique_ptr<Workload> operator()(const StagePhase& /*phase*/) const { return make_stage(setting, seat); }
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "plan/plan.hpp"
 #include "system/failure.hpp"
 #include "team/exchange.hpp"
+#include "workload/operation_log.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/progress.hpp"
 
@@ -39,7 +40,7 @@ struct PhaseSetting {
 struct Latencies {
     Histogram calls;
     std::unique_ptr<Histogram> reads;  // of a mixed phase, whose other calls are its writes
-    std::unique_ptr<Histogram> waits;  // of writers: until a piece of another rank was there
+    std::unique_ptr<Histogram> waits;  // of writers until a piece is there; of probes from due to begun
     std::vector<Histogram> of_flow;    // of a small-files phase: one for each FlowCall, in place of all others
 
     void clear() noexcept {
@@ -69,8 +70,9 @@ struct Seat {
     std::uint32_t rank;
     Progress& progress;
     Latencies& latencies;
-    bool leads_node = rank == 0;   // the first of its node
-    bool one_process = true;       // all ranks are threads of this process, on one node
+    bool leads_node = rank == 0;  // the first of its node
+    bool one_process = true;      // all ranks are threads of this process, on one node
+    OperationLog* log = nullptr;
     Exchange* exchange = nullptr;  // with the other ranks
 };
 
@@ -111,6 +113,9 @@ struct RankResult {
     std::uint64_t bytes = 0;
     std::uint64_t operations = 0;
     std::uint64_t slowest = 0;
+    std::uint64_t slowest_ns = 0;         // of a probe, from the moment it was due
+    std::uint64_t failed_operations = 0;  // that did not end the phase
+    std::uint64_t read_bytes = 0;         // of a stage: from the file system
     std::uint64_t open = 0;
     std::uint64_t close = 0;
     std::uint64_t verified_bytes = 0;

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from strakes.plan import AMOUNT, FlowOperation, MetadataPhase, Plan, SmallFilesPhase, Stop, StreamPhase, TransferPhase
+from strakes.plan import (
+    AMOUNT,
+    FlowOperation,
+    MetadataPhase,
+    Plan,
+    ProbePhase,
+    SmallFilesPhase,
+    StagePhase,
+    Stop,
+    StreamPhase,
+    TransferPhase,
+)
 
 names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,31}", fullmatch=True)
 sizes = st.integers(1, 2**50)
@@ -91,10 +102,30 @@ small_files = st.builds(
     flow=flow.map(tuple),
     stop=stops,
 )
+probes = st.builds(
+    ProbePhase,
+    name=names,
+    operation=st.sampled_from(["file-create", "file-stat", "write-fsync"]),
+    rate_per_s=st.floats(0, 1e6, exclude_min=True, allow_subnormal=False),
+    seconds=st.floats(0, 86400, exclude_min=True, allow_subnormal=False),
+    files=names,
+    file_bytes=counts,
+    log=st.booleans(),
+)
+stages = st.builds(
+    StagePhase,
+    name=names,
+    transfer_bytes=sizes,
+    files=names,
+    readers_per_node=st.integers(0, 65536),
+    broadcast=st.booleans(),
+    cache=st.sampled_from(["as-is", "drop", "drop-system"]),
+    verify=st.booleans(),
+)
 plans = st.builds(
     Plan,
     ranks=st.integers(1, 65536),
-    phases=st.lists(st.one_of(transfers, metadata, streams, small_files), min_size=1, max_size=5).map(tuple),
+    phases=st.lists(st.one_of(transfers, metadata, streams, small_files, probes, stages), min_size=1, max_size=5).map(tuple),
     seed=st.integers(0, 2**32 - 1),
     ranks_per_node=st.none() | st.integers(1, 65536),
     memory_hog_bytes=st.integers(0, 2**50),

@@ -65,7 +65,11 @@ def test_a_plan_is_accepted(phase: dict[str, Any]) -> None:
         (plan_of(METADATA, layout="shared-file"), "phases[0].layout", "is no key here"),
         (plan_of(METADATA, kind="metdata"), "phases[0].kind", "must be one of transfer, metadata, stream, small-files"),
         (plan_of(METADATA, kind=LEFT_OUT), "phases[0].kind", "is missing"),
-        (plan_of(METADATA, kind=None), "phases[0].kind", "must be one of transfer, metadata, stream, small-files, it is null"),
+        (
+            plan_of(METADATA, kind=None),
+            "phases[0].kind",
+            "must be one of transfer, metadata, stream, small-files, probe, stage, it is null",
+        ),
         ({**plan_of(METADATA), "schema": 2}, "schema", "must be 1, it is 2"),
         ({**plan_of(METADATA), "seed": -1}, "seed", "must be at least 0"),
         ({**plan_of(METADATA), "team": {"ranks": 1, "threads": 2}}, "team.threads", "is no key here; there are ranks"),

@@ -17,11 +17,13 @@ from strakes.errors import EnvironmentLacksError
 from strakes.launch.messages import (
     EngineError,
     Hello,
+    LoggedOperation,
     PlanResult,
     Progress,
     Sample,
     error_from_message,
     hello_from_message,
+    log_from_message,
     progress_from_message,
     sample_from_message,
 )
@@ -73,6 +75,7 @@ class _Conversation:
     id: str
     samples: list[Sample] = field(default_factory=list)
     errors: list[EngineError] = field(default_factory=list)
+    log: list[LoggedOperation] = field(default_factory=list)
     progress: Progress | None = None
     done: Mapping[str, Any] | None = None
 
@@ -223,6 +226,8 @@ class LocalEngine:
                 talk.progress = progress_from_message(message)
             elif message["type"] == "sample":
                 talk.samples.append(sample_from_message(message))
+            elif message["type"] == "log":
+                talk.log.extend(log_from_message(message))
             elif message["type"] == "error":
                 talk.errors.append(error_from_message(message))
             elif message["type"] == "done":
@@ -259,7 +264,7 @@ class LocalEngine:
         talk.errors.append(_own_error(talk, ended, why, limit_s))
         # What hangs must not be touched: whoever removes files there hangs too.
         left = (str(directory / talk.id),) if keep or not gone else _sweep(directory, talk.id)
-        return PlanResult(ended, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left)
+        return PlanResult(ended, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left, log=tuple(talk.log))
 
     def _forget(self) -> None:
         self._process = None

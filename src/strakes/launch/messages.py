@@ -69,6 +69,23 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class LoggedOperation:
+    """One operation of a probe. Times are seconds since 1970; ``errno`` is empty for one that the target acknowledged."""
+
+    phase: str
+    rank: int
+    number: int
+    due_s: float
+    begun_s: float
+    ended_s: float
+    errno: str
+
+    @property
+    def acknowledged(self) -> bool:
+        return not self.errno
+
+
+@dataclass(frozen=True)
 class PlanResult:
     """Everything an engine said about one plan.
 
@@ -80,6 +97,8 @@ class PlanResult:
     errors: tuple[EngineError, ...]
     cleaned: bool
     left: tuple[str, ...]
+    log: tuple[LoggedOperation, ...] = ()
+    """Of probes that keep one; those of a rank in order. Also there when the plan did not end."""
 
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:
@@ -96,6 +115,21 @@ def sample_from_message(message: Mapping[str, Any]) -> Sample:
         operations_per_s=float(message["operations_per_s"]),
         stopped_by=str(message["stopped_by"]),
         raw=message,
+    )
+
+
+def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
+    """The rows of a ``log`` message. Raises KeyError for a message that is not one.
+
+    >>> rows = [[7, 1.0, 1.1, 1.5, ""], [8, 2.0, 2.0, 9.0, "EIO"]]
+    >>> first, second = log_from_message({"phase": "watch", "rank": 3, "origin_unix_s": 1000.0, "rows": rows})
+    >>> first.number, first.ended_s, first.acknowledged, second.errno
+    (7, 1001.5, True, 'EIO')
+    """
+    origin = float(message["origin_unix_s"])
+    return tuple(
+        LoggedOperation(str(message["phase"]), int(message["rank"]), number, origin + due, origin + begun, origin + ended, errno)
+        for number, due, begun, ended, errno in message["rows"]
     )
 
 

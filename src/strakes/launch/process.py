@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 _VERSION = 1
-_TYPES = frozenset({"hello", "progress", "sample", "error", "done"})
+_TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done"})
 _LAST_WORDS = 20
 _JOIN_S = 2.0
 _TICK_S = 0.1

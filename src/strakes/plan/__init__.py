@@ -8,7 +8,9 @@ from strakes.plan.model import (
     TransferPhase,
     plan_from_json,
 )
+from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import FlowOperation, SmallFilesPhase
+from strakes.plan.stage import StagePhase
 from strakes.plan.stop import AMOUNT, Stop
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "MetadataPhase",
     "Phase",
     "Plan",
+    "ProbePhase",
     "SmallFilesPhase",
+    "StagePhase",
     "Stop",
     "StreamPhase",
     "TransferPhase",

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import SmallFilesPhase, flow_from_json
+from strakes.plan.stage import StagePhase
 from strakes.plan.stop import AMOUNT, Stop
 
 TransferOperation = Literal["write", "read", "rewrite", "mixed"]
@@ -115,7 +117,7 @@ class StreamPhase:
         return ranks * self.count
 
 
-Phase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase
+Phase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | ProbePhase | StagePhase
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,10 @@ class Plan:
                 if phase.mode == "remove":
                     del there[key]
                 continue
+            if isinstance(phase, ProbePhase):
+                there[phase.files, "probe"] = cost(phase, self.ranks)
+                peak = max(peak, sum(there.values()))
+                continue
             directories = phase.operation.startswith("dir-")
             if phase.operation in ("write", "file-create", "dir-create"):
                 there[phase.files, directories] = cost(phase, self.ranks)
@@ -192,6 +198,10 @@ def _phase_bytes(phase: Phase, ranks: int) -> int:
         return ranks * phase.count * phase.block_bytes
     if isinstance(phase, SmallFilesPhase):
         return ranks * phase.most_bytes_added()
+    if isinstance(phase, ProbePhase):
+        return ranks * phase.bytes_added()
+    if isinstance(phase, StagePhase):
+        return 0
     return ranks * phase.items * phase.file_bytes if phase.operation == "file-create" else 0
 
 
@@ -202,6 +212,10 @@ def _phase_inodes(phase: Phase, ranks: int) -> int:
         return ranks
     if isinstance(phase, SmallFilesPhase):
         return ranks * (phase.most_files_added() + (1 + phase.subdirectories if phase.mode == "accumulate" else 0))
+    if isinstance(phase, ProbePhase):
+        return ranks * phase.inodes_added()
+    if isinstance(phase, StagePhase):
+        return 0
     trees = ranks if phase.directory == "unique" else 1
     directories = sum(int(phase.branch**level) for level in range(phase.depth + 1))
     return ranks * phase.items + trees * directories
@@ -210,7 +224,8 @@ def _phase_inodes(phase: Phase, ranks: int) -> int:
 def _phase_to_json(phase: Phase) -> dict[str, object]:
     """Without the keys that schemas/plan.json says are left out."""
     body: dict[str, object] = asdict(phase)
-    body["stop"] = phase.stop.to_json()
+    if not isinstance(phase, ProbePhase | StagePhase):
+        body["stop"] = phase.stop.to_json()
     if body.get("read_percent", 0) is None:
         del body["read_percent"]
     if isinstance(phase, TransferPhase) and phase.writers == 0:
@@ -246,19 +261,32 @@ def plan_from_record(document: Mapping[str, object]) -> Plan:
     )
 
 
+# Keys of a phase that need not be whole numbers.
+_REALS = ("rate_per_s", "seconds")
+
+
+def _number(key: str, value: object) -> object:
+    if key in _REALS and isinstance(value, int):
+        return float(value)
+    return int(value) if isinstance(value, float) and key not in _REALS else value
+
+
 def _phase_from_json(body: Mapping[str, object]) -> Phase:
     # JSON Schema takes 4.0 for an integer; equal plans must have equal fingerprints.
-    arguments = {key: int(value) if isinstance(value, float) else value for key, value in body.items() if key not in ("kind", "stop")}
+    arguments = {key: _number(key, value) for key, value in body.items() if key not in ("kind", "stop")}
     stop = body.get("stop", {"rule": "amount"})
     assert isinstance(stop, Mapping)
     if "flow" in arguments:
         arguments["flow"] = flow_from_json(arguments["flow"])
-    arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
+    if body["kind"] not in ("probe", "stage"):
+        arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
     # Validated against the schema before: the kind is one of these and the keys are the fields'.
     kinds: dict[object, Callable[..., Phase]] = {
         "transfer": TransferPhase,
         "metadata": MetadataPhase,
         "stream": StreamPhase,
         "small-files": SmallFilesPhase,
+        "probe": ProbePhase,
+        "stage": StagePhase,
     }
     return kinds[body["kind"]](**arguments)

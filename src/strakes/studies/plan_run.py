@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from strakes.plan import MetadataPhase, Phase, Plan, SmallFilesPhase
+from strakes.plan import MetadataPhase, Phase, Plan, ProbePhase, SmallFilesPhase
 from strakes.portrait.model import Figure, Finding, Headline, Point, Series, SkippedCell
 from strakes.studies.base import Cell, Context, Measure, Metric, Study
 from strakes.studies.results import Results
@@ -53,4 +53,4 @@ class PlanRun(Study):
 
 
 def _metric(phase: Phase) -> Metric:
-    return "operations_per_s" if isinstance(phase, MetadataPhase | SmallFilesPhase) else "bytes_per_s"
+    return "operations_per_s" if isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase) else "bytes_per_s"

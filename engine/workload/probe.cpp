@@ -1,0 +1,204 @@
+// An open loop: every operation has a moment at which it is due, whatever became of those before it, and its latency
+// counts from there. An operation that stalls delays the next ones, and all of them say so.
+#include "workload/probe.hpp"
+
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include "backend/posix.hpp"
+#include "data/pattern.hpp"
+#include "system/buffer.hpp"
+#include "system/descriptor.hpp"
+#include "workload/entries.hpp"
+#include "workload/items.hpp"
+#include "workload/transfer_loop.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr std::uint64_t kStatFiles = 100;
+// A sleep ends so late at most on a quiet machine, with the slack below; the rest is waited for awake.
+constexpr std::uint64_t kAwakeNs = 60'000;
+constexpr std::uint64_t kLongestSleepNs = 20'000'000;  // until a halt is seen
+constexpr unsigned long kSlackNs = 1'000;
+
+void sleep_ns(std::uint64_t nanoseconds) noexcept {
+    const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(nanoseconds)};
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+void rest() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+class Probe final : public Workload {
+  public:
+    Probe(const PhaseSetting& setting, const Seat& seat)
+        : setting_(setting),
+          seat_(seat),
+          phase_(std::get<ProbePhase>(setting.phase())),
+          directory_name_(entry_of(phase_, seat.rank)),
+          name_(false, seat.rank, std::max(phase_.operations(), kStatFiles)) {}
+
+    Outcome lead() override { return std::nullopt; }
+
+    Outcome prepare(RankResult& /*result*/) override {
+        seat_.progress.at("preparing");
+        seat_.latencies.waits = std::make_unique<Histogram>();
+        if (phase_.log) seat_.log->clear(phase_.operations());
+        if (const int error = Posix::make_directory(setting_.root, directory_name_.c_str()); error != 0)
+            return call_failure("mkdir", setting_.path_of(directory_name_), error);
+        if (Outcome failure = open_in(setting_.root, directory_name_.c_str(), O_RDONLY | O_DIRECTORY, directory_))
+            return failure;
+        if (phase_.file_bytes > 0) {
+            buffer_ = Buffer::of(phase_.file_bytes);
+            if (buffer_.empty()) return call_failure("mmap", "", ENOMEM);
+            fill(buffer_.bytes(), stream(), 0);
+        }
+        if (phase_.operation == ProbeOperation::write_fsync)
+            return open_in(directory_.get(), "data", O_WRONLY | O_CREAT | O_EXCL, data_);
+        if (phase_.operation == ProbeOperation::file_stat) return make_files();
+        return std::nullopt;
+    }
+
+    void run(RankResult& result) override {
+        const Clock clock = setting_.clock;
+        const int slack = ::prctl(PR_GET_TIMERSLACK);
+        ::prctl(PR_SET_TIMERSLACK, kSlackNs);
+        seat_.progress.at("probing");
+        start_ = result.start = clock.now();
+        if (phase_.log) seat_.log->begin(start_);
+        // Ranks are spread evenly over an interval.
+        const double interval_ns = 1e9 / phase_.rate_per_s;
+        const double first_ns = interval_ns * seat_.rank / setting_.plan.ranks;
+        int first_error = 0;
+        for (std::uint64_t number = 0; number < phase_.operations(); ++number) {
+            const auto due = static_cast<std::uint64_t>(first_ns + interval_ns * static_cast<double>(number));
+            make_ready(number);
+            if (!wait_until(due)) break;
+            const std::uint64_t begun = since_start();
+            const int error = operate(number);
+            const std::uint64_t end = clock.now();
+            const std::uint64_t ended = clock.to_ns(elapsed(start_, end));
+            if (phase_.log) seat_.log->add({.due = due, .begun = begun, .ended = ended, .error = error});
+            seat_.latencies.waits->record(begun - due);
+            if (error != 0) {
+                if (first_error == 0) first_error = error;
+                ++result.failed_operations;
+                continue;
+            }
+            seat_.latencies.calls.record(ended - due);
+            result.slowest_ns = std::max(result.slowest_ns, ended - due);
+            ++result.operations;
+            result.bytes += phase_.file_bytes;
+            seat_.progress.publish(result.operations, result.bytes);
+        }
+        result.end = clock.now();
+        // Failures are what a probe is there to see; a probe of which nothing was acknowledged saw nothing.
+        if (result.operations == 0 && first_error != 0)
+            result.failure = call_failure(name_in(kProbeOperations, phase_.operation),
+                                          setting_.path_of(directory_name_), first_error);
+        if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
+    }
+
+    void finish(RankResult& /*result*/) override {
+        seat_.progress.at("closing");
+        data_ = Descriptor();
+        directory_ = Descriptor();
+        buffer_ = Buffer();
+    }
+
+  private:
+    [[nodiscard]] Stream stream() const noexcept { return stream_of(setting_.plan.seed, seat_.rank); }
+    [[nodiscard]] std::uint64_t since_start() const noexcept {
+        return setting_.clock.to_ns(elapsed(start_, setting_.clock.now()));
+    }
+
+    Outcome open_in(int directory, const char* name, int flags, Descriptor& into) {
+        const auto [descriptor, error] = Posix::open(directory, name, flags | O_NOFOLLOW);
+        if (error != 0) return call_failure("open", setting_.path_of(directory_name_), error);
+        into = Descriptor(descriptor);
+        return std::nullopt;
+    }
+
+    Outcome make_files() {
+        for (std::uint64_t number = 0; number < kStatFiles; ++number) {
+            name_.set(number, false);
+            Descriptor file;
+            if (Outcome failure = open_in(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL, file))
+                return failure;
+        }
+        return std::nullopt;
+    }
+
+    // What the operation needs and is not part of it.
+    void make_ready(std::uint64_t number) noexcept {
+        if (phase_.operation == ProbeOperation::write_fsync)
+            fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
+        else
+            name_.set(phase_.operation == ProbeOperation::file_stat ? number % kStatFiles : number, false);
+    }
+
+    // False when a halt came first.
+    [[nodiscard]] bool wait_until(std::uint64_t due) const noexcept {
+        for (;;) {
+            if (setting_.halted()) return false;
+            const std::uint64_t now = since_start();
+            if (now >= due) return true;
+            if (due - now > kAwakeNs)
+                sleep_ns(std::min(due - now - kAwakeNs, kLongestSleepNs));
+            else
+                rest();
+        }
+    }
+
+    [[nodiscard]] int operate(std::uint64_t number) noexcept {
+        switch (phase_.operation) {
+            case ProbeOperation::file_stat:
+                return Posix::status(directory_.get(), name_.c_str());
+            case ProbeOperation::write_fsync: {
+                const int error = write_all(data_.get(), number * phase_.file_bytes);
+                return error != 0 ? error : Posix::synchronise(data_.get());
+            }
+            default:
+                return create();
+        }
+    }
+
+    [[nodiscard]] int create() noexcept {
+        const auto [descriptor, error] = Posix::open(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL);
+        if (error != 0) return error;
+        const int written = phase_.file_bytes > 0 ? write_all(descriptor, 0) : 0;
+        const int closed = Posix::close(descriptor);
+        return written != 0 ? written : closed;
+    }
+
+    [[nodiscard]] int write_all(int descriptor, std::uint64_t offset) noexcept {
+        const int error = move_all<Posix>(false, descriptor, buffer_.bytes(), offset);
+        return error == LoopEnd::kEndOfFile ? EIO : error;
+    }
+
+    const PhaseSetting& setting_;
+    Seat seat_;
+    const ProbePhase& phase_;
+    std::string directory_name_;
+    ItemName name_;
+    Descriptor directory_, data_;
+    Buffer buffer_;
+    std::uint64_t start_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_probe(const PhaseSetting& setting, const Seat& seat) {
+    return std::make_unique<Probe>(setting, seat);
+}
+
+}  // namespace strakes

@@ -1,0 +1,22 @@
+"""A probe's log reaches the front end: what was acknowledged, and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from strakes.launch.local import LocalEngine
+from strakes.plan import Plan, ProbePhase
+from strakes.targets.workspace import Workspace
+
+
+def test_every_operation_of_a_probe_is_in_the_result(tmp_path: Path) -> None:
+    phase = ProbePhase("watch", "write-fsync", rate_per_s=100, seconds=0.2, file_bytes=512, log=True)
+    with LocalEngine() as engine, Workspace.create(tmp_path, "probe") as workspace:
+        result = engine.run(Plan(ranks=2, phases=(phase,)), workspace.path, "c0.v0", limit_s=30)
+    assert result.ended == "ok"
+    assert sorted((one.rank, one.number) for one in result.log) == [(rank, number) for rank in range(2) for number in range(20)]
+    assert all(one.acknowledged and one.phase == "watch" for one in result.log)
+    assert all(one.due_s <= one.begun_s <= one.ended_s for one in result.log)
+    sample = result.samples[0]
+    assert sample.operations == 40
+    assert abs(min(one.begun_s for one in result.log) - sample.raw["origin_unix_s"]) < 1

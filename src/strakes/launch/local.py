@@ -87,6 +87,7 @@ class _Conversation:
             errors=tuple(self.errors),
             cleaned=bool(self.done["cleaned"]),
             left=tuple(map(str, self.done["left"])),
+            log=tuple(self.log),
         )
 
 

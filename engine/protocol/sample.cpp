@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kShortest = 2;  // seconds of a phase that has a timeline
+
 struct Totals {
     std::uint64_t start = UINT64_MAX;
     std::uint64_t end = 0;
@@ -90,6 +92,22 @@ Json cache_of(const CacheState& cache) {
             {"resident_after_bytes", cache.resident_after_bytes}};
 }
 
+Json timeline_of(const std::vector<SecondRow>& seconds_of) {
+    Json rows = Json::array();
+    for (const SecondRow& row : seconds_of) {
+        const Json counters = to_json(row.delta);
+        rows.push_back({seconds(row.end_ns), seconds(row.took_ns), row.bytes, row.operations, row.delta.cpu.user_s,
+                        row.delta.cpu.system_s, row.delta.cpu.iowait_s, row.delta.cpu.idle_s,
+                        row.delta.memory_available_bytes, row.delta.page_cache_after_bytes, row.delta.network.receive,
+                        row.delta.network.send, counters.at("devices")});
+    }
+    return {{"host", host_name()},
+            {"columns",
+             {"t_s", "took_s", "bytes", "operations", "cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_idle_s",
+              "memory_available_bytes", "page_cache_bytes", "network_receive_bytes", "network_send_bytes", "devices"}},
+            {"rows", std::move(rows)}};
+}
+
 std::uint64_t transfer_bytes_of(const TransferPhase* transfer, const StagePhase* stage) {
     if (transfer != nullptr) return transfer->transfer_bytes;
     return stage != nullptr ? stage->transfer_bytes : 0;
@@ -157,6 +175,7 @@ Json sample_of(const PhaseOutcome& outcome) {
     }
     message["counters"] = to_json(tally.nodes.empty() ? CounterDelta{} : tally.nodes.front().delta);
     message["nodes"] = nodes_of(tally.nodes);
+    if (took > kShortest && !outcome.seconds.empty()) message["timeline"] = timeline_of(outcome.seconds);
     return message;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
+#include "measure/second_rows.hpp"
 #include "plan/plan.hpp"
 #include "team/timeline.hpp"
 #include "workload/tally.hpp"
@@ -23,6 +24,7 @@ struct PhaseOutcome {
     const Timeline& timeline;
     const Tally& tally;  // of all ranks
     FirstFinish first;
+    const std::vector<SecondRow>& seconds;
     bool cancelled = false;
 };
 

@@ -269,6 +269,7 @@ void PlanRun::report_phase(std::size_t index) {
     else
         take_logs(*tally);
     if (!collect(*team_, *tally)) return;
+    const std::vector<SecondRow> seconds = seconds_.take(index + 1);
     for (const LoggedRows& log : tally->logs)
         report_.log(phase, log.rank, unix_seconds(timeline_, log.start), log.first, log.rows);
     first.work = tally->until_first;
@@ -279,6 +280,7 @@ void PlanRun::report_phase(std::size_t index) {
                               .timeline = timeline_,
                               .tally = *tally,
                               .first = first,
+                              .seconds = seconds,
                               .cancelled = halt_.load() == Halt::cancel}));
 }
 

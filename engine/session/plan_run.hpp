@@ -12,6 +12,7 @@
 #include "crew/beat.hpp"
 #include "crew/crew.hpp"
 #include "measure/clock.hpp"
+#include "measure/second_rows.hpp"
 #include "protocol/report.hpp"
 #include "protocol/requests.hpp"
 #include "protocol/sample.hpp"
@@ -99,6 +100,7 @@ class PlanRun {
     Gathered<Latencies> latencies_;
     Gathered<RankResult> results_;
     Gathered<OperationLog> logs_;
+    SecondRows seconds_;
     Buffer hog_;  // memory_hog_bytes
     std::unique_ptr<TreeRemoval> removal_;
     std::atomic<std::uint64_t> removed_{0};

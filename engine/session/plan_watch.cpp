@@ -84,6 +84,7 @@ void PlanRun::say_progress() {
         running.ranks_done += progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
     }
     report_.progress(running);
+    seconds_.look(index + 1, clock_.to_ns(elapsed(start, clock_.now())), running.bytes, running.operations);
     say_logs(request_.plan.phases[index]);
 }
 

@@ -139,3 +139,21 @@ TEST_CASE("what is taken from a log piece by piece is the log") {
     CHECK(taken.size() == 100);
     for (std::uint64_t i = 0; i < taken.size(); ++i) CHECK(taken[i] == i);
 }
+
+TEST_CASE("a phase of more than two seconds says what happened in each of them, a shorter one does not") {
+    const TestDirectory directory;
+    const Answers answers = run_session(plan_message(
+        directory.path(),
+        plan_of({probe("long", "file-create", {{"rate_per_s", 20}, {"seconds", 2.6}}), probe("short", "file-create")},
+                2)));
+    const Json timeline = answers.sample("long").at("timeline");
+    REQUIRE_FALSE(timeline.at("rows").empty());
+    std::uint64_t operations = 0;
+    for (const Json& row : timeline.at("rows")) {
+        CHECK(row.size() == timeline.at("columns").size());
+        operations += row[3].get<std::uint64_t>();
+    }
+    CHECK(operations > 0);
+    CHECK(operations <= 104);
+    CHECK_FALSE(answers.sample("short").contains("timeline"));
+}

@@ -1,10 +1,11 @@
-"""A probe's log reaches the front end: what was acknowledged, and when."""
+"""A probe's log and the timeline of a phase reach the front end."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from strakes.launch.local import LocalEngine
+from strakes.launch.messages import timeline_of
 from strakes.plan import Plan, ProbePhase
 from strakes.targets.workspace import Workspace
 
@@ -20,3 +21,13 @@ def test_every_operation_of_a_probe_is_in_the_result(tmp_path: Path) -> None:
     sample = result.samples[0]
     assert sample.operations == 40
     assert abs(min(one.begun_s for one in result.log) - sample.raw["origin_unix_s"]) < 1
+
+
+def test_a_phase_has_a_row_for_each_of_its_seconds(tmp_path: Path) -> None:
+    phase = ProbePhase("watch", "file-create", rate_per_s=20, seconds=2.6)
+    with LocalEngine() as engine, Workspace.create(tmp_path, "probe") as workspace:
+        (sample,) = engine.run(Plan(ranks=1, phases=(phase,)), workspace.path, "c0.v0", limit_s=30).samples
+    rows = timeline_of(sample)
+    assert rows
+    assert 0 < sum(row.operations for row in rows) <= sample.operations
+    assert all(row.took_s > 0.9 and row.counters["memory_available_bytes"] > 0 for row in rows)

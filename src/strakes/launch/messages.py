@@ -69,6 +69,20 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class TimelineRow:
+    """About a second of a phase: ``t_s`` is its end after the phase's start, ``counters`` are those of one node.
+
+    ``counters`` has the keys of the engine's columns: times, bytes, and ``devices`` by name.
+    """
+
+    t_s: float
+    took_s: float
+    bytes: int
+    operations: int
+    counters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class LoggedOperation:
     """One operation of a probe. Times are seconds since 1970; ``errno`` is empty for one that the target acknowledged."""
 
@@ -116,6 +130,13 @@ def sample_from_message(message: Mapping[str, Any]) -> Sample:
         stopped_by=str(message["stopped_by"]),
         raw=message,
     )
+
+
+def timeline_of(sample: Sample) -> tuple[TimelineRow, ...]:
+    """The rows of a sample's ``timeline``; none for a phase of less than two seconds."""
+    timeline = sample.raw.get("timeline", {"columns": (), "rows": ()})
+    rows = (dict(zip(timeline["columns"], row, strict=True)) for row in timeline["rows"])
+    return tuple(TimelineRow(row.pop("t_s"), row.pop("took_s"), row.pop("bytes"), row.pop("operations"), row) for row in rows)
 
 
 def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:

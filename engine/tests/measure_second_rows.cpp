@@ -1,0 +1,32 @@
+// Second by second: rows add up to what was done between the first look and the last.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include "measure/second_rows.hpp"
+
+using strakes::SecondRow;
+using strakes::SecondRows;
+
+TEST_CASE("rows are a second apart, say what was done in between, and belong to one phase") {
+    constexpr std::uint64_t kHalf = 500'000'000;
+    SecondRows seconds;
+    for (std::uint64_t look = 1; look <= 9; ++look) seconds.look(1, look * kHalf, look * 100, look * 10);
+    const auto rows = seconds.take(1);
+    REQUIRE(rows.size() == 4);
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        CHECK(rows[i].took_ns == 2 * kHalf);
+        CHECK(rows[i].end_ns == (2 * i + 3) * kHalf);
+        CHECK(rows[i].operations == 20);
+        bytes += rows[i].bytes;
+    }
+    CHECK(bytes == 800);
+    CHECK(seconds.take(1).empty());
+    seconds.look(2, kHalf, 1, 1);
+    seconds.look(2, 3 * kHalf, 5, 2);
+    CHECK(seconds.take(1).empty());
+    const auto second = seconds.take(2);
+    REQUIRE(second.size() == 1);
+    CHECK(second[0].bytes == 4);
+}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from strakes.cli.options import OUTPUT, Output
+from strakes.cli.options import OUTPUT, SECONDS, Output
 from strakes.errors import BadInputError
 
 
@@ -92,6 +92,58 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json_output: O
     if json_output is None or json_output.path is not None:
         print_rehearsal(result, every=every)
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
+
+
+@command.command("drill")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--fault", "fault_text", metavar="FAULT", required=True, help="cephfs-mds (a CephFS lab's active one), or a command that does it."
+)
+@click.option("-n", "--clients", type=click.IntRange(1, 1000), default=10, show_default=True, help="Clients that create files.")
+@click.option("--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Files a second of each client.")
+@click.option("--before", type=SECONDS, default="5s", show_default=True, metavar="TIME", help="From the first file to the fault.")
+@click.option("--after", type=SECONDS, default="30s", show_default=True, metavar="TIME", help="From the fault to the last file.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Without it nothing is done.")
+@click.option("--moments", is_flag=True, help="Also everything that happened, in its order.")
+@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time line as JSON; - for standard output.")
+def drill_command(
+    directory: Path,
+    fault_text: str,
+    clients: int,
+    rate: float,
+    before: float,
+    after: float,
+    dry_run: bool,
+    agreed: bool,
+    moments: bool,
+    json_output: Output | None,
+) -> int:
+    """Do it for real: clients create files in DIR on a fixed schedule, a fault happens, and every acknowledged file must be there.
+
+    The clients are threads on this machine and its mount. Ends with status 1 where an acknowledged file is missing.
+    """
+    from strakes.cli.failover_text import print_drill
+    from strakes.failover.drill.faults import fault_of
+    from strakes.failover.drill.run import Drill, document, play
+
+    fault = fault_of(fault_text, directory)
+    drill = Drill(directory, clients, rate, before, after)
+    click.echo(f"strakes: {drill.text}; after {before:g} s: {fault.text}", err=True)
+    if dry_run:
+        return 0
+    if not agreed:
+        raise BadInputError(
+            "a drill interrupts the service of everybody who uses this file system",
+            where=str(directory),
+            remedy="Say so: --yes-this-interrupts-service. To see what would be done: --dry-run.",
+        )
+    outcome = play(drill, fault, lambda text: click.echo(f"strakes: {text}", err=True))
+    if json_output is not None:
+        json_output.write(document(outcome))
+    if json_output is None or json_output.path is not None:
+        print_drill(outcome, moments=moments)
+    return 1 if outcome.lost else 0
 
 
 @command.command("timeline")

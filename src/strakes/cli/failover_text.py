@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
 
-from strakes.failover.check import Check
-from strakes.failover.rehearsal.rehearse import Rehearsal
-from strakes.failover.rehearsal.story import Scene
-from strakes.failover.rules.base import all_rules
-from strakes.failover.timeline import Timeline
+if TYPE_CHECKING:
+    from strakes.failover.check import Check
+    from strakes.failover.drill.run import Outcome
+    from strakes.failover.rehearsal.rehearse import Rehearsal
+    from strakes.failover.rehearsal.story import Scene
+    from strakes.failover.timeline import Timeline
 
+_MOST_CLIENTS = 10
 _STYLE = {"error": "red", "warning": "yellow"}
 _SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not installed", "unable": "could not be asked"}
 
@@ -36,6 +39,8 @@ def print_check(result: Check) -> None:
 
 
 def print_rules() -> None:
+    from strakes.failover.rules.base import all_rules
+
     for rule in all_rules():
         click.echo(f"{rule.name} ({rule.severity})\n  {rule.reason}\n  {rule.remedy}\n  {rule.source}\n")
 
@@ -88,9 +93,11 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
             f"{one.stall_s:.1f}",
             "-" if one.back_after_s is None else f"{one.back_after_s:.1f}",
         )
-        for one in line.outages
+        for one in sorted(line.outages, key=lambda outage: -outage.stall_s)[:_MOST_CLIENTS]
     ]
     _print_rows(("client", "operations", "errors", "longest wait, s", "over after, s"), rows)
+    if len(line.outages) > _MOST_CLIENTS:
+        click.echo(f"  … {len(line.outages) - _MOST_CLIENTS} more, which waited less long; --json has them all")
     back = line.back_after_s
     click.echo(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s" if back else "  not every client was back")
     targets = [
@@ -104,6 +111,12 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     if targets:
         _print_rows(("target", "status", "recovery, s", "clients", "evicted", "replayed"), targets)
     click.echo()
+
+
+def print_drill(outcome: Outcome, *, moments: bool) -> None:
+    print_timeline(outcome.line, moments=moments)
+    click.echo(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
+    click.echo(f"{outcome.failed:,} files failed, {outcome.unanswered:,} of them there all the same")
 
 
 def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

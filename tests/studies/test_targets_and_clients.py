@@ -16,11 +16,14 @@ from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.open_close import OpenClose
 from strakes.studies.population import Population
+from strakes.studies.restart_dump import RestartDump
 from strakes.studies.results import Results
 from strakes.studies.small_files import SmallFiles
 from strakes.studies.stream import Stream
 from strakes.studies.target_baseline import TargetBaseline
+from strakes.studies.writers import Writers
 from strakes.targets.model import Description
+from strakes.units import KIB
 from studies.world import PARTS, context, results_of, visits_of
 
 ServerCounts = Callable[[Cell], Mapping[str, Mapping[str, float]]]
@@ -198,3 +201,35 @@ def test_two_equal_file_systems_are_the_same() -> None:
     findings = study.findings(measured_by_cell(study, lambda cell, block: 1000.0, noise=0.005))
     assert all("SAME" in one.statement for one in findings)
     assert {cell.place.target for cell in study.cells(context()) if isinstance(cell, Cell)} == {"", "against"}
+
+
+def test_few_writers_are_advised_where_they_are_faster() -> None:
+    def rate(cell: Cell, block: int) -> float:
+        few = cell.settings["writers"] in (2, 4)
+        return 1e8 * (2.0 if few and cell.settings["data_bytes"] == 64 * KIB else 1.0)
+
+    study = Writers()
+    results = measured_by_cell(study, rate, noise=0.01)
+    advice = {one.setting: one.value for one in study.advice(results)}
+    assert advice["writers of a node, 64 KiB of each rank"] in ("2", "4")
+    small = found(study, results)[f"writers-{64 * KIB}-few-to-all"]
+    assert small.interval is not None and small.interval.low > 1.8
+
+
+def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
+    def rate(cell: Cell, block: int) -> float:
+        return 1e8 * (1.5 if cell.settings["writers"] == 2 else 1.0) * (2.0 if cell.settings.get("stripe_count") == 4 else 1.0)
+
+    study = RestartDump()
+    results = measured_by_cell(study, rate, noise=0.01)
+    findings = found(study, results)
+    both = findings["restart-dump-2-on-4"].interval
+    assert both is not None and both.low <= 3.0 <= both.high
+    (advice,) = study.advice(results)
+    assert advice.value == "2 writers of this node, stripe count 4"
+    assert advice.against.startswith("restart-dump/0:")
+
+
+def test_without_layouts_a_restart_dump_says_what_is_left_out() -> None:
+    cells = RestartDump().cells(context(striping=None, no_striping="no way to set layouts"))
+    assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.restart_dump import RestartDump
 from strakes.studies.results import Results
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.settled import is_settled, runs_saved
@@ -22,10 +23,10 @@ def ids_of(results: Results, key: str) -> frozenset[str]:
 
 
 def test_a_cell_far_from_every_threshold_is_settled_though_its_interval_is_wide() -> None:
-    results = measured(TransferSize(), far_apart, blocks=7, noise=0.1)
+    results = measured(TransferSize(), far_apart, blocks=14, noise=0.04)
     ids = ids_of(results, "transfer-size/buffered/4096")
-    assert is_settled(TransferSize(), results, ids)
-    assert runs_saved([results.get(one) for one in ids], 0.02) > 0
+    assert is_settled(TransferSize(), results, ids, 0.1)
+    assert runs_saved([results.get(one) for one in ids], 0.005) > 0
 
 
 def test_a_cell_that_could_still_change_the_advice_is_not_settled() -> None:
@@ -35,7 +36,9 @@ def test_a_cell_that_could_still_change_the_advice_is_not_settled() -> None:
 
     results = measured(TransferSize(), close, blocks=8, noise=0.05)
     open_ones = [
-        one.id for one in results.where(io="buffered", operation="write") if not is_settled(TransferSize(), results, frozenset([one.id]))
+        one.id
+        for one in results.where(io="buffered", operation="write")
+        if not is_settled(TransferSize(), results, frozenset([one.id]), 0.1)
     ]
     assert open_ones
 
@@ -47,9 +50,14 @@ def test_a_headline_is_measured_to_its_precision() -> None:
 
     results = measured(MetadataOps(), apart, blocks=7, noise=0.1)
     headline = MetadataOps().headlines(results)[0].cell
-    assert not is_settled(MetadataOps(), results, frozenset([headline]))
+    assert not is_settled(MetadataOps(), results, frozenset([headline]), 0.1)
 
 
 def test_without_an_interval_nothing_is_settled() -> None:
     results = measured(TransferSize(), far_apart, blocks=3)
-    assert not is_settled(TransferSize(), results, ids_of(results, "transfer-size/buffered/4096"))
+    assert not is_settled(TransferSize(), results, ids_of(results, "transfer-size/buffered/4096"), 0.1)
+
+
+def test_a_speed_up_that_more_runs_would_show_keeps_its_cells_open() -> None:
+    results = measured(RestartDump(), lambda phase, ranks: 1000.0 * MIB, blocks=5, noise=0.02)
+    assert not is_settled(RestartDump(), results, ids_of(results, "restart-dump/2"), 0.1)

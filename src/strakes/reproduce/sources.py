@@ -30,7 +30,16 @@ SOURCES: Mapping[str, Source] = {
     for one in (
         Source(
             "S1",
-            ("transfer-size", "data-per-process", "processes-per-node", "striping", "open-close"),
+            (
+                "transfer-size",
+                "data-per-process",
+                "processes-per-node",
+                "striping",
+                "open-close",
+                "writers",
+                "startup-load",
+                "restart-dump",
+            ),
             {
                 "file system": "Lustre 2.10 with 96 OSTs",
                 "nodes": "256 of 32 cores",

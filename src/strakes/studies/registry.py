@@ -15,11 +15,14 @@ from strakes.studies.open_close import OpenClose
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.restart_dump import RestartDump
 from strakes.studies.small_files import SmallFiles
+from strakes.studies.startup_load import StartupLoad
 from strakes.studies.stream import Stream
 from strakes.studies.striping import Striping
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.transfer_size import TransferSize
+from strakes.studies.writers import Writers
 
 STUDIES: tuple[Study, ...] = (
     TransferSize(),
@@ -29,6 +32,9 @@ STUDIES: tuple[Study, ...] = (
     MetadataOps(),
     AccessPatterns(),
     Striping(),
+    Writers(),
+    StartupLoad(),
+    RestartDump(),
     Stream(),
     SmallFiles(),
     Population(),

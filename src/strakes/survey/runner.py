@@ -347,7 +347,7 @@ def _settle(session: _Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
         study = next(one for one in session.request.studies if one.name == cell.study)
         results = everything.of_study(study.name)
         ids = frozenset(f"{cell.key}:{measure.suffix}" for measure in cell.measures if not measure.is_side)
-        if is_settled(study, results, ids):
+        if is_settled(study, results, ids, rule.relative_half_width):
             saved_s = runs_saved([results.get(one) for one in ids], rule.relative_half_width) * schedule.expected_s(cell)
             session.writer.append_event({"event": "settled", "cell": cell.key, "runs": schedule.runs(cell.key), "saved_s": saved_s})
             schedule.settle(cell.key)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from strakes.statistics.simulate.document import filled
+from strakes.statistics.simulate.document import TABLES, filled
 
 
 def main() -> None:
@@ -14,9 +14,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m strakes.statistics.simulate", description="Write the tables of docs/statistics.md.")
     parser.add_argument("document", nargs="?", type=Path, default=Path("docs/statistics.md"))
     parser.add_argument("--tries", type=int, default=10_000, help="tries for a figure (default 10000; slow ones get a fraction)")
+    parser.add_argument("--only", action="append", default=[], choices=list(TABLES), help="make this table only; may be repeated")
     arguments = parser.parse_args()
     text = arguments.document.read_text(encoding="utf-8")
-    arguments.document.write_text(filled(text, arguments.tries, lambda name: _say(f"{name} ...")), encoding="utf-8")
+    arguments.document.write_text(filled(text, arguments.tries, lambda name: _say(f"{name} ..."), arguments.only), encoding="utf-8")
 
 
 def _say(line: str) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from strakes.errors import BadInputError
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.evidence import REMEDIES
 from strakes.statistics.simulate.claims import CURVES, drift_claims, group_claims, pooled_drift_claims, saturation_claims
+from strakes.statistics.simulate.comparisons import CELLS, Design, told
 from strakes.statistics.simulate.contrasts import Pair, ratio_coverage, ratio_pairs, stopped_ratio_coverage, verdicts
 from strakes.statistics.simulate.shapes import bimodal, coverage_shapes, heavy_tailed, log_normal, normal, slowed_down
 from strakes.statistics.simulate.stopping import Stop, coverage_under, ever_missed
 
 STOPS: tuple[Stop, ...] = ("width", "runs", "time")
+DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "in turn")
 MARGIN = 0.05
 
 
@@ -80,6 +82,28 @@ def verdict_table(tries: int) -> str:
     return f"{tries:,} tries a figure, nominal error 10 %, margin 5 %.\n\n{_table(['runs of both', 'design', *alike, *slower_by], rows)}"
 
 
+def comparison_table(tries: int) -> str:
+    """Whole runs compared: alike, and the second a tenth slower."""
+    rows = []
+    for shape in (normal(0.03), normal(0.1), slowed_down(0.1)):
+        for design in DESIGNS:
+            alike = told(shape, design, 0.0, tries, _seed("told", shape.name, design))
+            slower = told(shape, design, 0.1, tries, _seed("told", shape.name, design, "slower"))
+            found = (alike.any_cell_called, alike.overall_called, slower.overall_slower, slower.cells_slower)
+            rows.append([shape.name, design, *map(_percent, found), f"{slower.runs:.1f}"])
+    heads = [
+        "runs of both",
+        "measured",
+        "alike: any cell called",
+        "alike: overall called",
+        "10 % slower: overall found",
+        "of the cells",
+        "runs of a cell",
+    ]
+    nominal = "nominal error 10 % for all cells together and for the overall verdict, margin 5 %"
+    return f"{tries:,} tries a figure, {CELLS} cells, {nominal}.\n\n{_table(heads, rows)}"
+
+
 def saturation_table(tries: int) -> str:
     """Saturation points named falsely, and the smallest good one named."""
     rows = []
@@ -141,6 +165,7 @@ TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
     "coverage": (coverage_table, 1),
     "ratios": (ratio_table, 1),
     "verdicts": (verdict_table, 1),
+    "comparisons": (comparison_table, 10),
     "saturation": (saturation_table, 5),
     "drift": (drift_table, 2),
     "groups": (group_table, 2),
@@ -148,9 +173,14 @@ TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
 }
 
 
-def filled(document: str, tries: int, log: Callable[[str], None]) -> str:
-    """The document with every table made anew; slow simulations get a fraction of the tries. Raises BadInputError for a missing place."""
+def filled(document: str, tries: int, log: Callable[[str], None], only: Collection[str] = ()) -> str:
+    """The document with every table (or ``only`` some) made anew; slow simulations get a fraction of the tries.
+
+    Raises BadInputError for a missing place.
+    """
     for name, (table, fraction) in TABLES.items():
+        if only and name not in only:
+            continue
         place = re.compile(f"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         found = place.search(document)
         if not found:

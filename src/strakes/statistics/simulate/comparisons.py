@@ -1,0 +1,87 @@
+"""How often ``compare`` and a study of two file systems in turn say something wrong, and how often they find a tenth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from strakes.statistics.comparison import between_runs, block_scores, judge, within_blocks
+from strakes.statistics.contrast import Verdict
+from strakes.statistics.simulate.contrasts import CONFIDENCE
+from strakes.statistics.simulate.shapes import Shape
+from strakes.statistics.stopping import StoppingRule
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Design = Literal["apart", "apart, shifted", "in turn"]
+CELLS = 4
+MARGIN = 0.05
+MOST_RUNS = 20
+# What the time of day does to a whole run, and what a neighbour does to a block.
+SHIFT, BLOCK_NOISE = 0.02, 0.1
+_CALLED = (Verdict.FASTER, Verdict.SLOWER)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Shares of tries: a cell was called FASTER or SLOWER, all cells together were; SLOWER of all together, and of single cells."""
+
+    any_cell_called: float
+    overall_called: float
+    overall_slower: float
+    cells_slower: float
+    runs: float
+
+
+def told(shape: Shape, design: Design, slower: float, tries: int, seed: int) -> Told:
+    """Two measurements of the same cells, the second slowed by that share; each cell stops by its own interval or at 20 runs.
+
+    ``apart``: two runs, one after the other. ``shifted``: besides, each run as a whole is a few percent off. ``in turn``: one run, whose
+    blocks are faster or slower as a whole.
+    """
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    counts = [0, 0, 0, 0]
+    runs = 0
+    for _ in range(tries):
+        a, b = _measured(shape, design, generator, 1.0), _measured(shape, design, generator, 1 - slower)
+        if design == "in turn":
+            blocks = np.exp(BLOCK_NOISE * generator.standard_normal(MOST_RUNS)).tolist()
+            a, b = ([[value * block for value, block in zip(cell, blocks, strict=False)] for cell in side] for side in (a, b))
+        cells, overall = _judge(a, b, design)
+        counts[0] += any(one in _CALLED for one in cells)
+        counts[1] += overall in _CALLED
+        counts[2] += overall is Verdict.SLOWER
+        counts[3] += sum(one is Verdict.SLOWER for one in cells)
+        runs += sum(map(len, a))
+    return Told(counts[0] / tries, counts[1] / tries, counts[2] / tries, counts[3] / tries / CELLS, runs / tries / CELLS)
+
+
+def _measured(shape: Shape, design: Design, generator: np.random.Generator, factor: float) -> list[list[float]]:
+    """The cells of one run, each with the values it took before it stopped."""
+    import math
+
+    shift = math.exp(SHIFT * float(generator.standard_normal())) if design == "apart, shifted" else 1.0
+    rule = StoppingRule(max_runs=MOST_RUNS)
+    drawn = (factor * shift * shape.draw(generator, (CELLS, MOST_RUNS))).tolist()
+    return [cell[: _stops_at(rule, cell)] for cell in drawn]
+
+
+def _stops_at(rule: StoppingRule, values: Sequence[float]) -> int:
+    return next(runs for runs in range(rule.smallest_runs, rule.max_runs + 1) if rule.judge(values[:runs]).stop)
+
+
+def _judge(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], design: Design) -> tuple[list[Verdict], Verdict]:
+    by_block = [[dict(enumerate(cell)) for cell in side] for side in (a, b)]
+    scores = [block_scores([(cell, False) for cell in side]) for side in by_block]
+    if design == "in turn":
+        ratios = [within_blocks(one, other) for one, other in zip(*by_block, strict=True)]
+        together, least = within_blocks(scores[0], scores[1]), 0.0
+    else:
+        ratios = [between_runs(one, other) for one, other in zip(a, b, strict=True)]
+        together, least = between_runs(list(scores[0].values()), list(scores[1].values())), MARGIN
+    cells = [one.verdict for one in judge(ratios, CONFIDENCE, MARGIN, least=least)]
+    return cells, judge([together], CONFIDENCE, MARGIN, least=least)[0].verdict

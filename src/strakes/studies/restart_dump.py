@@ -1,0 +1,81 @@
+"""restart-dump: all ranks dump their state, each for itself or through few writers, on few or on all data targets. S1's second proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import Plan, TransferPhase
+from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.results import Measured, Results
+from strakes.studies.scenario import best_advice, enough_runs, speed_ups
+from strakes.targets.model import Layout
+from strakes.units import KIB, MIB
+
+_BEFORE = "every rank writes for itself"
+_WRITERS = (1, 2, 4, 8)
+
+
+class RestartDump(Study):
+    """One shared file; the time to write it and to read it back, before and after."""
+
+    name = "restart-dump"
+    title = "Restart dump, before and after"
+    question = "How much sooner is the state of all ranks on the file system with few writers and more data targets?"
+    source = "S1"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        ranks = 2 * context.team
+        amount = context.amount_bytes(ranks)
+        cells: list[Cell | SkippedCell] = [self._cell(context, ranks, amount, 0, None)]
+        cells += [self._cell(context, ranks, amount, writers, None) for writers in _WRITERS if writers < ranks]
+        if context.striping is None or context.striping.data_targets < 2:
+            reason = context.no_striping or "there are no two data targets to spread a file over"
+            cells.append(SkippedCell(self.name, {"way": "on all data targets"}, reason))
+        else:
+            every = Layout(stripe_size_bytes=MIB, stripe_count=context.striping.data_targets)
+            one = Layout(stripe_size_bytes=MIB, stripe_count=1)
+            cells += [self._cell(context, ranks, amount, writers, layout) for layout in (one, every) for writers in (0, 2)]
+        return enough_runs(cells)
+
+    def _cell(self, context: Context, ranks: int, amount: int, writers: int, layout: Layout | None) -> Cell:
+        transfer = min(MIB, max(64 * KIB, amount))
+        stop = context.stonewall()
+        dump = TransferPhase("dump", "write", "shared-file", "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop)
+        load = TransferPhase("restart", "read", "shared-file", "segmented", transfer, amount, cache="drop", stop=stop)
+        way = f"{writers} writer{'s' if writers > 1 else ''} of this node" if writers else _BEFORE
+        key = f"{self.name}/{writers}"
+        settings: dict[str, Setting] = {"ranks": ranks, "writers": writers or ranks}
+        if layout is not None:
+            way += f", stripe count {layout.stripe_count}"
+            key += f"-on-{layout.stripe_count}"
+            settings["stripe_count"] = layout.stripe_count or 1
+        measures = (Measure("dump", "bytes_per_s", {"operation": "dump"}), Measure("restart", "bytes_per_s", {"operation": "restart"}))
+        return Cell(self.name, key, {**settings, "way": way}, Plan(ranks, (dump, load), context.seed), measures, priority=1, layout=layout)
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = tuple(
+            Series(operation, tuple(Point(str(one.settings["way"]), one.id) for one in results.where(operation=operation)))
+            for operation in ("dump", "restart")
+        )
+        theirs = Reference("S1", "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)")
+        return [Figure(self.name, self.title, self.question, "way", "", "category", "bandwidth", "B/s", lines, (theirs,))]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        before, others = _sides(results)
+        return speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes") if before else []
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        before, others = _sides(results)
+        return best_advice("writers of restart dumps", before, others, results) if before else []
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        before, _ = _sides(results)
+        return [Headline("restart dump, every rank for itself", before.id)] if before else []
+
+
+def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
+    """The usual way, and all others."""
+    dumps = results.where(operation="dump")
+    usual = [one for one in dumps if one.settings["way"] == _BEFORE]
+    return (usual[0] if usual else None), [one for one in dumps if one not in usual]

@@ -1,0 +1,75 @@
+"""startup-load: all ranks need one input, read by each or by few that pass it on, from one or from all data targets. S1's first proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import Plan, TransferPhase
+from strakes.plan.stage import StagePhase
+from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.results import Measured, Results
+from strakes.studies.scenario import best_advice, enough_runs, speed_ups
+from strakes.targets.model import Layout
+from strakes.units import KIB, MIB
+
+_BEFORE = "every rank reads"
+
+
+class StartupLoad(Study):
+    """The time until the last rank has the whole input, which is then not in this node's page cache."""
+
+    name = "startup-load"
+    title = "Start-up load, before and after"
+    question = "How much sooner do all ranks have their common input when few read it and pass it on?"
+    source = "S1"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        ranks = 2 * context.team
+        # Every rank holds all of it.
+        amount = max(64 * KIB, min(context.amount_bytes(ranks), context.memory_bytes // (16 * ranks)))
+        ways: list[tuple[int, Layout | None]] = [(0, None), (1, None), (2, None)]
+        cells: list[Cell | SkippedCell] = []
+        if context.striping is None or context.striping.data_targets < 2:
+            reason = context.no_striping or "there are no two data targets to spread a file over"
+            cells.append(SkippedCell(self.name, {"way": "from all data targets"}, reason))
+        else:
+            stripes = (Layout(stripe_size_bytes=MIB, stripe_count=count) for count in (1, context.striping.data_targets))
+            ways += [(readers, layout) for layout in stripes for readers in (0, 1)]
+        return enough_runs([*(self._cell(context, ranks, amount, readers, layout) for readers, layout in ways), *cells])
+
+    def _cell(self, context: Context, ranks: int, amount: int, readers: int, layout: Layout | None) -> Cell:
+        transfer = min(MIB, amount)
+        make = TransferPhase("make", "write", "shared-file", "segmented", transfer, amount, sync="fsync")
+        load = StagePhase("load", transfer, readers_per_node=readers, broadcast=readers > 0, cache="drop")
+        way = f"{readers} reader{'s' if readers > 1 else ''} of this node, passed on" if readers else _BEFORE
+        key = f"{self.name}/{readers}"
+        settings: dict[str, Setting] = {"ranks": ranks, "readers": readers or ranks}
+        if layout is not None:
+            way += f", stripe count {layout.stripe_count}"
+            key += f"-on-{layout.stripe_count}"
+            settings["stripe_count"] = layout.stripe_count or 1
+        measures = (Measure("load", "bytes_per_s", {"operation": "read"}),)
+        return Cell(self.name, key, {**settings, "way": way}, Plan(ranks, (make, load), context.seed), measures, layout=layout)
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = (Series("input to all ranks", tuple(Point(str(one.settings["way"]), one.id) for one in results.where())),)
+        theirs = Reference("S1", "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)")
+        return [Figure(self.name, self.title, self.question, "way", "", "category", "input delivered", "B/s", lines, (theirs,))]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        before, others = _sides(results)
+        return speed_ups(self.name, before, others, results, "S1: 120 times, at 4,096 cores") if before else []
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        before, others = _sides(results)
+        return best_advice("reading the input of all ranks", before, others, results) if before else []
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        before, _ = _sides(results)
+        return [Headline("input to all ranks, each reading it", before.id)] if before else []
+
+
+def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
+    usual = [one for one in results.where() if one.settings["way"] == _BEFORE]
+    return (usual[0] if usual else None), [one for one in results.where() if one not in usual]

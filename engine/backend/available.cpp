@@ -28,9 +28,19 @@ Absence absence_of_uring() {
 #endif
 }
 
+Absence absence_of_cephfs() {
+#ifdef STRAKES_CEPHFS
+    return {};
+#else
+    return {"this engine was built without libcephfs",
+            "Install libcephfs-dev (RHEL: libcephfs-devel) and build strakes again."};
+#endif
+}
+
 }  // namespace
 
 Absence absence_of(Backend backend) {
+    if (backend == Backend::cephfs) return absence_of_cephfs();
     if (backend != Backend::uring) return {};
     static const Absence uring = absence_of_uring();
     return uring;

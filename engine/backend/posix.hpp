@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/file.hpp"
 #include "backend/system_call.hpp"
+#include "system/descriptor.hpp"
 
 namespace strakes {
 
@@ -25,6 +27,13 @@ struct Posix {
         std::size_t bytes;
         int error;
     };
+
+    using Handle = Descriptor;
+    static constexpr bool kKernelFiles = true;  // descriptors are the kernel's, and so is the cache
+
+    // All ranks of a process have the same.
+    static FileStep connect(std::uint32_t /*rank*/) noexcept { return {}; }
+    static int root(int of_the_process, std::uint32_t /*rank*/) noexcept { return of_the_process; }
 
     static Opened open(int directory, const char* name, int flags) noexcept {
         const long result = system_call(SYS_openat, directory, name, flags, kFileMode);

@@ -42,6 +42,14 @@ void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
 
 void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
     check_backend(phase, check);
+    if (phase.backend == Backend::cephfs) {
+        check.require(!phase.direct, "direct", "is not for the backend cephfs", "Leave it out.");
+        check.require(!phase.preallocate, "preallocate", "is not for the backend cephfs, whose files have no blocks",
+                      "Leave it out.");
+        check.require(phase.cache == Cache::as_is, "cache",
+                      "is not for the backend cephfs: every rank's client has a cache of its own",
+                      "Use as-is; with rank_shift no rank reads what it wrote.");
+    }
     const bool through_memory = phase.backend == Backend::stdio || phase.backend == Backend::mmap;
     check.require(!phase.direct || !through_memory, "direct",
                   "is not for the backends stdio and mmap, which go through memory of their own",
@@ -196,7 +204,8 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
                   "Use a smaller branch or depth.");
     check_backend(phase, check);
     check.require(phase.create_with == CreateWith::open || phase.backend == Backend::posix, "create_with",
-                  "mknod needs the backend posix: io_uring has no such request", "Use open, or the backend posix.");
+                  "mknod needs the backend posix: io_uring and libcephfs have no such call",
+                  "Use open, or the backend posix.");
     const bool creates = is_creation(phase.operation);
     check.require(!creates || phase.rank_shift == 0, "rank_shift", "is not for creations", "Leave it out.");
     check.require(phase.share == Share::own || !(creates || is_removal(phase.operation) || is_rename(phase.operation)),
@@ -236,6 +245,9 @@ void check_plan(const Plan& plan) {
         const PhaseCheck check(i);
         check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is the name of an earlier phase, too",
                       "Give every phase a name of its own.");
+        check.require((backend_of(plan.phases[i]) == Backend::cephfs) == inside_ceph(plan), "backend",
+                      "is cephfs in some phases only, so that their directories would be different ones",
+                      "Use cephfs in all phases of the plan, or in none.");
         if (const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i]))
             check_transfer(*transfer, plan, data, check);
         else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i]))

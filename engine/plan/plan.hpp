@@ -14,7 +14,7 @@
 namespace strakes {
 
 enum class StopRule : std::uint8_t { amount, stonewall, seconds };
-enum class Backend : std::uint8_t { posix, stdio, mmap, uring };
+enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs };
 enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
 enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
 enum class Grouping : std::uint8_t { node, global };
@@ -174,10 +174,14 @@ inline constexpr std::array<std::string_view, 6> kKinds{"transfer",    "metadata
 
 inline constexpr std::array kStopRules = std::to_array<std::pair<std::string_view, StopRule>>(
     {{"amount", StopRule::amount}, {"stonewall", StopRule::stonewall}, {"seconds", StopRule::seconds}});
-inline constexpr std::array kBackends = std::to_array<std::pair<std::string_view, Backend>>(
-    {{"posix", Backend::posix}, {"stdio", Backend::stdio}, {"mmap", Backend::mmap}, {"uring", Backend::uring}});
-inline constexpr std::array kMetadataBackends =
-    std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix}, {"uring", Backend::uring}});
+inline constexpr std::array kBackends =
+    std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix},
+                                                         {"stdio", Backend::stdio},
+                                                         {"mmap", Backend::mmap},
+                                                         {"uring", Backend::uring},
+                                                         {"cephfs", Backend::cephfs}});
+inline constexpr std::array kMetadataBackends = std::to_array<std::pair<std::string_view, Backend>>(
+    {{"posix", Backend::posix}, {"uring", Backend::uring}, {"cephfs", Backend::cephfs}});
 inline constexpr std::array kTransferOperations =
     std::to_array<std::pair<std::string_view, TransferOperation>>({{"write", TransferOperation::write},
                                                                    {"read", TransferOperation::read},
@@ -258,8 +262,15 @@ constexpr std::string_view name_in(const Table& table, Value value) noexcept {
 }
 [[nodiscard]] std::string_view phase_kind(const Phase& phase);
 [[nodiscard]] std::string_view phase_operation(const Phase& phase);
+[[nodiscard]] inline Backend backend_of(const Phase& phase) {
+    return std::visit([](const auto& body) { return body.backend; }, phase);
+}
 [[nodiscard]] inline std::string_view phase_backend(const Phase& phase) {
-    return name_in(kBackends, std::visit([](const auto& body) { return body.backend; }, phase));
+    return name_in(kBackends, backend_of(phase));
+}
+// The plan's directory is inside a Ceph file system that no kernel has mounted.
+[[nodiscard]] inline bool inside_ceph(const Plan& plan) {
+    return !plan.phases.empty() && backend_of(plan.phases.front()) == Backend::cephfs;
 }
 
 [[nodiscard]] constexpr bool is_creation(MetadataOperation operation) noexcept {

@@ -14,6 +14,10 @@
 #include "system/bytes.hpp"
 #include "system/host.hpp"
 #include "workload/gathering.hpp"
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph.hpp"
+#include "backend/ceph_place.hpp"
+#endif
 
 namespace strakes {
 
@@ -23,6 +27,7 @@ PlanRun::PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_pt
       team_(std::move(team)),
       timeline_(team_->timeline()),
       report_(output, request_.id),
+      workspace_(inside_ceph(request_.plan)),
       state_(request_.plan),
       progress_(team_->first(), team_->first() == 0 ? team_->size() : team_->count()),
       latencies_(team_->first(), team_->count()),
@@ -157,6 +162,7 @@ void PlanRun::run_rank(Rank rank) noexcept {
         team_->barrier();
         phases_over_ = true;
         clean(rank);
+        part(rank);
     }
     progress_.of(rank).at(kWaiting);
     if (ranks_left_.fetch_sub(1) != 1) return;
@@ -315,9 +321,26 @@ FirstFinish PlanRun::first_finish(Tally& tally) {
     return {.at = moment, .work = {}};
 }
 
+// The rank's client goes by the thread it came by.
+void PlanRun::part([[maybe_unused]] Rank rank) {
+#ifdef STRAKES_CEPHFS
+    if (workspace_.inside_ceph()) Ceph::disconnect(rank);
+#endif
+}
+
+// By a client of its own, with nobody else in the way.
+void PlanRun::clean_inside_ceph([[maybe_unused]] Rank rank) {
+#ifdef STRAKES_CEPHFS
+    if (rank == 0) left_ = CephPlace::empty(removed_);
+    if (rank == 0 && !one_process()) swept_ = workspace_.remove();
+    team_->barrier();
+#endif
+}
+
 void PlanRun::clean(Rank rank) {
     if (request_.keep) return;
     progress_.of(rank).at("cleaning up");
+    if (workspace_.inside_ceph()) return clean_inside_ceph(rank);
     if (!one_process()) return sweep();
     if (rank == 0) removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), removed_);
     team_->barrier();
@@ -347,7 +370,7 @@ PlanStatus PlanRun::finish() {
     if (report_.has_errors()) status = PlanStatus::failed;
     std::vector<std::string> left;
     if (!cleaned && !request_.keep) {
-        left = removal_->left();
+        left = removal_ ? removal_->left() : left_;
         if (left.empty()) left.push_back(request_.id);
         if (status == PlanStatus::ok) status = PlanStatus::failed;
     }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "crew/beat.hpp"
 #include "crew/crew.hpp"
@@ -84,6 +85,8 @@ class PlanRun {
     void take_logs(Tally& tally);
     [[nodiscard]] FirstFinish first_finish(Tally& tally);
     void clean(Rank rank);
+    void clean_inside_ceph(Rank rank);
+    void part(Rank rank);
     void sweep();
     [[nodiscard]] Rank slowest_rank() const noexcept;
     void report_rank(Rank rank, std::string what, std::string remedy);
@@ -104,6 +107,7 @@ class PlanRun {
     Buffer hog_;  // memory_hog_bytes
     std::unique_ptr<TreeRemoval> removal_;
     std::atomic<std::uint64_t> removed_{0};
+    std::vector<std::string> left_;  // inside a Ceph file system
     int news_;
 
     std::atomic<Halt> halt_{Halt::none};

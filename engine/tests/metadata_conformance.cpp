@@ -143,7 +143,7 @@ TEST_CASE("every backend leaves what a stonewall did not reach, and later phases
                              metadata("stat2", "file-stat", way.with()), metadata("rename2", "file-rename", way.with()),
                              metadata("remove2", "file-remove", way.with())}));
         // Those that had begun are waited for.
-        const std::uint64_t some = 2U * static_cast<unsigned>(way.queue_depth);
+        const std::uint64_t some = std::uint64_t{2} * static_cast<unsigned>(way.queue_depth);
         CHECK(run_well(stage, 0).operations == 200);
         const Sum renamed = run_well(stage, 1);
         CHECK(renamed.operations == some);

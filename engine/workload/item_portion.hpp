@@ -17,7 +17,8 @@ struct ItemPortion {
     std::vector<ItemRun> runs;
     std::ptrdiff_t first_leaf;
 
-    [[nodiscard]] int directory(const std::vector<Descriptor>& leaves, const ItemRun& run) const noexcept {
+    template <class Handle>
+    [[nodiscard]] int directory(const std::vector<Handle>& leaves, const ItemRun& run) const noexcept {
         return leaves[static_cast<std::size_t>(run.leaf - first_leaf)].get();
     }
 };

@@ -6,49 +6,62 @@
 #include <cerrno>
 
 #include "backend/posix.hpp"
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph.hpp"
+#endif
 #include "workload/entries.hpp"
 
 namespace strakes {
 
-ItemTree::ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner)
+template <class Io>
+ItemTree<Io>::ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner, std::uint32_t rank)
     : setting_(setting),
       name_(entry_of(phase, owner)),
+      rank_(rank),
       depth_(phase.depth),
       branch_(phase.branch),
       leaves_(leaves_below(0)) {}
 
-std::uint32_t ItemTree::leaves_below(std::uint32_t level) const noexcept {
+template <class Io>
+std::uint32_t ItemTree<Io>::leaves_below(std::uint32_t level) const noexcept {
     std::uint32_t leaves = 1;
     for (; level < depth_; ++level) leaves *= branch_;
     return leaves;
 }
 
-Workload::Outcome ItemTree::make() const { return make_one(setting_.root, name_, 0); }
+template <class Io>
+Workload::Outcome ItemTree<Io>::make() const {
+    return make_one(Io::root(setting_.root, rank_), name_, 0);
+}
 
-Workload::Outcome ItemTree::make_one(int parent, const std::string& name, std::uint32_t level) const {
-    const int error = Posix::make_directory(parent, name.c_str());
+template <class Io>
+Workload::Outcome ItemTree<Io>::make_one(int parent, const std::string& name, std::uint32_t level) const {
+    const int error = Io::make_directory(parent, name.c_str());
     if (error != 0 && error != EEXIST) return call_failure("mkdir", setting_.path_of(name_), error);
     if (level == depth_) return std::nullopt;
-    Descriptor directory;
+    Handle directory;
     if (Workload::Outcome failure = open_one(parent, name, directory)) return failure;
     return make_below(directory.get(), level);
 }
 
-Workload::Outcome ItemTree::make_below(int directory, std::uint32_t level) const {
+template <class Io>
+Workload::Outcome ItemTree<Io>::make_below(int directory, std::uint32_t level) const {
     for (std::uint32_t i = 0; i < branch_ && !setting_.halted(); ++i)
         if (Workload::Outcome failure = make_one(directory, "b" + std::to_string(i), level + 1)) return failure;
     return std::nullopt;
 }
 
-Workload::Outcome ItemTree::open(std::uint32_t first, std::uint32_t last, std::vector<Descriptor>& into) const {
-    Descriptor top;
-    if (Workload::Outcome failure = open_one(setting_.root, name_, top)) return failure;
+template <class Io>
+Workload::Outcome ItemTree<Io>::open(std::uint32_t first, std::uint32_t last, std::vector<Handle>& into) const {
+    Handle top;
+    if (Workload::Outcome failure = open_one(Io::root(setting_.root, rank_), name_, top)) return failure;
     into.reserve(last - first);
     return open_below(std::move(top), 0, 0, first, last, into);
 }
 
-Workload::Outcome ItemTree::open_below(Descriptor directory, std::uint32_t level, std::uint32_t leaf,
-                                       std::uint32_t first, std::uint32_t last, std::vector<Descriptor>& into) const {
+template <class Io>
+Workload::Outcome ItemTree<Io>::open_below(Handle directory, std::uint32_t level, std::uint32_t leaf,
+                                           std::uint32_t first, std::uint32_t last, std::vector<Handle>& into) const {
     if (level == depth_) {
         into.push_back(std::move(directory));
         return std::nullopt;
@@ -56,7 +69,7 @@ Workload::Outcome ItemTree::open_below(Descriptor directory, std::uint32_t level
     const std::uint32_t width = leaves_below(level + 1);
     for (std::uint32_t i = 0; i < branch_; ++i, leaf += width) {
         if (leaf + width <= first || leaf >= last) continue;
-        Descriptor below;
+        Handle below;
         Workload::Outcome failure = open_one(directory.get(), "b" + std::to_string(i), below);
         if (!failure) failure = open_below(std::move(below), level + 1, leaf, first, last, into);
         if (failure) return failure;
@@ -64,18 +77,25 @@ Workload::Outcome ItemTree::open_below(Descriptor directory, std::uint32_t level
     return std::nullopt;
 }
 
-Workload::Outcome ItemTree::open_one(int parent, const std::string& name, Descriptor& into) const {
-    const auto [descriptor, error] = Posix::open(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+template <class Io>
+Workload::Outcome ItemTree<Io>::open_one(int parent, const std::string& name, Handle& into) const {
+    const auto [descriptor, error] = Io::open(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (error != 0) return call_failure("open", setting_.path_of(name_), error);
-    into = Descriptor(descriptor);
+    into = Handle(descriptor);
     return std::nullopt;
 }
 
-std::string ItemTree::path_of_leaf(std::uint32_t leaf) const {
+template <class Io>
+std::string ItemTree<Io>::path_of_leaf(std::uint32_t leaf) const {
     std::string path;
     for (std::uint32_t level = 0; level < depth_; ++level, leaf /= branch_)
         path.insert(0, "/b" + std::to_string(leaf % branch_));
     return setting_.path_of(name_) + path;
 }
+
+template class ItemTree<Posix>;
+#ifdef STRAKES_CEPHFS
+template class ItemTree<Ceph>;
+#endif
 
 }  // namespace strakes

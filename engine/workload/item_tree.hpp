@@ -5,15 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "system/descriptor.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes {
 
+template <class Io>
 class ItemTree {
   public:
-    // The tree of one owner, or the shared one.
-    ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner);
+    using Handle = typename Io::Handle;
+
+    // The tree of one owner, or the shared one, as a rank sees it.
+    ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner, std::uint32_t rank);
 
     [[nodiscard]] std::uint32_t leaves() const noexcept { return leaves_; }
 
@@ -21,23 +23,24 @@ class ItemTree {
     [[nodiscard]] Workload::Outcome make() const;
 
     // Descriptors of the leaves with numbers [first, last).
-    [[nodiscard]] Workload::Outcome open(std::uint32_t first, std::uint32_t last, std::vector<Descriptor>& into) const;
+    [[nodiscard]] Workload::Outcome open(std::uint32_t first, std::uint32_t last, std::vector<Handle>& into) const;
 
-    // For messages.
+    // Of an owner, for messages; needs no place to stand in.
     [[nodiscard]] std::string path_of_leaf(std::uint32_t leaf) const;
 
   private:
     // Leaves below a directory at `level`.
     [[nodiscard]] std::uint32_t leaves_below(std::uint32_t level) const noexcept;
     [[nodiscard]] Workload::Outcome make_below(int directory, std::uint32_t level) const;
-    [[nodiscard]] Workload::Outcome open_below(Descriptor directory, std::uint32_t level, std::uint32_t leaf,
+    [[nodiscard]] Workload::Outcome open_below(Handle directory, std::uint32_t level, std::uint32_t leaf,
                                                std::uint32_t first, std::uint32_t last,
-                                               std::vector<Descriptor>& into) const;
+                                               std::vector<Handle>& into) const;
     [[nodiscard]] Workload::Outcome make_one(int parent, const std::string& name, std::uint32_t level) const;
-    [[nodiscard]] Workload::Outcome open_one(int parent, const std::string& name, Descriptor& into) const;
+    [[nodiscard]] Workload::Outcome open_one(int parent, const std::string& name, Handle& into) const;
 
     const PhaseSetting& setting_;
     std::string name_;
+    std::uint32_t rank_;
     std::uint32_t depth_, branch_, leaves_;
 };
 

@@ -14,7 +14,6 @@
 #include "backend/posix.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
-#include "system/descriptor.hpp"
 #include "workload/entries.hpp"
 #include "workload/item_operations.hpp"
 #include "workload/item_portion.hpp"
@@ -22,6 +21,9 @@
 #include "workload/items.hpp"
 #ifdef STRAKES_URING
 #include "workload/item_queue.hpp"
+#endif
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph.hpp"
 #endif
 
 namespace strakes {
@@ -45,12 +47,17 @@ class Metadata final : public Workload {
           phase_(std::get<MetadataPhase>(setting.phase())),
           owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
           items_(items_of(setting.state, phase_).at(owner_)),
-          tree_(setting, phase_, owner_) {}
+          tree_(setting, phase_, owner_, seat.rank) {}
 
-    Outcome lead() override { return creates() && phase_.directory == Directory::shared ? tree_.make() : std::nullopt; }
+    Outcome lead() override {
+        if (!creates() || phase_.directory != Directory::shared) return std::nullopt;
+        if (const auto [call, error] = Io::connect(seat_.rank); error != 0) return call_failure(call, "", error);
+        return tree_.make();
+    }
 
     Outcome prepare(RankResult& /*result*/) override {
         seat_.progress.at("preparing");
+        if (const auto [call, error] = Io::connect(seat_.rank); error != 0) return call_failure(call, "", error);
         if constexpr (kQueues)
             if (const int error = slots_.prepare(phase_.queue_depth); error != 0)
                 return call_failure("io_uring_setup", "", error);
@@ -146,7 +153,8 @@ class Metadata final : public Workload {
             const std::uint32_t first = one_tree_for_all ? 0 : portion.runs.front().leaf;
             const std::uint32_t last = one_tree_for_all ? tree_.leaves() : portion.runs.back().leaf + 1;
             portion.first_leaf = std::ptrdiff_t{first} - std::ssize(leaves_);
-            if (Outcome failure = ItemTree(setting_, phase_, owner).open(first, last, leaves_)) return failure;
+            if (Outcome failure = ItemTree<Io>(setting_, phase_, owner, seat_.rank).open(first, last, leaves_))
+                return failure;
         }
         total_ += std::accumulate(portion.runs.begin(), portion.runs.end(), std::uint64_t{0},
                                   [](std::uint64_t sum, const ItemRun& run) { return sum + run.count; });
@@ -242,7 +250,7 @@ class Metadata final : public Workload {
 
     [[nodiscard]] Failure describe_item(const char* call, int error, std::uint32_t owner, std::uint32_t leaf,
                                         const ItemName& name) const {
-        std::string path = ItemTree(setting_, phase_, owner).path_of_leaf(leaf) + "/" + name.c_str();
+        std::string path = ItemTree<Io>(setting_, phase_, owner, seat_.rank).path_of_leaf(leaf) + "/" + name.c_str();
         if (error != LoopEnd::kEndOfFile) return call_failure(call, std::move(path), error);
         LoopEnd end;
         end.reading = phase_.operation == MetadataOperation::file_read;
@@ -255,9 +263,9 @@ class Metadata final : public Workload {
     const MetadataPhase& phase_;
     std::uint32_t owner_;
     Items& items_;
-    ItemTree tree_;
+    ItemTree<Io> tree_;
     std::vector<ItemPortion> portions_;
-    std::vector<Descriptor> leaves_;
+    std::vector<typename Io::Handle> leaves_;
     std::uint64_t total_ = 0;  // items of all portions
     Buffer buffer_;
     [[no_unique_address]] Slots slots_;
@@ -269,6 +277,10 @@ std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat&
 #ifdef STRAKES_URING
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::uring)
         return std::make_unique<Metadata<Posix, ItemSlots>>(setting, seat);
+#endif
+#ifdef STRAKES_CEPHFS
+    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::cephfs)
+        return std::make_unique<Metadata<Ceph>>(setting, seat);
 #endif
     return std::make_unique<Metadata<Posix>>(setting, seat);
 }

@@ -14,7 +14,6 @@
 #include "measure/page_cache.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
-#include "system/descriptor.hpp"
 #include "workload/entries.hpp"
 #include "workload/gathering.hpp"
 #include "workload/group.hpp"
@@ -25,12 +24,15 @@
 #include "backend/uring_file.hpp"
 #include "workload/transfer_queue.hpp"
 #endif
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph_file.hpp"
+#endif
 
 namespace strakes {
 
 namespace {
 
-template <class File>
+template <class File, class Io = Posix>
 class Transfer final : public Workload {
   public:
     Transfer(const PhaseSetting& setting, const Seat& seat)
@@ -40,11 +42,12 @@ class Transfer final : public Workload {
           set_(setting.state.data.at(phase_.files)),
           owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
           group_(phase_.writers > 0 ? group_of(phase_, seat.exchange->nodes(), owner_) : Group{}),
-          file_(setting, phase_, merged() ? group_.number : owner_),
-          own_file_(setting, phase_, own_file_number()) {}
+          file_(setting, phase_, merged() ? group_.number : owner_, seat.rank),
+          own_file_(setting, phase_, own_file_number(), seat.rank) {}
 
     Outcome lead() override {
         if (phase_.operation != TransferOperation::write) return require_written();
+        if (Outcome failure = outcome_of(Io::connect(seat_.rank))) return failure;
         if (shared() && set_.written != nullptr)
             if (Outcome failure = file_.remove()) return failure;
         if (shared() && phase_.preallocate) return file_.allocate(phase_.bytes_per_rank() * setting_.plan.ranks);
@@ -59,6 +62,7 @@ class Transfer final : public Workload {
 
     Outcome prepare(RankResult& result) override {
         seat_.progress.at("preparing");
+        if (Outcome failure = outcome_of(Io::connect(seat_.rank))) return failure;
         if (phase_.operation == TransferOperation::mixed) seat_.latencies.reads = std::make_unique<Histogram>();
         if (Outcome failure = make_buffer()) return failure;
         count_ = same_geometry() && !writes_new() ? set_.done[owner_] : region().transfers;
@@ -159,7 +163,7 @@ class Transfer final : public Workload {
     }
     [[nodiscard]] std::uint32_t own_file_number() const { return file_of(phase_, seat_.exchange->nodes(), seat_.rank); }
     // The one that this rank looks at: in a write phase its own work, since other ranks may not have made theirs yet.
-    [[nodiscard]] const TransferFile<Posix>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
+    [[nodiscard]] const TransferFile<Io>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
     [[nodiscard]] Region region() const noexcept { return region_of_owner(owner_); }
     [[nodiscard]] Region region_of_owner(std::uint32_t owner) const noexcept {
         return merged() ? region_of(phase_, group_.size(), group_.place_of(owner))
@@ -225,7 +229,7 @@ class Transfer final : public Workload {
 
     Outcome open(RankResult& result) {
         const std::uint64_t before = setting_.clock.now();
-        Descriptor descriptor;
+        typename Io::Handle descriptor;
         Outcome failure = file_.open(open_flags(), descriptor);
         if (!failure) failure = file_.check_flags(descriptor.get(), result.direct);
         if (!failure) failure = outcome_of(data_.attach(std::move(descriptor), use()));
@@ -357,7 +361,7 @@ class Transfer final : public Workload {
     DataSet& set_;
     std::uint32_t owner_;
     Group group_;  // of the owner, where there are writers
-    TransferFile<Posix> file_, own_file_;
+    TransferFile<Io> file_, own_file_;
     Buffer buffer_;
     File data_;
     std::uint64_t count_ = 0;
@@ -377,6 +381,10 @@ std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat&
 #ifdef STRAKES_URING
         case Backend::uring:
             return std::make_unique<Transfer<UringFile>>(setting, seat);
+#endif
+#ifdef STRAKES_CEPHFS
+        case Backend::cephfs:
+            return std::make_unique<Transfer<CephFile, Ceph>>(setting, seat);
 #endif
         default:
             return std::make_unique<Transfer<PosixFile>>(setting, seat);

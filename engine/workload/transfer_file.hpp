@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 #include "measure/page_cache.hpp"
-#include "system/descriptor.hpp"
 #include "workload/entries.hpp"
 #include "workload/workload.hpp"
 
@@ -17,15 +17,15 @@ namespace strakes {
 template <class Io>
 class TransferFile {
   public:
-    TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t file)
-        : setting_(setting), name_(entry_of(phase, file)) {}
+    TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t file, std::uint32_t rank)
+        : setting_(setting), name_(entry_of(phase, file)), rank_(rank) {}
 
     [[nodiscard]] std::string path() const { return setting_.path_of(name_); }
 
-    Workload::Outcome open(int flags, Descriptor& into) const {
-        const auto [descriptor, error] = Io::open(setting_.root, name_.c_str(), flags | O_NOFOLLOW);
+    Workload::Outcome open(int flags, typename Io::Handle& into) const {
+        const auto [descriptor, error] = Io::open(Io::root(setting_.root, rank_), name_.c_str(), flags | O_NOFOLLOW);
         if (error == 0) {
-            into = Descriptor(descriptor);
+            into = typename Io::Handle(descriptor);
             return std::nullopt;
         }
         Failure failure = call_failure("open", path(), error);
@@ -38,6 +38,7 @@ class TransferFile {
 
     // What the kernel says it does, against what the phase asked for.
     Workload::Outcome check_flags(int descriptor, bool& direct) const {
+        if constexpr (!Io::kKernelFiles) return std::nullopt;
         const int flags = ::fcntl(descriptor, F_GETFL);
         if (flags < 0) return call_failure("fcntl", path(), errno);
         direct = (flags & O_DIRECT) != 0;
@@ -53,13 +54,14 @@ class TransferFile {
     }
 
     Workload::Outcome remove() const {
-        const int error = Io::remove_file(setting_.root, name_.c_str());
+        const int error = Io::remove_file(Io::root(setting_.root, rank_), name_.c_str());
         return error == 0 || error == ENOENT ? std::nullopt : Workload::Outcome(call_failure("unlink", path(), error));
     }
 
     // Real blocks only: the C library's emulation would write the file.
     Workload::Outcome allocate(std::uint64_t bytes) const {
-        Descriptor file;
+        if constexpr (!Io::kKernelFiles) return call_failure("fallocate", path(), EOPNOTSUPP);
+        typename Io::Handle file;
         if (Workload::Outcome failure = open(O_WRONLY | O_CREAT | O_EXCL, file)) return failure;
         int error = 0;
         do error = ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
@@ -69,7 +71,8 @@ class TransferFile {
 
     // How much of the file is cached, after dropping its pages where asked.
     Workload::Outcome look(bool drop, CacheState& cache, std::uint64_t CacheState::* resident) const {
-        Descriptor file;
+        if constexpr (!Io::kKernelFiles) return std::nullopt;
+        typename Io::Handle file;
         if (Workload::Outcome failure = open(O_RDONLY, file)) return failure;
         if (drop) {
             // Dirty pages cannot be dropped.
@@ -89,6 +92,7 @@ class TransferFile {
   private:
     const PhaseSetting& setting_;
     std::string name_;
+    std::uint32_t rank_;
 };
 
 }  // namespace strakes

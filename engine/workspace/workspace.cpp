@@ -8,6 +8,10 @@
 #include <cerrno>
 #include <string_view>
 
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph_place.hpp"
+#endif
+
 namespace strakes {
 
 namespace {
@@ -22,22 +26,57 @@ Workspace::Fault fault(std::string_view call, const std::string& path, int error
     return result;
 }
 
+std::optional<Workspace::Fault> no_marker(std::string_view call, int error) {
+    return fault(call, kMarker, error, "the directory carries no marker of strakes", "directory",
+                 "Let strakes make the directory; it works in no other.");
+}
+
+Workspace::Fault exists_or_fails(const std::string& id, int error) {
+    return fault("mkdir", id, error, "the plan's directory cannot be made", error == EEXIST ? "id" : "",
+                 error == EEXIST ? "Use an id of its own for every plan." : "");
+}
+
+#ifdef STRAKES_CEPHFS
+std::optional<Workspace::Fault> ceph_fault(const CephPlace::Outcome& outcome, const std::string& id) {
+    const auto& [call, error] = outcome.step;
+    if (error == 0) return std::nullopt;
+    if (outcome.marker) return no_marker(call, error);
+    if (outcome.path == id) return exists_or_fails(id, error);
+    if (error == ENOENT || error == ENOTDIR)
+        if (std::string_view(call) == "ceph_statx")
+            return fault(call, outcome.path, error, "the directory cannot be used", "directory",
+                         "Give an existing directory inside the Ceph file system, as seen from its root.");
+    return fault(
+        call, outcome.path, error, "the Ceph file system cannot be reached", "",
+        "Set CEPH_CONF (and CEPH_ARGS, such as --id NAME) to a configuration and a key of a cluster that answers.");
+}
+#endif
+
 }  // namespace
 
 std::optional<Workspace::Fault> Workspace::make(const std::string& directory, const std::string& id, bool prepared) {
-    if (auto failed = open_parent(directory)) return failed;
-    if (::mkdirat(parent_.get(), id.c_str(), 0700) != 0 && (!prepared || errno != EEXIST)) {
-        const int error = errno;
-        return fault("mkdir", id, error, "the plan's directory cannot be made", error == EEXIST ? "id" : "",
-                     error == EEXIST ? "Use an id of its own for every plan." : "");
+#ifdef STRAKES_CEPHFS
+    name_ = id;
+    if (inside_ceph_) {
+        const CephPlace::Outcome outcome = CephPlace::make(directory, id, kMarker);
+        const bool taken = prepared && outcome.path == id && outcome.step.error == EEXIST;
+        return taken ? std::nullopt : ceph_fault(outcome, id);
     }
+#endif
+    return make_here(directory, id, prepared);
+}
+
+std::optional<Workspace::Fault> Workspace::make_here(const std::string& directory, const std::string& id,
+                                                     bool prepared) {
+    if (auto failed = open_parent(directory)) return failed;
+    if (::mkdirat(parent_.get(), id.c_str(), 0700) != 0 && (!prepared || errno != EEXIST))
+        return exists_or_fails(id, errno);
     return open_root(id);
 }
 
 std::optional<Workspace::Fault> Workspace::join(const std::string& directory, const std::string& id) {
     constexpr std::string_view kRemedy = "Give a directory of a file system that all nodes have mounted in one place.";
-    auto failed = open_parent(directory);
-    if (!failed) failed = open_root(id);
+    auto failed = join_here(directory, id);
     if (failed) {
         failed->failure.what = "a node does not see the directory that another node uses";
         failed->failure.remedy = kRemedy;
@@ -46,15 +85,22 @@ std::optional<Workspace::Fault> Workspace::join(const std::string& directory, co
     return failed;
 }
 
+std::optional<Workspace::Fault> Workspace::join_here(const std::string& directory, const std::string& id) {
+#ifdef STRAKES_CEPHFS
+    name_ = id;
+    if (inside_ceph_) return ceph_fault(CephPlace::join(directory, id, kMarker), id);
+#endif
+    auto failed = open_parent(directory);
+    return failed ? failed : open_root(id);
+}
+
 std::optional<Workspace::Fault> Workspace::open_parent(const std::string& directory) {
     parent_ = Descriptor(::open(directory.c_str(), kOpen));
     if (!parent_)
         return fault("open", directory, errno, "the directory cannot be used", "directory",
                      "Give an existing directory that is no symbolic link.");
     struct stat marker{};
-    if (::fstatat(parent_.get(), kMarker, &marker, AT_SYMLINK_NOFOLLOW) != 0)
-        return fault("stat", kMarker, errno, "the directory carries no marker of strakes", "directory",
-                     "Let strakes make the directory; it works in no other.");
+    if (::fstatat(parent_.get(), kMarker, &marker, AT_SYMLINK_NOFOLLOW) != 0) return no_marker("stat", errno);
     if (!S_ISREG(marker.st_mode))
         return fault("stat", kMarker, EINVAL, "the directory's marker is not a regular file", "directory",
                      "Let strakes make the directory; it works in no other.");
@@ -74,6 +120,9 @@ std::optional<Workspace::Fault> Workspace::open_root(const std::string& id) {
 }
 
 bool Workspace::remove() {
+#ifdef STRAKES_CEPHFS
+    if (inside_ceph_) return CephPlace::remove();
+#endif
     root_ = Descriptor();
     return ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }

@@ -22,11 +22,16 @@ class Workspace {
         [[nodiscard]] bool refused() const noexcept { return !key.empty(); }
     };
 
+    // `inside_ceph`: the directory is that of a Ceph file system, reached through libcephfs; there is no root() then.
+    explicit Workspace(bool inside_ceph = false) noexcept : inside_ceph_(inside_ceph) {}
+
     // Makes directory/id; one that is `prepared` is taken where it is there. Nothing comes back on success.
     [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id, bool prepared = false);
 
     // Opens the directory/id that another process made.
     [[nodiscard]] std::optional<Fault> join(const std::string& directory, const std::string& id);
+
+    [[nodiscard]] bool inside_ceph() const noexcept { return inside_ceph_; }
     // Gives up the descriptors, so that another process can remove the directory.
     void close() {
         root_ = Descriptor();
@@ -40,11 +45,14 @@ class Workspace {
     [[nodiscard]] bool remove();
 
   private:
+    [[nodiscard]] std::optional<Fault> make_here(const std::string& directory, const std::string& id, bool prepared);
+    [[nodiscard]] std::optional<Fault> join_here(const std::string& directory, const std::string& id);
     [[nodiscard]] std::optional<Fault> open_parent(const std::string& directory);
     [[nodiscard]] std::optional<Fault> open_root(const std::string& id);
 
     Descriptor parent_, root_;
     std::string name_;
+    bool inside_ceph_;
 };
 
 }  // namespace strakes

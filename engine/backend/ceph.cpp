@@ -1,0 +1,116 @@
+// The table of sessions, and calls by them.
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "backend/ceph_place.hpp"
+#include "backend/ceph_session.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr unsigned kDescriptorBits = 18;
+constexpr int kDescriptorMask = (1 << kDescriptorBits) - 1;
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // results are ints; the rest is continued
+
+// Every entry is used by the thread of its rank alone.
+std::array<std::unique_ptr<CephSession>, Ceph::kMostSessions> sessions;  // NOLINT(bugprone-dynamic-static-initializers)
+
+CephSession& session_of(int number) noexcept { return *sessions[static_cast<std::size_t>(number) >> kDescriptorBits]; }
+int descriptor_of(int number) noexcept { return number & kDescriptorMask; }
+int numbered(std::size_t session, int descriptor) noexcept {
+    return static_cast<int>(session << kDescriptorBits) | descriptor;
+}
+int error_of(int result) noexcept { return result < 0 ? -result : 0; }
+
+}  // namespace
+
+FileStep Ceph::connect(std::uint32_t rank) {
+    if (rank >= kMostSessions) return {"ceph_create", EMFILE};
+    if (sessions[rank] != nullptr) return {};
+    auto session = std::make_unique<CephSession>();
+    FileStep step = session->begin();
+    if (step.error == 0) step = session->stand_in(CephPlace::of_plan());
+    if (step.error == 0) sessions[rank] = std::move(session);
+    return step;
+}
+
+void Ceph::disconnect(std::uint32_t rank) noexcept {
+    if (rank < kMostSessions) sessions[rank].reset();
+}
+
+int Ceph::root(int /*of_the_process*/, std::uint32_t rank) noexcept { return numbered(rank, sessions[rank]->root()); }
+
+Ceph::Opened Ceph::open(int directory, const char* name, int flags) noexcept {
+    CephSession& session = session_of(directory);
+    const int result = ::ceph_openat(session.mount(), descriptor_of(directory), name, flags, Posix::kFileMode);
+    if (result < 0) return {-1, -result};
+    if (result > kDescriptorMask) {
+        ::ceph_close(session.mount(), result);
+        return {-1, EMFILE};
+    }
+    if ((flags & O_DIRECTORY) != 0) session.note_directory(descriptor_of(directory), name, result);
+    return {numbered(static_cast<std::size_t>(directory) >> kDescriptorBits, result), 0};
+}
+
+int Ceph::close(int descriptor) noexcept {
+    CephSession& session = session_of(descriptor);
+    session.forget(descriptor_of(descriptor));
+    return error_of(::ceph_close(session.mount(), descriptor_of(descriptor)));
+}
+
+Ceph::Moved Ceph::read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
+    const int result =
+        ::ceph_read(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<char*>(to),
+                    static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
+    return result < 0 ? Moved{0, -result} : Moved{static_cast<std::size_t>(result), 0};
+}
+
+Ceph::Moved Ceph::write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
+    const int result =
+        ::ceph_write(session_of(descriptor).mount(), descriptor_of(descriptor), reinterpret_cast<const char*>(from),
+                     static_cast<std::int64_t>(std::min(bytes, kMostBytes)), static_cast<std::int64_t>(offset));
+    return result < 0 ? Moved{0, -result} : Moved{static_cast<std::size_t>(result), 0};
+}
+
+int Ceph::synchronise(int descriptor) noexcept {
+    return error_of(::ceph_fsync(session_of(descriptor).mount(), descriptor_of(descriptor), 0));
+}
+
+int Ceph::make_node(int /*directory*/, const char* /*name*/) noexcept { return ENOSYS; }
+
+int Ceph::make_directory(int directory, const char* name) noexcept {
+    return error_of(
+        ::ceph_mkdirat(session_of(directory).mount(), descriptor_of(directory), name, Posix::kDirectoryMode));
+}
+
+int Ceph::status(int directory, const char* name) noexcept {
+    struct ceph_statx unused;
+    return error_of(::ceph_statxat(session_of(directory).mount(), descriptor_of(directory), name, &unused,
+                                   CEPH_STATX_BASIC_STATS, AT_SYMLINK_NOFOLLOW));
+}
+
+int Ceph::rename(int directory, const char* from, const char* to) noexcept {
+    const CephSession& session = session_of(directory);
+    Inode* parent = session.inode(descriptor_of(directory));
+    if (parent == nullptr) return EBADF;
+    return error_of(::ceph_ll_rename(session.mount(), parent, from, parent, to, ::ceph_mount_perms(session.mount())));
+}
+
+int Ceph::remove_file(int directory, const char* name) noexcept {
+    return error_of(::ceph_unlinkat(session_of(directory).mount(), descriptor_of(directory), name, 0));
+}
+
+int Ceph::remove_directory(int directory, const char* name) noexcept {
+    return error_of(::ceph_unlinkat(session_of(directory).mount(), descriptor_of(directory), name, AT_REMOVEDIR));
+}
+
+}  // namespace strakes
+#endif

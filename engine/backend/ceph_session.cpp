@@ -1,0 +1,95 @@
+// Setting up a client, and what it stands in.
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph_session.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+namespace strakes {
+
+namespace {
+
+// A cluster that does not answer is said to be so after a while; the library's own patience is five minutes.
+constexpr const char* kPatienceSeconds = "30";
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+
+// Who the client is must be known before the library reads CEPH_ARGS.
+std::string client_id() {
+    const char* given = std::getenv("CEPH_ARGS");
+    std::istringstream arguments(given != nullptr ? given : "");
+    std::string id;
+    for (std::string word; arguments >> word;) {
+        if (word.starts_with("--id=")) id = word.substr(5);
+        if (word == "--id") arguments >> id;
+        if ((word == "-n" || word == "--name") && arguments >> word) id = word.substr(word.find('.') + 1);
+    }
+    return id;
+}
+
+}  // namespace
+
+CephSession::~CephSession() {
+    if (mount_ == nullptr) return;
+    for (std::size_t descriptor = 0; descriptor < inodes_.size(); ++descriptor) forget(static_cast<int>(descriptor));
+    if (root_ >= 0) ::ceph_close(mount_, root_);
+    if (mounted_) ::ceph_unmount(mount_);
+    ::ceph_release(mount_);
+}
+
+FileStep CephSession::begin() {
+    const std::string id = client_id();
+    int result = ::ceph_create(&mount_, id.empty() ? nullptr : id.c_str());
+    if (result < 0) return {"ceph_create", -result};
+    result = ::ceph_conf_read_file(mount_, nullptr);
+    if (result < 0) return {"ceph_conf_read_file", -result};
+    static_cast<void>(::ceph_conf_set(mount_, "client_mount_timeout", kPatienceSeconds));
+    result = ::ceph_conf_parse_env(mount_, nullptr);
+    if (result < 0) return {"ceph_conf_parse_env", -result};
+    result = ::ceph_mount(mount_, "/");
+    if (result < 0) return {"ceph_mount", -result};
+    mounted_ = true;
+    return {};
+}
+
+FileStep CephSession::stand_in(const std::string& directory) {
+    const int result = ::ceph_open(mount_, directory.c_str(), kDirectory, 0);
+    if (result < 0) return {"ceph_open", -result};
+    root_ = result;
+    Inode* found = nullptr;
+    struct ceph_statx status{};
+    const int walked = ::ceph_ll_walk(mount_, directory.c_str(), &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
+                                      ::ceph_mount_perms(mount_));
+    if (walked < 0) return {"ceph_ll_walk", -walked};
+    keep(root_, found);
+    return {};
+}
+
+void CephSession::note_directory(int parent, const char* name, int descriptor) noexcept {
+    Inode* above = inode(parent);
+    Inode* found = nullptr;
+    struct ceph_statx status{};
+    if (above == nullptr || ::ceph_ll_lookup(mount_, above, name, &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
+                                             ::ceph_mount_perms(mount_)) < 0)
+        return;
+    keep(descriptor, found);
+}
+
+void CephSession::keep(int descriptor, Inode* inode) noexcept {
+    const auto at = static_cast<std::size_t>(descriptor);
+    if (inodes_.size() <= at) inodes_.resize(at + 1);
+    inodes_[at] = inode;
+}
+
+void CephSession::forget(int descriptor) noexcept {
+    Inode* known = inode(descriptor);
+    if (known == nullptr) return;
+    ::ceph_ll_put(mount_, known);
+    inodes_[static_cast<std::size_t>(descriptor)] = nullptr;
+}
+
+}  // namespace strakes
+#endif

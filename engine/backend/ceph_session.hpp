@@ -1,0 +1,45 @@
+// One client of a Ceph file system.
+#pragma once
+
+#include <cephfs/libcephfs.h>
+
+#include <string>
+#include <vector>
+
+#include "backend/file.hpp"
+
+namespace strakes {
+
+class CephSession {
+  public:
+    CephSession() = default;
+    CephSession(const CephSession&) = delete;
+    CephSession& operator=(const CephSession&) = delete;
+    ~CephSession();
+
+    // Configured as every Ceph tool: CEPH_CONF or the usual places, then CEPH_ARGS.
+    [[nodiscard]] FileStep begin();
+    [[nodiscard]] ceph_mount_info* mount() const noexcept { return mount_; }
+
+    // Opens the directory that relative names are below.
+    [[nodiscard]] FileStep stand_in(const std::string& directory);
+    [[nodiscard]] int root() const noexcept { return root_; }
+
+    // Renaming is by inode: the library has no call relative to a descriptor. Known for directories opened by these.
+    void note_directory(int parent, const char* name, int descriptor) noexcept;
+    void forget(int descriptor) noexcept;
+    [[nodiscard]] Inode* inode(int descriptor) const noexcept {
+        const auto at = static_cast<std::size_t>(descriptor);
+        return at < inodes_.size() ? inodes_[at] : nullptr;
+    }
+
+  private:
+    void keep(int descriptor, Inode* inode) noexcept;
+
+    ceph_mount_info* mount_ = nullptr;
+    bool mounted_ = false;
+    int root_ = -1;
+    std::vector<Inode*> inodes_;  // by descriptor
+};
+
+}  // namespace strakes

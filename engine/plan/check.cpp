@@ -34,8 +34,6 @@ struct DataSet {
 // What both kinds of phase say of their backend.
 template <class AnyPhase>
 void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
-    const Absence absence = absence_of(phase.backend);
-    check.require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
     check.require(phase.queue_depth == 1 || phase.backend == Backend::uring, "queue_depth",
                   "above 1 needs the backend uring", "Use 1, or the backend uring.");
 }
@@ -258,6 +256,11 @@ void check_plan(const Plan& plan) {
             check_stage(*stage, data, check);
         else
             check_metadata(std::get<MetadataPhase>(plan.phases[i]), items, check);
+    }
+    // A plan that contradicts itself does so on every machine.
+    for (std::size_t i = 0; i < plan.phases.size(); ++i) {
+        const Absence absence = absence_of(backend_of(plan.phases[i]));
+        PhaseCheck(i).require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
     }
 }
 

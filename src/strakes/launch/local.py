@@ -8,7 +8,7 @@ import queue
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -101,6 +101,7 @@ class LocalEngine:
         self._executable = executable
         self._log = log or (lambda _: None)
         self._process: EngineProcess | None = None
+        self._environment: Mapping[str, str] = {}
         self._hello: Hello | None = None
         self._cancels = 0
 
@@ -112,7 +113,7 @@ class LocalEngine:
             self.close()
         executable = self._executable or find_engine()
         try:
-            self._process = EngineProcess([str(executable)], self._log)
+            self._process = EngineProcess([str(executable)], self._log, self._environment)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise EnvironmentLacksError("the engine cannot be started", where=str(executable), why=why, remedy=_REINSTALL) from error
@@ -137,11 +138,12 @@ class LocalEngine:
         (KeyboardInterrupt above all) ends the plan in order and goes on.
         """
         self._cancels = 0
+        seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
         self.start()
         process = self._process
         assert process is not None
         talk = _Conversation(cell_id)
-        request = {"type": "plan", "id": cell_id, "directory": str(directory), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
+        request = {"type": "plan", "id": cell_id, "directory": str(seen), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
         sent = process.send({**request, "prepared": True} if prepared else request)
         try:
             ended = self._listen(process, talk, limit_s, on_progress) if sent else "died"
@@ -155,6 +157,16 @@ class LocalEngine:
             return talk.result()
         self._forget()
         return self._after_death(process, talk, ended, directory, limit_s, keep=keep)
+
+    def _inside_ceph(self, directory: Path) -> PurePosixPath:
+        """The workspace as libcephfs sees it; the engine is told of the cluster."""
+        from strakes.targets.ceph.inside import inside
+
+        found = inside(directory)
+        if found.environment != self._environment:
+            self.close()
+            self._environment = found.environment
+        return found.directory
 
     def cancel(self) -> None:
         """End the running plan in order; a second time, at once. For signal handlers and other threads: it only takes a note."""

@@ -24,10 +24,17 @@ Log = Callable[[str], None]
 class EngineProcess:
     """One engine. Threads read what it says, so that it never waits for us; ``log`` is called by them."""
 
-    def __init__(self, command: Sequence[str], log: Log) -> None:
-        """Raises OSError when it cannot be started."""
+    def __init__(self, command: Sequence[str], log: Log, environment: Mapping[str, str] | None = None) -> None:
+        """Raises OSError when it cannot be started. ``environment`` is added to ours."""
         # A process group of its own: Ctrl-C is ours to handle, and the engine hears of it as a cancel.
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            env={**os.environ, **(environment or {})},
+        )
         self._messages: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._last_words: deque[str] = deque(maxlen=_LAST_WORDS)
         assert self._process.stdout is not None and self._process.stderr is not None

@@ -16,7 +16,7 @@ from strakes.plan.stop import AMOUNT, Stop
 TransferOperation = Literal["write", "read", "rewrite", "mixed"]
 Layout = Literal["file-per-process", "shared-file", "file-per-writer"]
 Access = Literal["segmented", "strided", "random", "whole", "random-whole"]
-Backend = Literal["posix", "stdio", "mmap", "uring"]
+Backend = Literal["posix", "stdio", "mmap", "uring", "cephfs"]
 Sync = Literal["none", "close", "fsync"]
 MetadataOperation = Literal[
     "dir-create",
@@ -76,7 +76,7 @@ class MetadataPhase:
     operation: MetadataOperation
     directory: Literal["unique", "shared"]
     items: int
-    backend: Literal["posix", "uring"] = "posix"
+    backend: Literal["posix", "uring", "cephfs"] = "posix"
     queue_depth: int = 1
     files: str = "items"
     depth: int = 0
@@ -155,6 +155,10 @@ class Plan:
         del canonical["seed"]
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def inside_ceph(self) -> bool:
+        """Its directory is that of a Ceph file system, reached without a mount: all phases have the backend cephfs, or none."""
+        return self.phases[0].backend == "cephfs"
 
     def bytes_on_target(self) -> int:
         """Most bytes the plan has on the target at once."""

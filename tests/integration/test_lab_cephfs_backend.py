@@ -1,0 +1,134 @@
+"""The backend cephfs against a real cluster: no mount takes part in the load, and every rank is a client."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from lab.running import need, own_labs
+from strakes.errors import BadInputError
+from strakes.launch.local import LocalEngine
+from strakes.plan import MetadataPhase, Plan, TransferPhase
+
+pytestmark = pytest.mark.lab
+
+KIB = 1 << 10
+
+
+@pytest.fixture(scope="module")
+def mount() -> Iterator[Path]:
+    need("ceph")
+    with LocalEngine() as engine:
+        if why := engine.start().absent.get("cephfs"):
+            pytest.skip(why["why"])
+    with own_labs() as found:
+        yield found.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--store", "memstore", "--osd-size", "2GiB")
+
+
+@pytest.fixture
+def place(mount: Path) -> Iterator[Path]:
+    """A marked directory on the mount."""
+    directory = mount / "marked"
+    directory.mkdir()
+    (directory / ".strakes-marker").write_text("{}")
+    yield directory
+    assert sorted(path.name for path in directory.iterdir()) == [".strakes-marker"]
+    (directory / ".strakes-marker").unlink()
+    directory.rmdir()
+
+
+def items(operation: str, **more: object) -> MetadataPhase:
+    return MetadataPhase(operation, operation, "shared", items=40, depth=1, branch=2, file_bytes=100, backend="cephfs", **more)  # type: ignore[arg-type]
+
+
+def data(name: str, operation: str, layout: str, access: str, **more: object) -> TransferPhase:
+    return TransferPhase(
+        name,
+        operation,  # type: ignore[arg-type]
+        layout,  # type: ignore[arg-type]
+        access,  # type: ignore[arg-type]
+        transfer_bytes=64 * KIB,
+        block_bytes=256 * KIB,
+        segments=4,
+        files=layout,
+        backend="cephfs",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path) -> None:
+    phases = (
+        data("w", "write", "file-per-process", "random", sync="fsync"),
+        data("r", "read", "file-per-process", "random", verify=True, rank_shift=1),
+        data("sw", "write", "shared-file", "strided"),
+        data("sr", "read", "shared-file", "whole", verify=True),
+        data("sm", "mixed", "shared-file", "strided", read_percent=50),
+        items("file-create"),
+        items("file-stat", share="all"),
+        items("file-read", rank_shift=1),
+        items("file-open-close"),
+        items("file-rename"),
+        items("file-remove"),
+        items("dir-create"),
+        items("dir-stat"),
+        items("dir-rename"),
+        items("dir-remove"),
+    )
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=3, phases=phases, seed=7), place, "p", limit_s=120)
+    assert result.ended == "ok", result.errors
+    assert result.cleaned
+    by_name = {sample.raw["name"]: sample.raw for sample in result.samples}
+    assert by_name["r"]["effective"]["verified_bytes"] == 3 * 1024 * KIB
+    assert by_name["sr"]["effective"]["verified_bytes"] == 9 * 1024 * KIB
+    assert all(by_name[f"file-{one}"]["operations"] == 120 for one in ("create", "rename", "remove"))
+
+
+def test_what_a_client_without_a_mount_keeps_is_on_the_mount(place: Path) -> None:
+    plan = Plan(ranks=2, phases=(items("file-create"), data("w", "write", "shared-file", "segmented")))
+    with LocalEngine() as engine:
+        assert engine.run(plan, place, "kept", limit_s=60, keep=True).ended == "ok"
+    kept = place / "kept"
+    assert len(list(kept.glob("items.tree/b*/f*"))) == 80
+    assert all(path.stat().st_size == 100 for path in kept.glob("items.tree/b*/f*"))
+    assert (kept / "shared-file.data").stat().st_size == 2 * 1024 * KIB
+    shutil.rmtree(kept)
+
+
+def test_a_directory_without_the_marker_is_refused_through_libcephfs(mount: Path) -> None:
+    bare = mount / "bare"
+    bare.mkdir()
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=1, phases=(items("file-create"),)), bare, "p", limit_s=60)
+    assert result.ended == "refused"
+    assert result.errors[0].what == "the directory carries no marker of strakes"
+    assert not list(bare.iterdir())
+    bare.rmdir()
+
+
+def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(place: Path) -> None:
+    (place / "p").mkdir()
+    (place / "p" / "file").touch()
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=1, phases=(items("file-create"),)), place, "p", limit_s=60)
+    assert (result.ended, result.errors[0].where["key"]) == ("refused", "id")
+    (place / "p" / "file").unlink()
+    (place / "p").rmdir()
+
+
+def test_a_directory_on_another_file_system_is_refused(tmp_path: Path) -> None:
+    with LocalEngine() as engine, pytest.raises(BadInputError, match="needs a directory of a Ceph file system"):
+        engine.run(Plan(ranks=1, phases=(items("file-create"),)), tmp_path, "p", limit_s=60)
+
+
+def test_the_example_runs_with_a_client_for_each_rank(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = strakes("run", ROOT / "examples" / "ceph" / "clients.toml", mount, "--budget", "20s", "--json", out)
+    assert done.returncode == 0, done.stderr
+    assert [cell["id"].partition(":")[2] for cell in json.loads(out.read_text())["cells"]] == ["create", "look", "write", "read"]
+    assert not list(mount.iterdir())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.block_device import block_device_of
+from strakes.targets.block_device import block_device_of, device_counters
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 
 
@@ -62,3 +62,32 @@ def test_a_device_that_says_little_is_described_all_the_same(sysfs: Path) -> Non
 )
 def test_where_there_is_no_device_there_is_none(sysfs: Path, number: str, source: str) -> None:
     assert block_device_of(mount_on(number, source), sysfs) is None
+
+
+def test_a_software_raid_names_its_level_and_its_members(tmp_path: Path) -> None:
+    disk = tmp_path / "devices" / "virtual" / "block" / "md0"
+    for member in ("sdb", "sda"):
+        (disk / "slaves" / member).mkdir(parents=True)
+    (disk / "md").mkdir()
+    (disk / "md" / "level").write_text("raid5\n")
+    (tmp_path / "dev" / "block").mkdir(parents=True)
+    (tmp_path / "dev" / "block" / "9:0").symlink_to(disk)
+    (mount,) = parse_mountinfo("36 35 9:0 / /mnt rw - xfs /dev/md0 rw")
+    device = block_device_of(mount, tmp_path)
+    assert device is not None
+    assert (device.name, device.raid, device.members) == ("md0", "raid5", ("sda", "sdb"))
+
+
+def test_what_a_disk_has_done_has_the_common_names(tmp_path: Path) -> None:
+    (tmp_path / "block" / "sda").mkdir(parents=True)
+    (tmp_path / "block" / "sda" / "stat").write_text(
+        "      5        0       16        1        7        0       24        2        0     1500        3\n"
+    )
+    assert device_counters("sda", tmp_path) == {
+        "data.read_requests": 5,
+        "data.read_bytes": 16 * 512,
+        "data.write_requests": 7,
+        "data.write_bytes": 24 * 512,
+        "data.busy_s": 1.5,
+    }
+    assert device_counters("sdb", tmp_path) == {}

@@ -7,10 +7,13 @@ import pytest
 
 from mounts import tmpfs_mounted
 from strakes.errors import BadInputError, MeasurementError
+from strakes.targets.base import Target
 from strakes.targets.local import LocalTarget
+from strakes.targets.model import difference
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 from targets.conformance import TargetConformance
+from targets.on_mount import OnMount
 
 
 class TestTmpfs(TargetConformance):
@@ -38,6 +41,32 @@ class TestXfs(TargetConformance):
     def test_direct_io_works(self, place: Path) -> None:
         with Workspace.create(place, "direct") as workspace:
             assert detect(place).facts(workspace.path).direct_io is True
+
+
+class TestTmpfsControl(OnMount):
+    @pytest.fixture
+    def mounted(self, tmpfs: Path) -> Path:
+        return tmpfs
+
+
+class TestXfsControl(OnMount):
+    @pytest.fixture
+    def mounted(self, xfs: Path) -> Path:
+        return xfs
+
+    def test_how_it_was_made_is_told(self, target: Target) -> None:
+        made = target.describe().client["made with"]
+        assert "agcount" in made and "bsize 4096" in made
+
+    def test_its_device_counts_what_was_written(self, target: Target, place: Path) -> None:
+        before = target.observe()
+        with (place / "file").open("wb") as file:
+            file.write(bytes(4 << 20))
+            os.fsync(file.fileno())
+        ((device, counted),) = difference(before, target.observe()).items()
+        (place / "file").unlink()
+        assert device.startswith("loop")
+        assert counted["data.write_bytes"] >= 4 << 20 and counted["data.write_requests"] >= 1
 
 
 class TestExt4(TargetConformance):

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.options import DIRECTORY
+
 if TYPE_CHECKING:
     from strakes.targets.clean import CleanReport
     from strakes.targets.removal import Left
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--force", is_flag=True, help="Remove also what a living run uses.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")

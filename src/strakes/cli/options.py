@@ -111,6 +111,16 @@ class ResumeType(click.ParamType[Resume]):
         return value if isinstance(value, Resume) else Resume(str(value) or None)
 
 
+class DirectoryType(click.ParamType[Path]):
+    """DIR, as it is typed. click.Path would look at it, and wait for ever where its servers are dead."""
+
+    name = "directory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return Path(os.fsdecode(value)) if isinstance(value, str | bytes) else value
+
+
+DIRECTORY = DirectoryType()
 BYTES = BytesType()
 SECONDS = SecondsType()
 CONFIDENCE = click.FloatRange(0.5, 0.999)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import measuring_options, precision_option
+from strakes.cli.options import DIRECTORY, measuring_options, precision_option
 from strakes.errors import BadInputError
 
 
 @click.command("study")
 @click.argument("name")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), required=False)
+@click.argument("directory", metavar="DIR", type=DIRECTORY, required=False)
 @measuring_options("5m")
 @precision_option
 @click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR, and compare.")

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import measuring_options, precision_option
+from strakes.cli.options import DIRECTORY, measuring_options, precision_option
 
 
 @click.command("survey")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
 @measuring_options("2m")
 @precision_option
 def command(directory: Path, **options: Any) -> int:

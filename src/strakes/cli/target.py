@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.options import DIRECTORY
+
 if TYPE_CHECKING:
     from strakes.targets.base import TargetFacts
     from strakes.targets.block_device import BlockDevice
@@ -18,7 +20,7 @@ _Row = tuple[str, str]
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option("--servers", metavar="TEMPLATE", help='How servers are reached for what only they know, such as "ssh {host} sudo".')
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def command(directory: Path, servers: str | None, as_json: bool) -> None:
@@ -66,6 +68,8 @@ def _device_rows(device: BlockDevice) -> list[_Row]:
         ("read-ahead", format_bytes(device.read_ahead_bytes)),
         ("write cache", device.write_cache),
     ]
+    if device.raid or device.members:
+        rows.append(("made of", f"{device.raid} {', '.join(device.members)}".strip()))
     return [*rows, ("backing file", click.format_filename(device.backing_file))] if device.backing_file else rows
 
 

@@ -29,7 +29,7 @@ from strakes.launch.messages import (
 )
 from strakes.launch.process import EngineProcess
 from strakes.plan import Plan
-from strakes.targets.removal import remove_tree
+from strakes.targets.keeper import remove_with_limit
 from strakes.units import format_seconds
 
 _HELLO_S = 10.0
@@ -307,7 +307,7 @@ def _sweep(directory: Path, name: str) -> tuple[str, ...]:
     except OSError:
         return (str(directory / name),)
     try:
-        return tuple(left.path for left in remove_tree(workspace, name, str(directory / name)))
+        return tuple(left.path for left in remove_with_limit("tree", workspace, name, str(directory / name)))
     finally:
         os.close(workspace)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.portrait.model import ServerCount
-from strakes.units import format_bytes
+from strakes.units import format_bytes, format_seconds
 
 _CLIENT = "client."
 _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
@@ -18,6 +18,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
     ("written", ("data.write_bytes",), format_bytes),
     ("read requests", ("data.read_requests",), lambda value: f"{value:,.0f}"),
     ("read", ("data.read_bytes",), format_bytes),
+    ("busy", ("data.busy_s",), format_seconds),
 )
 
 

@@ -31,6 +31,7 @@ from strakes.survey.schedule import Schedule
 from strakes.survey.settled import is_settled, runs_saved
 from strakes.survey.watch import Watch
 from strakes.targets.base import Target
+from strakes.targets.calls import UnansweredError
 from strakes.targets.model import Layout, layout_record
 from strakes.targets.registry import detect
 from strakes.targets.unlike import unlike_targets
@@ -40,6 +41,9 @@ from strakes.units import format_value
 # A plan that takes this many times what was expected, and this long at least, is given up.
 _LIMIT_FACTOR = 20.0
 _SHORTEST_LIMIT_S = 60.0
+# With a small budget nobody wants to wait so long for what will not come.
+_LIMIT_BUDGETS = 2.0
+_SHORTEST_LIMIT_OF_ALL_S = 20.0
 # More fresh runs than this do not settle a contest that is still open.
 _MOST_CONFIRM_ROUNDS = 12
 # How long directories get to move to the targets they were placed on, and which share of the budget at most.
@@ -100,6 +104,13 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
     KeyboardInterrupt ends it in order. In every case the run keeps what was measured and the target is left as it was.
     """
     target = detect(request.directory)
+    try:
+        return _perform(request, target, store, progress)
+    except UnansweredError as error:
+        raise error.naming(target.trouble()) from error
+
+
+def _perform(request: Request, target: Target, store: Store, progress: Progress) -> RunWriter:
     with LocalEngine() as engine:
         hello = engine.start()
         if request.resume is None:
@@ -292,7 +303,7 @@ def _pilot(session: _Session, facts: Mapping[str, Any], room: tuple[int, int]) -
     pilots = []
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
-        visit = _visit(session, cell, "pilot", 0, _SHORTEST_LIMIT_S)
+        visit = _visit(session, cell, "pilot", 0, _shortest_limit_s(session.request))
         pilots.append(pilot_from_samples({sample["name"]: sample for sample in visit["samples"]}))
     # The amounts have to suit the slower one, too.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
@@ -325,7 +336,7 @@ def _measure(session: _Session, cells: list[Cell], phase_s: float, facts: Mappin
             if session.left_s(share) <= 0:
                 return
             _tell(session, schedule, cell)
-            limit_s = max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * expected_s)
+            limit_s = max(_shortest_limit_s(session.request), _LIMIT_FACTOR * expected_s)
             schedule.record(_visit(session, cell, "measure", schedule.block, limit_s))
         if all(schedule.expected_s(cell) > session.left_s(share) for cell in schedule.open_cells()):
             return
@@ -388,7 +399,7 @@ def _confirm(session: _Session, cells: list[Cell], facts: Mapping[str, Any]) -> 
             session.progress.update(
                 f"confirming: {key}", session.elapsed_s() / session.request.budget_s, f"{len(open_contests)} recommendations open"
             )
-            limit_s = max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * _usual_s(session, key))
+            limit_s = max(_shortest_limit_s(session.request), _LIMIT_FACTOR * _usual_s(session, key))
             _visit(session, by_key[key], "confirm", block, limit_s)
 
 
@@ -398,6 +409,10 @@ def _settled(advice: Advice, results: Results) -> bool:
     if ratio is None or ratio.interval is None:
         return False
     return ratio.interval.low >= advice.threshold or ratio.interval.high < advice.threshold
+
+
+def _shortest_limit_s(request: Request) -> float:
+    return max(_SHORTEST_LIMIT_OF_ALL_S, min(_SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
 def _usual_s(session: _Session, key: str) -> float:
@@ -478,6 +493,8 @@ def _visit(session: _Session, cell: Cell, purpose: str, block: int, limit_s: flo
     if result.ended == "cancelled":
         raise KeyboardInterrupt
     if result.ended != "ok":
+        if not result.cleaned and not side.workspace.answers():
+            side.workspace.leave_alone()
         raise _failure(result, side.workspace.path, key, side.target.trouble())
     return visit
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError, MeasurementError
+from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run
@@ -20,6 +20,11 @@ from strakes.targets.mountinfo import Mount
 # Direct I/O wants multiples of the device's block; some file systems want more of it.
 _DIRECT_BYTES = (4096, 65536, 1 << 20)
 _PROBE = ".strakes-direct"
+
+
+def said(error: StrakesError) -> str:
+    """An error as a note: what, where and why."""
+    return "; ".join(part for part in (error.what, error.where, error.why) if part)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,10 @@ _SECTOR_BYTES = 512  # sysfs counts sizes in these, whatever the device's own se
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """``name`` is the disk's also for a partition; ``backing_file`` is set for loop devices only."""
+    """``name`` is the disk's also for a partition; ``backing_file`` is set for loop devices only.
+
+    ``raid`` is the level of a software RAID (raid5, ...), ``members`` the devices below one or below a volume of LVM.
+    """
 
     name: str
     total_bytes: int
@@ -23,6 +26,8 @@ class BlockDevice:
     read_ahead_bytes: int
     write_cache: str
     backing_file: str
+    raid: str = ""
+    members: tuple[str, ...] = ()
 
 
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
@@ -51,7 +56,26 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         read_ahead_bytes=int(_read(disk / "queue" / "read_ahead_kb") or 0) * 1024,
         write_cache=_read(disk / "queue" / "write_cache"),
         backing_file=_read(disk / "loop" / "backing_file"),
+        raid=_read(disk / "md" / "level"),
+        members=tuple(sorted(member.name for member in (disk / "slaves").iterdir())) if (disk / "slaves").is_dir() else (),
     )
+
+
+def device_counters(name: str, sysfs: Path = Path("/sys")) -> dict[str, float]:
+    """What a disk has done since it was there, for whomever; empty where the kernel does not count (Documentation/block/stat.rst).
+
+    ``data.busy_s`` is the time during which at least one request was under way.
+    """
+    fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
+    if len(fields) < 10:
+        return {}
+    return {
+        "data.read_requests": fields[0],
+        "data.read_bytes": fields[2] * _SECTOR_BYTES,
+        "data.write_requests": fields[4],
+        "data.write_bytes": fields[6] * _SECTOR_BYTES,
+        "data.busy_s": fields[9] / 1000,
+    }
 
 
 def _read(path: Path) -> str:

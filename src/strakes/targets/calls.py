@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,22 @@ from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
 
 LIMIT_S = 10.0
+# A mount that did not answer is not asked again for so long: one question after another would each wait for the whole limit.
+_SILENT_S = 30.0
+_silent: dict[str, float] = {}
 _NOT_ALLOWED = (errno.EPERM, errno.EACCES)
 _FAILED = (
     *(errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.ESHUTDOWN),
     *(errno.EIO, errno.ENOSPC, errno.EDQUOT),
 )
+
+
+class UnansweredError(MeasurementError):
+    """A call did not come back in time."""
+
+    def naming(self, trouble: Sequence[str]) -> UnansweredError:
+        """The same, with what the file system says of its servers."""
+        return UnansweredError(self.what, where=self.where, why="; ".join((self.why, *trouble)), remedy=self.remedy)
 
 
 class RefusedError(OSError):
@@ -49,6 +62,18 @@ def get_attributes(path: str, names: Sequence[str], ask: Runner = run) -> dict[s
     """Those of the extended attributes that there are."""
     pairs = (line.partition("=") for line in _call(ask, "getxattr", path, *names).splitlines())
     return {name: os.fsdecode(bytes.fromhex(value)) for name, _, value in pairs}
+
+
+def first_attribute(paths: Sequence[str], name: str, ask: Runner = run) -> str | None:
+    """The attribute of the first of the paths that has it."""
+    told = _call(ask, "first", paths[0], name, *paths[1:])
+    return os.fsdecode(bytes.fromhex(told.strip().partition("=")[2])) if told else None
+
+
+def lay_out(directory: str, name: str, value: str, probe: str, read: str, ask: Runner = run) -> str | None:
+    """Set an attribute of a directory; what attribute ``read`` an empty file has that was made there for it, and removed again."""
+    told = _call(ask, "layout", directory, name, value, probe, read)
+    return os.fsdecode(bytes.fromhex(told.strip().partition("=")[2])) if told else None
 
 
 def set_attribute(path: str, name: str, value: str, ask: Runner = run) -> None:
@@ -99,23 +124,26 @@ def remove_file(path: str, ask: Runner = run) -> None:
     _call(ask, "unlink", path)
 
 
+def try_writing(directory: str, name: str, ask: Runner = run) -> None:
+    """Make the directory, a file of that name in it, and remove both again: a target that cannot do that does not answer."""
+    _call(ask, "try", directory, name)
+
+
 def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = run) -> bool:
     """Whether O_DIRECT really works for one of the sizes, tried with a file of that name."""
     return _call(ask, "direct", directory, name, *map(str, sizes)) == "True"
 
 
 def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
-    """What the child said. Raises RefusedError, and MeasurementError when there is no answer in time."""
+    """What the child said. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
+        raise _unanswered(call, path)
     words = (sys.executable, "-I", "-S", str(Path(child.__file__)), call, path, *rest)
     try:
         done = ask(words, LIMIT_S)
     except CommandTimeout as error:
-        raise MeasurementError(
-            f"the file system does not answer within {LIMIT_S:g} s",
-            where=path,
-            why=f"{call} waits for a server",
-            remedy="A server may be down or overloaded: see what it says of itself, and try again.",
-        ) from error
+        _silent[_mount_point(path)] = time.monotonic()
+        raise _unanswered(call, path) from error
     except EnvironmentLacksError:
         # An interpreter that whoever we are now may not start: we run in it, so the call is made here.
         try:
@@ -128,3 +156,19 @@ def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
     if done.status != 0:
         raise MeasurementError(f"{call} could not be made", where=path, why=done.stderr.strip() or f"exit status {done.status}")
     return done.stdout
+
+
+def _unanswered(call: str, path: str) -> UnansweredError:
+    return UnansweredError(
+        f"the file system does not answer within {LIMIT_S:g} s",
+        where=path,
+        why=f"{call} waits for a server",
+        remedy="A server may be down or overloaded: see what it says of itself, and try again.",
+    )
+
+
+def _mount_point(path: str) -> str:
+    """By name alone, which asks no server."""
+    from strakes.targets.mountinfo import find_mount, read_mounts
+
+    return find_mount(read_mounts(), os.path.abspath(path)).mount_point

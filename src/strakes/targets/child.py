@@ -27,6 +27,35 @@ def _real_directory(path: str) -> str:
     return real
 
 
+def _first_attribute(name: str, *paths: str) -> str:
+    """Of the first of the paths that has it."""
+    return next((found for path in paths if (found := _attribute(path, name))), "")
+
+
+def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str:
+    """Set an attribute of a directory, and see what a file made there then has."""
+    os.setxattr(path, name, os.fsencode(value))
+    _make_file(f"{path}/{probe}")
+    try:
+        return _attribute(f"{path}/{probe}", read)
+    finally:
+        os.unlink(f"{path}/{probe}")
+
+
+def _try_writing(path: str, name: str) -> None:
+    """Make a directory and a file in it, to the disks of the servers, and remove both."""
+    os.mkdir(path, 0o700)
+    try:
+        descriptor = os.open(f"{path}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+            os.unlink(f"{path}/{name}")
+    finally:
+        os.rmdir(path)
+
+
 def _make_file(path: str) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
@@ -85,9 +114,26 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
         os.unlink(name, dir_fd=directory)
 
 
+def _beat(descriptor: str, interval_s: str, marker: str) -> None:
+    """Writes the time into an open marker until nobody is there any more who wants it."""
+    import json
+    import select
+    import time
+
+    while not select.select([sys.stdin], [], [], float(interval_s))[0]:
+        document = {**json.loads(marker), "heartbeat_unix_s": time.time()}
+        try:
+            os.pwrite(int(descriptor), json.dumps(document).encode().ljust(len(marker) - 1) + b"\n", 0)
+        except OSError:
+            # A target that fails is for the measurement to report, and a heart that stops is what the marker is for.
+            continue
+
+
 _CALLS: dict[str, Callable[..., object]] = {
     "getxattr": lambda path, *names: "".join(_attribute(path, name) for name in names),
     "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
+    "first": lambda path, name, *more: _first_attribute(name, path, *more),
+    "layout": _lay_out,
     "statvfs": lambda path: " ".join(map(str, os.statvfs(path))),
     "realpath": _real_directory,
     "mount": _mount_of,
@@ -97,6 +143,8 @@ _CALLS: dict[str, Callable[..., object]] = {
     "create": _make_file,
     "unlink": os.unlink,
     "direct": _direct,
+    "try": _try_writing,
+    "beat": _beat,
 }
 
 if __name__ == "__main__":

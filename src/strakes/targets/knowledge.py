@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Knowledge:
-    """``layout`` and ``placement`` are those of the directory asked about. ``unlike``: a sentence for each target to look at first."""
+    """``layout`` and ``placement`` are those of the directory asked about.
+
+    ``unlike``: a sentence for each target or server that should be looked at before figures are believed.
+    """
 
     facts: TargetFacts
     description: Description
@@ -41,7 +44,8 @@ def know(target: Target) -> Knowledge:
     description = target.describe()
     layout = _asked(target.layout, target.path, "read the layout of this directory", limits)
     placement = _asked(target.placement, target.path, "read the placement of this directory", limits)
-    return Knowledge(facts, description, layout, placement, target.controls(), (*target.limits(), *limits), unlike_targets(description))
+    unlike = (*unlike_targets(description), *target.trouble())
+    return Knowledge(facts, description, layout, placement, target.controls(), (*target.limits(), *limits), unlike)
 
 
 def _asked(ask: Callable[[Path], T], path: Path, what: str, limits: list[Limit]) -> T | None:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.targets.base import Target, TargetFacts
-from strakes.targets.block_device import BlockDevice, block_device_of
+from strakes.targets.block_device import BlockDevice, block_device_of, device_counters
+from strakes.targets.made_with import made_with
+from strakes.targets.model import Description, Limit, Observation
 from strakes.targets.mountinfo import Mount
 
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class LocalTarget(Target):
-    """Facts from mountinfo, statvfs and sysfs; nothing to control."""
+    """Facts from mountinfo, statvfs, sysfs and the file system's own tool; nothing to control."""
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - whatever it is
@@ -26,6 +28,30 @@ class LocalTarget(Target):
             # Mounted without a limit it says nothing of sizes; the machine's memory is the limit.
             return replace(facts, total_bytes=_memory("MemTotal"), free_bytes=_memory("MemAvailable"))
         return facts
+
+    def describe(self) -> Description:
+        told = super().describe()
+        if self.mount.remote:
+            return told
+        made = made_with(self.mount, self.run)
+        return replace(told, client={**told.client, "made with": made} if made else told.client)
+
+    def observe(self) -> Observation:
+        """What the device did, for others too."""
+        device = None if self.mount.remote else block_device_of(self.mount)
+        counted = device_counters(device.name) if device is not None else {}
+        return {device.name: counted} if device is not None and counted else {}
+
+    def limits(self) -> tuple[Limit, ...]:
+        kind = self.mount.file_system
+        if self.mount.remote:
+            return super().limits()
+        reason = f"{kind} is a file system of this machine alone"
+        limits = [Limit(what, f"{reason}: it has none") for what in ("describe servers and targets", "place directories")]
+        limits.append(Limit("set the layout of files", f"{reason}: the device decides where data goes"))
+        if not self.observe():
+            limits.append(Limit("read counters", "there is no device that counts"))
+        return tuple(limits)
 
     def controls(self) -> tuple[str, ...]:
         return ()

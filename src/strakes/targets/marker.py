@@ -10,7 +10,7 @@ import re
 import socket
 import stat
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -53,9 +53,6 @@ class Marker:
             pid_start=process_start(pid) or 0,
             heartbeat_unix_s=time.time(),
         )
-
-    def beat(self) -> Self:
-        return replace(self, heartbeat_unix_s=time.time())
 
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"

@@ -14,8 +14,8 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 # fmt: off
 _REMOTE = frozenset({
-    "9p", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre",
-    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
+    "9p", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "cvfs", "davfs", "gfs2", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "snfs", "virtiofs", "wekafs",
 })
 # fmt: on
 _REMOTE_FUSE = frozenset({"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"})

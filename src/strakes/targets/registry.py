@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from strakes.targets.base import Target
+from strakes.targets.beegfs import BeeGfsTarget
+from strakes.targets.calls import UnansweredError
 from strakes.targets.ceph.target import CephTarget
 from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
+from strakes.targets.gluster import GlusterTarget
+from strakes.targets.gpfs import GpfsTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre.target import LustreTarget
-from strakes.targets.mountinfo import mount_of
+from strakes.targets.moosefs import MooseFsTarget
+from strakes.targets.mountinfo import Mount, find_mount, mount_of, read_mounts
+from strakes.targets.nfs import NfsTarget
+from strakes.targets.stornext import StorNextTarget
 
 # The first that claims the mount; LocalTarget takes any and stays last.
-TARGETS: tuple[type[Target], ...] = (LustreTarget, CephTarget, LocalTarget)
+TARGETS: tuple[type[Target], ...] = (
+    LustreTarget,
+    CephTarget,
+    GlusterTarget,
+    MooseFsTarget,
+    BeeGfsTarget,
+    GpfsTarget,
+    StorNextTarget,
+    NfsTarget,
+    LocalTarget,
+)
 
 
 def detect(path: Path, servers: Servers | None = None) -> Target:
-    """The target under a directory, with its servers reached by ``servers``. Raises BadInputError when there is no such directory.
+    """The target under a directory, with its servers reached by ``servers``. Raises BadInputError when there is no such directory,
+    UnansweredError, with the servers that do not answer, when its file system does not.
 
     >>> detect(Path("/proc")).facts().file_system
     'proc'
     """
-    directory = require_directory(path)
-    mount = mount_of(directory)
+    try:
+        directory = require_directory(path)
+        mount = mount_of(directory)
+    except UnansweredError as error:
+        # By its name alone, which no server is asked for.
+        name = os.path.abspath(path)
+        raise error.naming(_target(Path(name), find_mount(read_mounts(), name), servers).trouble()) from error
+    return _target(directory, mount, servers)
+
+
+def _target(directory: Path, mount: Mount, servers: Servers | None) -> Target:
     chosen = next(target for target in TARGETS if target.claims(mount))
     return chosen(directory, mount, servers=servers)

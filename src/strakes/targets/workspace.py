@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,8 +11,11 @@ from types import TracebackType
 from typing import Self
 
 from strakes.errors import BadInputError, MeasurementError
+from strakes.targets import calls
 from strakes.targets.directory import require_directory
+from strakes.targets.keeper import Heart, remove_with_limit
 from strakes.targets.marker import HEARTBEAT_S, MARKER_NAME, WORKSPACE_PREFIX, Marker, NoMarker, is_run_id, read_marker
+from strakes.targets.mountinfo import mount_of
 from strakes.targets.removal import Left, empty_directory, remove_empty
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -40,19 +42,18 @@ class Workspace:
         self.path = path
         self._parent = parent
         self._directory = directory
-        self._heart = heart
         self._keep = keep
         self._closed = False
-        self._stop = threading.Event()
-        self._heartbeat = threading.Thread(target=_beat, args=(heart, marker, self._stop), name="strakes-heartbeat", daemon=True)
-        self._heartbeat.start()
+        self._hangs = False
+        self._heart = Heart(heart, marker, HEARTBEAT_S)
 
     @classmethod
     def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
         """Make it in ``directory``. What a killed process left of the same run is removed first, or with ``adopt`` gone on with.
 
         With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is missing, no directory,
-        read-only, full, or itself a workspace, and when the run is being measured there by a living process.
+        read-only, full, or itself a workspace, and when the run is being measured there by a living process, MeasurementError when its
+        servers do not answer.
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
@@ -60,8 +61,9 @@ class Workspace:
         parent = _open_parent(real)
         try:
             _refuse_workspace(real)
-            _refuse_unusable(real, parent)
             name = WORKSPACE_PREFIX + run_id
+            _refuse_dead(real, name)
+            _refuse_unusable(real, parent)
             marker = Marker.of_this_process(run_id)
             if adopt and (taken := _take_over(real, parent, name, marker)) is not None:
                 return cls(real / name, parent, taken[0], marker, taken[1], keep=keep)
@@ -82,18 +84,31 @@ class Workspace:
         """Stop the heartbeat and remove everything; returns what could not be removed (its marker then stays for ``strakes clean``)."""
         if self._closed:
             return ()
-        self._stop.set()
-        self._heartbeat.join(_LAST_BEAT_S)
-        if self._heartbeat.is_alive():
+        # Before removing: an open file that is removed stays as .nfs… on NFS.
+        if not self._heart.stop(_LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), "the file system does not answer"),)
         self._closed = True
-        # Before removing: an open file that is removed stays as .nfs… on NFS.
-        os.close(self._heart)
         try:
-            return () if self._keep else remove_workspace(self._parent, self.path.name, self._directory, str(self.path))
+            if self._keep:
+                return ()
+            return remove_with_limit("workspace", self._parent, self.path.name, str(self.path), self._directory)
         finally:
             os.close(self._directory)
             os.close(self._parent)
+
+    def answers(self) -> bool:
+        """Whether something can be made in it within some seconds."""
+        try:
+            calls.try_writing(str(self.path / "answers"), MARKER_NAME)
+        except MeasurementError:
+            return False
+        except OSError:  # an answer, if not the one that was wished for
+            return True
+        return True
+
+    def leave_alone(self) -> None:
+        """Its file system was seen to hang: who removes there hangs too. ``strakes clean`` does it later."""
+        self._hangs = True
 
     def __enter__(self) -> Self:
         return self
@@ -130,13 +145,6 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     return remove_empty(parent, name, directory, path)
-
-
-def _beat(heart: int, marker: Marker, stop: threading.Event) -> None:
-    while not stop.wait(HEARTBEAT_S):
-        # A target that fails is for the measurement to report, and a heart that stops is what the marker is for.
-        with suppress(OSError):
-            os.pwrite(heart, marker.beat().to_bytes(), 0)
 
 
 def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
@@ -181,6 +189,15 @@ def _refuse_workspace(real: Path) -> None:
             if ours:
                 remedy = f"Give {place.parent}, or remove it with: strakes clean {place.parent}"
                 raise BadInputError("this is a directory that strakes itself made for a run", where=str(place), remedy=remedy)
+
+
+def _refuse_dead(real: Path, name: str) -> None:
+    """Only what is on other machines dies under us. Raises MeasurementError when nothing can be written in time."""
+    if not mount_of(real).remote:
+        return
+    # Anything else that is wrong is said better by whoever makes the workspace.
+    with suppress(OSError):
+        calls.try_writing(str(real / name), MARKER_NAME)
 
 
 def _refuse_unusable(real: Path, parent: int) -> None:

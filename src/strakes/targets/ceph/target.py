@@ -6,15 +6,16 @@ import errno
 import stat
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from strakes.errors import EnvironmentLacksError, StrakesError
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
-from strakes.targets.base import Target, TargetFacts
+from strakes.targets.base import Target, TargetFacts, said
 from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
 from strakes.targets.ceph.counters import data_counters, metadata_counters
@@ -60,48 +61,44 @@ class CephTarget(Target):
         client = self._client()
         try:
             self._require_same_cluster()
-            fs_dump = self._ceph("fs", "dump")
+            questions = {"fs_dump": "fs dump", "osd_df": "osd df", "osd_tree": "osd tree", "mon_dump": "mon dump", "versions": "versions"}
+            # Each is a process that mostly starts and waits.
+            with ThreadPoolExecutor(len(questions) + 1) as pool:
+                groups = pool.submit(self._placement_groups)
+                answers = dict(zip(questions, pool.map(lambda words: self._ceph(*words.split()), questions.values()), strict=True))
             described = cluster.description(
-                fs_dump=fs_dump,
-                mdsmap=self._mdsmap(fs_dump),
-                osd_df=self._ceph("osd", "df"),
-                osd_dump=self._osd_dump,
-                osd_tree=self._ceph("osd", "tree"),
-                mon_dump=self._ceph("mon", "dump"),
-                versions=self._ceph("versions"),
-                groups=self._placement_groups(),
+                **answers, mdsmap=self._mdsmap(answers["fs_dump"]), osd_dump=self._osd_dump, groups=groups.result()
             )
         except StrakesError as error:
             name = self.access.file_system or "CephFS"
-            return replace(super().describe(), file_system_name=name, client=client, notes=(_said(error),))
+            return replace(super().describe(), file_system_name=name, client=client, notes=(said(error),))
         return replace(described, client=client)
 
     def layout(self, path: Path) -> Layout | None:
         """That of the nearest directory which has one, for a directory without."""
         name = str(path)
-        directory = self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout is not known")
-        attribute = layouts.DIRECTORY if directory else layouts.FILE
-        for place in (path, *path.parents) if directory else (path,):
-            text = self._attributes(place, attribute).get(attribute)
-            if text is not None:
-                return layouts.read_layout(text)
-            if str(place) == self.mount.mount_point:
-                break
-        return None
+        if self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout is not known"):
+            return self._directory_layout(path)
+        text = self._attributes(path, layouts.FILE).get(layouts.FILE)
+        return None if text is None else layouts.read_layout(text)
+
+    def _directory_layout(self, path: Path) -> Layout | None:
+        above = [str(one) for one in (path, *path.parents) if one.is_relative_to(self.mount.mount_point)]
+        text = self._own(lambda: calls.first_attribute(above, layouts.DIRECTORY, self.run), "the layout is not known")
+        return None if text is None else layouts.read_layout(text)
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Also makes and removes an empty file in the directory: only a file shows what files really get."""
         stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
-        value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
-        refused = f"the layout cannot be set ({value})"
-        remedy = "Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the file system."
-        self._own(lambda: calls.set_attribute(str(directory), layouts.DIRECTORY, value, self.run), refused, remedy)
-        probe = str(directory / _PROBE)
-        self._own(lambda: calls.make_file(probe, self.run), "no file can be made with this layout")
-        try:
-            return layouts.read_layout(self._attributes(Path(probe), layouts.FILE)[layouts.FILE])
-        finally:
-            self._own(lambda: calls.remove_file(probe, self.run), "a file of strakes could not be removed")
+        value = layouts.write_layout(wanted, self._directory_layout(directory) or Layout(), stores)
+        given = self._own(
+            lambda: calls.lay_out(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE, self.run),
+            f"the layout cannot be set ({value})",
+            "Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the file system.",
+        )
+        if given is None:
+            raise MeasurementError("what was set cannot be read back", where=str(directory), why=f"files there have no {layouts.FILE}")
+        return layouts.read_layout(given)
 
     def striping(self) -> Striping | None:
         try:
@@ -153,7 +150,7 @@ class CephTarget(Target):
             stores = {f"osd.{one['osd']}": bool(one["up"]) for one in self._ceph("osd", "dump")["osds"]}
             mdsmap = self._mdsmap(fs_dump)
         except StrakesError as error:
-            return (f"The monitors do not say how the servers are: {_said(error)}.",)
+            return (f"The monitors do not say how the servers are: {said(error)}.",)
         lines = []
         asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
         asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
@@ -182,7 +179,7 @@ class CephTarget(Target):
             ranks = cluster.ranks_of(self._mdsmap())
             stores = [f"osd.{one['osd']}" for one in self._osd_dump["osds"]]
         except StrakesError as error:
-            return (*limits, Limit("describe servers and targets, and read their counters", _said(error)))
+            return (*limits, Limit("describe servers and targets, and read their counters", said(error)))
         if len(ranks) == 1:
             limits.append(Limit("spread directories", "there is only one metadata rank"))
         if len(self._observed_stores()) < len(stores):
@@ -217,7 +214,9 @@ class CephTarget(Target):
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
+        # Only the mount itself knows which of several it is, and it may hang.
+        several = len(fs_dump["filesystems"]) > 1 and not self.access.file_system
+        layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY) if several else None
         pool = layouts.read_layout(layout).pool if layout else ""
         found = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
         if found is None:
@@ -279,7 +278,3 @@ class CephTarget(Target):
             if error.errno == errno.EPERM:
                 remedy = "Layouts and pins are for the owner with a user of Ceph whose caps have p (mds 'allow rwp')."
             raise error.as_strakes_error(what, remedy) from error
-
-
-def _said(error: StrakesError) -> str:
-    return "; ".join(part for part in (error.what, error.where, error.why) if part)

@@ -1,4 +1,4 @@
-"""Every target against a real file system of the lab: the same suites for all, and the command line on it."""
+"""CephFS as a target, on a real one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from strakes.store import Store
 from strakes.targets.base import Target
 from strakes.targets.ceph.target import CephTarget
 from strakes.targets.model import Layout, Placement, difference
-from strakes.targets.registry import detect
 from strakes.units import KIB, MIB
 from targets.conformance import TargetConformance
-from targets.control_conformance import ControlConformance
+from targets.on_mount import OnMount
 
 pytestmark = pytest.mark.lab
 
@@ -29,23 +28,6 @@ def ceph() -> Iterator[Path]:
     need("ceph")
     with own_labs() as labs:
         yield labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "0", "--osd-size", "2GiB")
-
-
-class OnMount(ControlConformance):
-    """``mounted`` is the file system; each test has a fresh directory on it."""
-
-    @pytest.fixture
-    def place(self, mounted: Path) -> Iterator[Path]:
-        directory = mounted / "place"
-        directory.mkdir()
-        yield directory
-        for inner in directory.iterdir():
-            inner.rmdir()
-        directory.rmdir()
-
-    @pytest.fixture
-    def target(self, mounted: Path) -> Target:
-        return detect(mounted)
 
 
 class TestCephFs(TargetConformance):
@@ -104,7 +86,7 @@ class TestCephFsControl(OnMount):
         spread = [one for one in document["servers"] if "/2x" in one["cell"]]
         assert {one["server"] for one in spread} == {"cephfs:0", "cephfs:1", "osd.0", "osd.1"}
         assert all(one["counters"]["data.write_bytes"] > 0 for one in spread if one["server"].startswith("osd"))
-        assert "What servers counted" in page.read_text()
+        assert "What servers and devices counted" in page.read_text()
         assert not any(entry.name.startswith("strakes-") for entry in mounted.iterdir())
 
     def test_of_a_lab_that_is_well_nothing_is_said_but_that_it_has_no_standby(self, target: Target) -> None:

@@ -1,0 +1,212 @@
+"""GlusterFS: volume, bricks and their room as ``gluster`` tells them; counters where a volume's profile has been started."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree
+
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets.base import Target, TargetFacts, said
+from strakes.targets.command import Command, Completed
+from strakes.targets.model import DataTarget, Description, Limit, Observation, Server
+from strakes.targets.mountinfo import Mount
+
+_SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
+_FOPS = {
+    "md.create": ("CREATE", "MKNOD", "SYMLINK"),
+    "md.open": ("OPEN",),
+    "md.getattr": ("STAT", "FSTAT"),
+    "md.setattr": ("SETATTR", "FSETATTR"),
+    "md.unlink": ("UNLINK",),
+    "md.mkdir": ("MKDIR",),
+    "md.rmdir": ("RMDIR",),
+    "md.rename": ("RENAME",),
+    "md.lookup": ("LOOKUP",),
+    "md.readdir": ("READDIR", "READDIRP"),
+    "data.read_requests": ("READ", "READV"),
+    "data.write_requests": ("WRITE", "WRITEV"),
+}
+
+
+def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
+    """A command of which the answer is XML. Raises EnvironmentLacksError where it cannot be asked, MeasurementError where it fails."""
+
+    def read(done: Completed) -> ElementTree.Element:
+        where = f"gluster {' '.join(words)}"
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        try:
+            root = ElementTree.fromstring(done.stdout)
+        except ElementTree.ParseError:
+            why = said[-1] if said else f"exit status {done.status}"
+            remedy = "It can be asked on a server of the volume; --servers says how servers are reached."
+            raise EnvironmentLacksError("the volume cannot be asked", where=where, why=why, remedy=remedy) from None
+        if _text(root, "opRet") not in ("0", ""):
+            raise MeasurementError("the volume does not say", where=where, why=_text(root, "opErrstr") or f"exit status {done.status}")
+        return root
+
+    return Command(("gluster", "--mode=script", *options, "--xml", *words), read)
+
+
+class GlusterTarget(Target):
+    """The volume is asked through the server that the mount names; no call waits longer than its limit."""
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        return mount.file_system == "fuse.glusterfs"
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        return self._facts(workspace, notes=("A network file system, measured from this client only.",))
+
+    def controls(self) -> tuple[str, ...]:
+        return ()
+
+    def describe(self) -> Description:
+        try:
+            volume = self._volume
+            status = self._ask("volume", "status", self._name, "detail")
+        except StrakesError as error:
+            return replace(super().describe(), file_system_name=self._name, notes=(said(error),))
+        return describe(volume, status, super().describe().client)
+
+    def observe(self) -> Observation:
+        """Per brick, where a profile was started; an empty entry for the volume where one was but cannot be read."""
+        try:
+            return counters(self._profile())
+        except StrakesError:
+            return {}
+
+    def trouble(self) -> tuple[str, ...]:
+        try:
+            told = describe(self._volume, self._ask("volume", "status", self._name, "detail"), {})
+        except StrakesError as error:
+            return (f"The management daemon does not say how the bricks are: {said(error)}.",)
+        return tuple(f"The brick {one.name} is {one.state}." for one in told.data_targets if one.state != "online")
+
+    def limits(self) -> tuple[Limit, ...]:
+        limits = [
+            Limit("set the layout of files", "GlusterFS places whole files by a hash of their names; shards are an option of the volume"),
+            Limit("place directories", "every directory is on all bricks"),
+            Limit("drop caches", "the client offers no way of its own"),
+        ]
+        try:
+            self._profile()
+        except StrakesError as error:
+            remedy = f"gluster volume profile {self._name} start, on a server" if isinstance(error, MeasurementError) else error.remedy
+            limits.append(Limit("read counters of servers", f"{error.why or error.what} ({remedy})"))
+        return tuple(limits)
+
+    @property
+    def _server(self) -> str:
+        return self.mount.source.rpartition(":")[0].split(",")[0]
+
+    @property
+    def _name(self) -> str:
+        """The volume; a mount of a directory in it names that too."""
+        return self.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
+
+    @cached_property
+    def _volume(self) -> ElementTree.Element:
+        return self._ask("volume", "info", self._name)
+
+    def _ask(self, *words: str) -> ElementTree.Element:
+        return gluster(words, f"--remote-host={self._server}").ask(self.run)
+
+    def _profile(self) -> ElementTree.Element:
+        """Only a server's own daemon tells it: on this machine if it serves this volume, else by --servers."""
+        words = ("volume", "profile", self._name, "info", "cumulative")
+        if self.servers is not None:
+            return gluster(words).ask(self.servers.runner(self._server, self.run))
+        if self._own_daemon is None:
+            raise EnvironmentLacksError(
+                "profiles are told on servers only",
+                why="profiles are told on servers only, and none of this volume is on this machine",
+                remedy="--servers says how servers are reached",
+            )
+        return gluster(words, *self._own_daemon).ask(self.run)
+
+    @cached_property
+    def _own_daemon(self) -> tuple[str, ...] | None:
+        """Options by which a management daemon on this machine that knows this very volume is asked."""
+        for options in daemons(Path("/proc")):
+            with suppress(StrakesError):
+                if _identity(gluster(("volume", "info", self._name), *options).ask(self.run)) == _identity(self._volume):
+                    return options
+        return None
+
+
+def describe(volume: ElementTree.Element, status: ElementTree.Element, client: object) -> Description:
+    """Bricks of a volume. Raises MeasurementError where the answer has no such volume."""
+    found = volume.find("./volInfo/volumes/volume")
+    if found is None:
+        raise MeasurementError("the volume is not known", why="the answer names no volume")
+    bricks = []
+    for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
+        host, path = _text(node, "hostname"), _text(node, "path")
+        online = _text(node, "status") == "1"
+        total, free, inodes, free_inodes = (int(_text(node, name) or 0) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree"))
+        bricks.append(DataTarget(f"{host}:{path}", number, host, "online" if online else "offline", total, free, inodes, free_inodes))
+    hosts = dict.fromkeys(brick.server for brick in bricks)
+    options = {_text(one, "name"): _text(one, "value") for one in found.iterfind("./options/option")}
+    copies = int(_text(found, "replicaCount") or 1)
+    kind = _text(found, "typeStr")
+    return Description(
+        file_system_name=_text(found, "name"),
+        version="",
+        servers=tuple(Server(host, "brick server", host, _state([one for one in bricks if one.server == host])) for host in hosts),
+        data_targets=tuple(bricks),
+        client=dict(client) if isinstance(client, dict) else {},
+        notes=(
+            f"Volume of type {kind}: {len(bricks)} bricks, {'one copy' if copies == 1 else f'{copies} copies'} of every file.",
+            *(f"{name} = {value}" for name, value in options.items() if name.startswith(("features.shard", "performance.", "cluster."))),
+        ),
+    )
+
+
+def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
+    """Per brick, under the common names; cumulative since its profile was started or its server was."""
+    seen = {}
+    for brick in profile.iterfind("./volProfile/brick"):
+        own = brick.find("cumulativeStats")
+        if own is None:
+            continue
+        hits = {_text(fop, "name"): float(_text(fop, "hits") or 0) for fop in own.iterfind("./fopStats/fop")}
+        common = {name: sum(hits.get(fop, 0.0) for fop in fops) for name, fops in _FOPS.items()}
+        common["md.requests"] = sum(value for name, value in common.items() if name.startswith("md."))
+        common["data.read_bytes"] = float(_text(own, "totalRead") or 0)
+        common["data.write_bytes"] = float(_text(own, "totalWrite") or 0)
+        seen[_text(brick, "brickName")] = common
+    return seen
+
+
+def daemons(proc: Path) -> list[tuple[str, ...]]:
+    """How the management daemons of this machine are asked: a daemon's own configuration names its socket."""
+    found: list[tuple[str, ...]] = []
+    for entry in sorted(proc.iterdir()):
+        if not entry.name.isdecimal():
+            continue
+        with suppress(OSError):
+            words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")
+            if os.path.basename(words[0]) != "glusterd":
+                continue
+            files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []
+            sockets = [match[1] for file in files if (match := _SOCKET.search(file.read_text()))]
+            found.append((f"--glusterd-sock={sockets[0]}",) if sockets else ())
+    return found
+
+
+def _identity(volume: ElementTree.Element) -> str:
+    return _text(volume, "./volInfo/volumes/volume/id")
+
+
+def _state(bricks: Sequence[DataTarget]) -> str:
+    return f"{sum(brick.state == 'online' for brick in bricks)} of {len(bricks)} bricks online"
+
+
+def _text(element: ElementTree.Element, path: str) -> str:
+    return (element.findtext(path) or "").strip()

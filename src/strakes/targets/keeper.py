@@ -1,0 +1,124 @@
+"""What is done to a directory of ours for which nobody may wait for ever: its heart beats, and it is removed, in children.
+
+A call that waits for a dead server can be ended by nobody, and a process in one of whose threads it waits does not go away either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from strakes.targets import child
+from strakes.targets.marker import Marker
+from strakes.targets.removal import Left, remove_tree
+
+# A child that uses no processor for so long waits for a server; removing a large tree takes longer, but is at work all the time.
+STUCK_S = 20.0
+_TICK_S = 0.02
+_HANGS = "the file system does not answer"
+_REMOVER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from strakes.targets.keeper import main; main(sys.argv[1:])"
+
+
+class Heart:
+    """Writes the marker anew now and then until :meth:`stop`, or until this process has gone."""
+
+    def __init__(self, descriptor: int, marker: Marker, interval_s: float) -> None:
+        """Takes the open marker over. Where no child can be started (another user's interpreter) it does not beat."""
+        words = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(Path(child.__file__)),
+            "beat",
+            str(descriptor),
+            str(interval_s),
+            marker.to_bytes().decode(),
+        ]
+        self._child: subprocess.Popen[bytes] | None = None
+        with suppress(PermissionError):
+            self._child = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[descriptor],
+                start_new_session=True,
+            )
+        os.close(descriptor)
+
+    def stop(self, patience_s: float) -> bool:
+        """Whether it has stopped: a beat that does not return waits for a target that hangs."""
+        if self._child is None:
+            return True
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        try:
+            self._child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return False
+        return True
+
+
+def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
+    """``kind`` "tree" or "workspace": the two functions of that name, given up when they hang."""
+    descriptors = [one for one in (parent, directory) if one >= 0]
+    words = [sys.executable, "-I", "-S", "-c", _REMOVER, str(Path(__file__).parents[2]), kind, str(parent), str(directory), name, path]
+    with os.fdopen(os.memfd_create("left"), "r+b") as output:
+        try:
+            remover = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, pass_fds=descriptors, start_new_session=True
+            )
+        except PermissionError:  # another user's interpreter
+            return _remove(kind, parent, directory, name, path)
+        if not _wait(remover):
+            return (Left(path, _HANGS),)
+        output.seek(0)
+        answer = output.read()
+    if remover.returncode != 0:
+        return _remove(kind, parent, directory, name, path)
+    return tuple(Left(os.fsdecode(bytes.fromhex(one)), why) for one, why in json.loads(answer))
+
+
+def _wait(remover: subprocess.Popen[bytes]) -> bool:
+    """Until it ends (True), or uses no processor for too long."""
+    used, since = -1, time.monotonic()
+    while True:
+        try:
+            remover.wait(_TICK_S)
+        except subprocess.TimeoutExpired:
+            now = _processor_ticks(remover.pid)
+            if now != used:
+                used, since = now, time.monotonic()
+            elif time.monotonic() - since > STUCK_S:
+                remover.kill()
+                return False
+        else:
+            return True
+
+
+def _processor_ticks(pid: int) -> int:
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        # Time in user and kernel mode, and how often it was given the processor for what it waited for.
+        switches = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("voluntary")]
+        return int(fields[11]) + int(fields[12]) + sum(int(line.split()[1]) for line in switches)
+    return -1
+
+
+def _remove(kind: str, parent: int, directory: int, name: str, path: str) -> tuple[Left, ...]:
+    from strakes.targets.workspace import remove_workspace
+
+    return remove_tree(parent, name, path) if kind == "tree" else remove_workspace(parent, name, directory, path)
+
+
+def main(words: list[str]) -> None:
+    """The remover: what is left as JSON on standard output."""
+    kind, parent, directory, name, path = words
+    left = _remove(kind, int(parent), int(directory), name, path)
+    print(json.dumps([(os.fsencode(one.path).hex(), one.why) for one in left]))  # noqa: T201 - for whoever started us

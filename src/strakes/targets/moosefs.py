@@ -1,0 +1,155 @@
+"""MooseFS: master, chunkservers and goals as ``mfscli`` and ``mfsgetgoal`` tell them, counters of the client from its own file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets.base import Target, TargetFacts, said
+from strakes.targets.command import Command, Completed
+from strakes.targets.model import CLIENT, DataTarget, Description, Limit, MetadataTarget, Observation, Server
+from strakes.targets.mountinfo import Mount
+
+# mfsmount(8) names it "mfs#HOST:PORT", with a directory behind it where only that is mounted.
+_SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
+_GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
+_STATS = ".stats"
+_OPERATIONS = {
+    "md.create": ("create", "mknod", "symlink"),
+    "md.open": ("open",),
+    "md.close": ("release",),
+    "md.getattr": ("getattr",),
+    "md.setattr": ("setattr",),
+    "md.unlink": ("unlink",),
+    "md.mkdir": ("mkdir",),
+    "md.rmdir": ("rmdir",),
+    "md.rename": ("rename",),
+    "md.lookup": ("lookup",),
+    "md.readdir": ("readdir", "readdirplus"),
+    "data.read_requests": ("read",),
+    "data.write_requests": ("write",),
+}
+
+
+def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
+    """A table of the master, as rows of fields behind their heading. Raises EnvironmentLacksError where it cannot be asked."""
+
+    def read(done: Completed) -> tuple[tuple[str, ...], ...]:
+        rows = tuple(tuple(line.split("|")) for line in done.stdout.splitlines() if "|" in line)
+        if done.status != 0 or not rows:
+            why = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.status}").splitlines()[-1]
+            raise EnvironmentLacksError(
+                "the master cannot be asked", where=f"{host}:{port}", why=why, remedy="See whether mfscli is installed (moosefs-cli)."
+            )
+        return rows
+
+    return Command(("mfscli", "-H", host, "-P", port, "-n", "-p", "-s", "|", f"-S{data}"), read)
+
+
+def goal(path: str) -> Command[str]:
+    """The goal (copies) or storage class of a file or directory."""
+
+    def read(done: Completed) -> str:
+        match = _GOAL.search(done.stdout.strip())
+        if done.status != 0 or match is None:
+            raise MeasurementError("the goal is not known", where=path, why=done.stderr.strip() or done.stdout.strip())
+        return match[1]
+
+    return Command(("mfsgetgoal", path), read)
+
+
+class MooseFsTarget(Target):
+    """The master is asked through the network; no call waits longer than its limit."""
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        return replace(self._facts(workspace, notes=("A network file system, measured from this client only.",)), remote=True)
+
+    def controls(self) -> tuple[str, ...]:
+        return ()
+
+    def describe(self) -> Description:
+        host, port = self._master
+        client = dict(super().describe().client)
+        notes = []
+        try:
+            client["goal here"] = goal(str(self.path)).ask(self.run)
+        except StrakesError as error:
+            notes.append(said(error))
+        try:
+            master, chunkservers = (mfscli(host, port, data).ask(self.run) for data in ("IN", "CS"))
+        except StrakesError as error:
+            return replace(super().describe(), file_system_name=self.mount.source, client=client, notes=(*notes, said(error)))
+        return replace(describe(host, port, master, chunkservers), client=client, notes=tuple(notes))
+
+    def observe(self) -> Observation:
+        """What this mount's client counted, in its own file; servers keep charts only."""
+        try:
+            done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / _STATS)), 5.0)
+        except StrakesError:
+            return {}
+        return {"client": counters(done.stdout)} if done.status == 0 else {}
+
+    def trouble(self) -> tuple[str, ...]:
+        host, port = self._master
+        try:
+            told = describe(host, port, mfscli(host, port, "IN").ask(self.run), mfscli(host, port, "CS").ask(self.run))
+        except StrakesError as error:
+            return (f"The master {host} does not answer: {said(error)}.",)
+        return tuple(f"The chunkserver {one.name} is {one.state}." for one in told.data_targets if one.state != "online")
+
+    def limits(self) -> tuple[Limit, ...]:
+        return (
+            Limit("set the layout of files", "MooseFS cuts files into chunks of 64 MiB itself; goals say only how many copies there are"),
+            Limit("place directories", "there is one master, which has all of them"),
+            Limit("read counters of servers", "master and chunkservers keep charts by the minute, not counters; the client's are read"),
+            Limit("drop caches", "the client offers no way of its own"),
+        )
+
+    @property
+    def _master(self) -> tuple[str, str]:
+        match = _SOURCE.match(self.mount.source)
+        assert match is not None  # claims() saw to it
+        return match["host"], match["port"] or "9421"
+
+
+def describe(host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]) -> Description:
+    """Rows as mfscli -SIN and -SCS give them (3.0)."""
+    info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
+    targets = []
+    for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
+        _, address, own_port, number, _, _, _, maintenance, _, used, total = row[:11]
+        state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
+        # A disconnected one stands without sizes.
+        sizes = (int(total), int(total) - int(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
+        state = state if sizes[0] else "disconnected"
+        targets.append(DataTarget(f"{address}:{own_port}", int(number) if number.isdecimal() else None, address, state, *sizes, 0, 0))
+    name = f"{host}:{port}"
+    hosts = dict.fromkeys(target.server for target in targets)
+    return Description(
+        file_system_name=f"mfs#{name}",
+        version=info.get("master version", ""),
+        servers=(
+            Server(name, "master", name, "answers"),
+            *(Server(one, "chunkserver", one, f"{sum(target.server == one for target in targets)} chunkservers") for one in hosts),
+        ),
+        data_targets=tuple(targets),
+        metadata_targets=(MetadataTarget("master", None, name, "online", 0, 0, 0, 0),),
+    )
+
+
+def counters(text: str) -> dict[str, float]:
+    """The client's own, under the common names.
+
+    >>> counters("fuse_ops.create: 2\\nfuse_ops.mknod: 1\\n")["client.md.create"]
+    3.0
+    """
+    pairs = (line.partition(": ")[::2] for line in text.splitlines())
+    own = {name.removeprefix("fuse_ops."): float(value) for name, value in pairs if name.startswith("fuse_ops.") and value.isdecimal()}
+    return {CLIENT + name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}

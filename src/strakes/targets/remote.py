@@ -1,0 +1,30 @@
+"""What the modules of network file systems without a lab have in common: facts, and limits that say why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from strakes.targets.base import Target, TargetFacts
+from strakes.targets.model import Limit
+from strakes.targets.mountinfo import Mount
+
+
+class RemoteTarget(Target):
+    """``file_systems`` are its names in mountinfo; ``cannot`` its limits: what, and why."""
+
+    file_systems: ClassVar[tuple[str, ...]]
+    cannot: ClassVar[tuple[tuple[str, str], ...]]
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        return mount.file_system in cls.file_systems
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        return self._facts(workspace, notes=("A network file system, measured from this client only.",))
+
+    def controls(self) -> tuple[str, ...]:
+        return ()
+
+    def limits(self) -> tuple[Limit, ...]:
+        return tuple(Limit(what, why) for what, why in self.cannot)

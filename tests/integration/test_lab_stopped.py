@@ -1,0 +1,58 @@
+"""Servers that are stopped, not dead: nothing of strakes waits for ever, and it says which server it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from lab.running import Labs, need, own_labs
+from strakes.store import Run, Store
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as labs:
+        labs.up("ceph", "--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB")
+        yield labs
+
+
+def survey(mount: Path) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "strakes", "survey", str(mount), "--budget", "10s", "--quiet"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("role", ["osd.1", "mds.a"])
+def test_a_survey_ends_by_its_limit_and_names_the_server_that_was_stopped(labs: Labs, strakes: StrakesRunner, role: str) -> None:
+    mount = Path(labs.status("ceph")["facts"]["ceph_conf"]).parent / "mnt"
+    (pid,) = labs.pids("ceph", role)
+    with survey(mount) as running:
+        while not any(len(Run(run.path).visits) >= 2 for run in Store().runs()):
+            assert running.poll() is None, running.communicate()[1]
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            _, errors = running.communicate(timeout=120)
+            asked = strakes("target", mount, timeout_s=120)
+            again = strakes("survey", mount, "--budget", "10s", timeout_s=120)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    assert running.returncode == 1
+    assert f"{role} does not answer" in errors
+    # What only looks answers as far as it can, or says that it cannot; nothing begins to measure.
+    assert asked.returncode in (0, 1), asked.stderr
+    assert again.returncode in (1, 2) and "does not answer" in again.stderr
+    # When the server goes on, what was left can be removed, and all is as before.
+    assert strakes("clean", mount).returncode == 0
+    assert not any(entry.name.startswith("strakes-") for entry in mount.iterdir())

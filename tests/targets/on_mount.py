@@ -1,0 +1,29 @@
+"""The suite of controls on a file system that is mounted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.base import Target
+from strakes.targets.registry import detect
+from targets.control_conformance import ControlConformance
+
+
+class OnMount(ControlConformance):
+    """``mounted`` is the file system; each test has a fresh directory on it."""
+
+    @pytest.fixture
+    def place(self, mounted: Path) -> Iterator[Path]:
+        directory = mounted / "place"
+        directory.mkdir()
+        yield directory
+        for inner in directory.iterdir():
+            inner.rmdir()
+        directory.rmdir()
+
+    @pytest.fixture
+    def target(self, mounted: Path) -> Target:
+        return detect(mounted)

@@ -1,0 +1,181 @@
+"""GlusterFS and MooseFS on answers of real ones, NFS and BeeGFS on answers as documented; and the rest, which say why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.targets import gluster, moosefs, nfs
+from strakes.targets.base import Target, UnsupportedError
+from strakes.targets.beegfs import BeeGfsTarget, read_pattern
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
+from strakes.targets.gpfs import GpfsTarget
+from strakes.targets.model import Layout, Placement, Striping
+from strakes.targets.mountinfo import Mount, parse_mountinfo
+from strakes.targets.registry import TARGETS
+from strakes.targets.stornext import StorNextTarget
+from strakes.targets.unlike import unlike_targets
+from strakes.units import KIB, MIB
+
+RECORDED = Path(__file__).parent / "recorded"
+MASTER = """master info:|master version|3.0.117
+master info:|total space|4160749568
+"""
+CHUNKSERVERS = """chunk servers:|10.75.198.90|9501|1|-|3.0.117|0|maintenance_off|1|182743040|2080374784|-|0|0|0
+chunk servers:|10.75.198.90|9502|2|-|3.0.117|0|maintenance_on|1|182743040|2080374784|-|0|0|0
+chunk servers:|10.75.198.91|9503|3|-|-|-|-|-|-|-|-|-|-|-
+"""
+ENTRY = """EntryID: 0-5C8A-1
+Metadata node: meta01 [ID: 1]
+Stripe pattern details:
++ Type: RAID0
++ Chunksize: 512K
++ Number of storage targets: desired: 4
++ Storage Pool: 1 (Default)
+"""
+TARGETS_OF_BEEGFS = """TargetID     Reachability  Consistency   NodeID
+========     ============  ===========   ======
+     101           Online         Good        1
+     201          Offline  Needs-resync        2
+"""
+MOUNTSTATS = """device tmpfs mounted on /mnt with fstype tmpfs
+device filer:/export mounted on /mnt/nfs with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576
+\tevents:\t5 60 0 0 3 2 70 0 0 4 0 6 0 0 1 2 0 0 0 0 0 0 0 0 0 0 0
+\tbytes:\t100 200 0 0 4096 8192 1 2
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\tper-op statistics
+\t        NULL: 1 1 0 44 24 0 0 0 0
+\t        READ: 3 3 0 600 4700 0 1 1 0
+\t       WRITE: 2 2 0 9000 300 0 1 1 0
+\t        OPEN: 7 7 0 1 1 0 1 1 0
+\t     GETATTR: 11 11 0 1 1 0 1 1 0
+device other:/export mounted on /mnt/other with fstype nfs4 statvers=1.1
+\tbytes:\t0 0 0 0 1 1 1 2
+\t        READ: 99 3 0 600 4700 0 1 1 0
+"""
+
+
+def xml(name: str) -> ElementTree.Element:
+    return ElementTree.fromstring((RECORDED / f"gluster_{name}.xml").read_text())
+
+
+def mount(kind: str, source: str, options: str = "rw") -> Mount:
+    return parse_mountinfo(f"48 27 0:43 / /mnt/there rw - {kind} {source} {options}")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split("|") for line in text.splitlines()]
+
+
+class Answering:
+    """Answers by the words that a command line holds; whatever else is asked is not installed."""
+
+    def __init__(self, answers: Mapping[str, str]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        self.asked.append(" ".join(argv))
+        for words, answer in self.answers.items():
+            if words in self.asked[-1]:
+                return Completed(tuple(argv), 0, answer, "")
+        raise EnvironmentLacksError(f"{argv[0]} does not start", why="No such file or directory")
+
+
+def test_a_gluster_volume_is_its_bricks() -> None:
+    told = gluster.describe(xml("volume_info"), xml("volume_status"), {})
+    assert told.file_system_name == "strakes"
+    assert [(one.name.partition(":")[2], one.state, one.total_bytes) for one in told.data_targets] == [
+        (f"/lab/brick/{number}/data", "online", 2080374784) for number in (1, 2, 3)
+    ]
+    assert told.servers[0].state == "3 of 3 bricks online"
+    assert told.notes == ("Volume of type Distribute: 3 bricks, one copy of every file.",)
+
+
+def test_a_brick_that_is_offline_is_seen() -> None:
+    status = xml("volume_status")
+    state = status.find("./volStatus/volumes/volume/node/status")
+    assert state is not None
+    state.text = "0"
+    assert "offline" in unlike_targets(gluster.describe(xml("volume_info"), status, {}))[0]
+
+
+def test_a_volume_whose_profile_runs_has_counters_and_one_that_says_no_has_a_reason() -> None:
+    seen = gluster.counters(xml("profile"))
+    assert len(seen) == 3 and all(one["md.create"] == 0 for one in seen.values())
+    command = gluster.gluster(("volume", "profile", "strakes", "info"))
+    refused = "<cliOutput><opRet>-1</opRet><opErrstr>Profile on Volume strakes is not started</opErrstr></cliOutput>"
+    with pytest.raises(MeasurementError) as caught:
+        command.read(Completed(command.argv, 1, refused, ""))
+    assert caught.value.why == "Profile on Volume strakes is not started"
+    with pytest.raises(EnvironmentLacksError):
+        command.read(Completed(command.argv, 1, "", "Connection failed. Please check if gluster daemon is operational."))
+
+
+def test_a_moosefs_is_its_master_and_chunkservers() -> None:
+    told = moosefs.describe("10.75.198.90", "9421", rows(MASTER), rows(CHUNKSERVERS))
+    assert (told.version, told.metadata_targets[0].name) == ("3.0.117", "master")
+    assert [one.state for one in told.data_targets] == ["online", "maintenance on", "disconnected"]
+    assert [line.split()[0] for line in unlike_targets(told)] == ["10.75.198.90:9502", "10.75.198.91:9503"]
+
+
+@pytest.mark.parametrize(("said", "goal"), [("/mnt/d: 2\n", "2"), ("/mnt/d: goal: 3\n", "3"), ("/mnt/d: archive\n", "archive")])
+def test_goals_are_read(said: str, goal: str) -> None:
+    command = moosefs.goal("/mnt/d")
+    assert command.read(Completed(command.argv, 0, said, "")) == goal
+
+
+def test_an_nfs_client_counts_its_own_mount_only() -> None:
+    counted = nfs.counters(MOUNTSTATS, "/mnt/nfs")
+    assert {name: value for name, value in counted.items() if value} == {
+        "client.data.read_requests": 3,
+        "client.data.write_requests": 2,
+        "client.data.read_bytes": 4096,
+        "client.data.write_bytes": 8192,
+        "client.md.open": 7,
+        "client.md.getattr": 11,
+    }
+    assert nfs.counters(MOUNTSTATS, "/mnt") == {}
+    told = nfs.NfsTarget(Path("/mnt/there"), mount("nfs4", "filer:/export", "rw,vers=4.2,rsize=1048576,addr=10.0.0.9")).describe()
+    assert (told.version, told.servers[0].name, told.servers[0].address, told.client["rsize"]) == ("4.2", "filer", "10.0.0.9", "1048576")
+
+
+def test_a_beegfs_lays_out_through_its_tool() -> None:
+    tool = Answering({"--getentryinfo": ENTRY, "--listtargets": TARGETS_OF_BEEGFS, "--setpattern": ""})
+    target = BeeGfsTarget(Path("/mnt/there"), mount("beegfs", "beegfs_nodev"), runner=tool)
+    assert target.layout(Path("/mnt/there/d")) == Layout(512 * KIB, 4, pool="1 (Default)", pattern="raid0")
+    assert target.striping() == Striping(2, 64 * KIB)
+    assert [one.state for one in target.describe().data_targets] == ["online", "offline, needs-resync"]
+    assert target.placement(Path("/mnt/there/d")) == Placement("inherit", (1,))
+    target.set_layout(Path("/mnt/there/d"), Layout(MIB, 4))
+    assert "beegfs-ctl --setpattern --numtargets=4 --chunksize=1048576 --mount=/mnt/there /mnt/there/d" in tool.asked
+    with pytest.raises(MeasurementError):
+        read_pattern(Completed(("beegfs-ctl",), 0, "nothing of the kind", ""))
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "chosen"),
+    [
+        ("beegfs", "beegfs_nodev", BeeGfsTarget),
+        ("gpfs", "/dev/gpfs0", GpfsTarget),
+        ("cvfs", "snfs1", StorNextTarget),
+        ("nfs4", "filer:/export", nfs.NfsTarget),
+        ("fuse.glusterfs", "10.0.0.1:vol", gluster.GlusterTarget),
+        ("fuse", "mfs#10.0.0.1:9421", moosefs.MooseFsTarget),
+    ],
+)
+def test_each_is_known_by_its_mount_and_says_why_it_cannot(kind: str, source: str, chosen: type[Target]) -> None:
+    there = mount(kind, source)
+    assert next(target for target in TARGETS if target.claims(there)) is chosen
+    target = chosen(Path("/mnt/there"), there, runner=Answering({}))
+    assert target.describe().file_system_name
+    assert target.observe() == {}
+    assert target.striping() is None
+    assert any("layout" in limit.what for limit in target.limits()) and all(limit.why for limit in target.limits())
+    with pytest.raises((UnsupportedError, EnvironmentLacksError)):
+        target.set_layout(Path("/mnt/there"), Layout(stripe_count=2))

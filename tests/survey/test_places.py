@@ -30,6 +30,9 @@ class Clamping(LocalTarget):
             raise self._unsupported("five")
         return Layout(wanted.stripe_size_bytes, min(4, wanted.stripe_count or 1))
 
+    def observe(self) -> Observation:
+        return {}
+
 
 class Counting(LocalTarget):
     """A server that has served one more request at each look, and takes its time for it."""

@@ -103,3 +103,9 @@ def test_a_zero_rate_keeps_the_axis_linear() -> None:
 def test_any_number_of_decades_has_a_legible_number_of_ticks(decades: int) -> None:
     axis = y_axis(figure([1, 2], y_unit="op/s"), [1.0, 10.0**decades], [1.0, 10.0**decades])
     assert 3 <= len(axis.ticks) <= 11
+
+
+def test_a_million_files_is_written_out() -> None:
+    theirs = Reference("S3", "ten million", label="S3", points=((1e7, 500.0),))
+    figure = Figure("s", "t", "q", "files", "", "log", "rate", "op/s", (Series("ours", (Point(1e3, "a"), Point(1e4, "b"))),), (theirs,))
+    assert "10,000,000" in [text for _, text in x_axis(figure).ticks]

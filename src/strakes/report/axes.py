@@ -190,4 +190,5 @@ def _tick(value: float, unit: str) -> str:
     if unit == "s":
         factor, name = _scale_of("s", value)
         return f"{value / factor:.4g} {name}"
-    return f"{value:,.6g}"
+    # From a million on the general form would write powers of ten.
+    return f"{value:,.0f}" if 1e6 <= value < 1e12 else f"{value:,.6g}"

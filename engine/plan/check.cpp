@@ -212,6 +212,10 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
                   "create_with", "is only for the operation file-create", "Leave it out.");
     check.require(phase.create_with == CreateWith::open || phase.file_bytes == 0, "create_with",
                   "mknod cannot write data", "Use open, or file_bytes 0.");
+    check.require(!phase.fsync || phase.operation == MetadataOperation::file_create, "fsync",
+                  "is only for the operation file-create", "Leave it out.");
+    check.require(!phase.fsync || (phase.create_with == CreateWith::open && phase.backend == Backend::posix), "fsync",
+                  "needs files that are opened, by the backend posix", "Use open and posix, or leave it out.");
     check.require(phase.operation != MetadataOperation::file_read || phase.file_bytes > 0, "file_bytes",
                   "is 0, so there is nothing to read", "Give the files data, or use the operation file-open-close.");
     check_stop(phase, check);

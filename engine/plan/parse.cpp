@@ -94,7 +94,7 @@ TransferPhase parse_stream(const nlohmann::json& body, const std::string& path) 
 MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path) {
     const ObjectReader reader(body, path,
                               {"kind", "name", "operation", "backend", "files", "directory", "items", "depth", "branch",
-                               "file_bytes", "create_with", "rank_shift", "share", "stop", "queue_depth"});
+                               "file_bytes", "create_with", "fsync", "rank_shift", "share", "stop", "queue_depth"});
     MetadataPhase phase;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kMetadataOperations);
@@ -107,6 +107,7 @@ MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path
     phase.branch = static_cast<std::uint32_t>(reader.integer_or("branch", 1, 1024, phase.branch));
     phase.file_bytes = reader.integer_or("file_bytes", 0, kMostCount, 0);
     phase.create_with = reader.choice_or("create_with", kCreateWiths, phase.create_with);
+    phase.fsync = reader.boolean_or("fsync", phase.fsync);
     phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
     phase.share = reader.choice_or("share", kShares, phase.share);
     phase.stop = parse_stop(reader);

@@ -91,6 +91,7 @@ struct MetadataPhase {
     std::uint32_t branch = 1;
     std::uint64_t file_bytes = 0;
     CreateWith create_with = CreateWith::open;
+    bool fsync = false;
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
     Stop stop;

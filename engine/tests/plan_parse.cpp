@@ -100,6 +100,9 @@ const std::map<std::string, std::string> kContradictions{
     {"rank-shift-in-a-creation", "phases[0].rank_shift"},
     {"mknod-with-data", "phases[0].create_with"},
     {"mknod-in-a-stat", "phases[1].create_with"},
+    {"fsync-in-a-stat", "phases[1].fsync"},
+    {"fsync-with-mknod", "phases[0].fsync"},
+    {"fsync-with-uring-metadata", "phases[0].fsync"},
     {"file-read-of-empty-files", "phases[1].file_bytes"},
     {"creation-for-seconds", "phases[0].stop.rule"},
     {"removal-for-seconds", "phases[1].stop.rule"},
@@ -192,5 +195,6 @@ TEST_CASE("keys that are left out have the defaults of the schema") {
     CHECK(create.files == "items");
     CHECK(create.branch == 1);
     CHECK(create.create_with == CreateWith::open);
+    CHECK_FALSE(create.fsync);
     CHECK(create.share == Share::own);
 }

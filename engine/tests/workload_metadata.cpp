@@ -112,6 +112,16 @@ TEST_CASE("mknod makes regular files") {
     CHECK(run_well(stage, 1) == 200);
 }
 
+TEST_CASE("files synchronised before they are closed are whole") {
+    const Json small = {{"file_bytes", 100}};
+    Json synchronised = small;
+    synchronised["fsync"] = true;
+    Stage stage(plan_of({metadata("create", "file-create", synchronised), metadata("read", "file-read", small)}));
+    CHECK(run_well(stage, 0) == 200);
+    CHECK(items_in(stage).bytes == 20'000);
+    CHECK(run_well(stage, 1) == 200);
+}
+
 TEST_CASE("data larger than the buffer are written and read whole") {
     const Json large = {{"items", 2}, {"file_bytes", 2'500'001}};
     Stage stage(plan_of({metadata("create", "file-create", large), metadata("read", "file-read", large)}, 1));

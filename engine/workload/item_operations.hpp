@@ -17,6 +17,7 @@ namespace strakes {
 struct ItemData {
     std::span<std::byte> buffer;
     std::uint64_t bytes = 0;
+    bool synchronise = false;  // before the close
 };
 
 template <class Io>
@@ -72,7 +73,7 @@ struct MakeNode {
     int operator()(int directory, const ItemName& name) noexcept { return Io::make_node(directory, name.c_str()); }
 };
 
-// Open, what there is to move, close.
+// Open, what there is to move, synchronise where asked for, close.
 template <class Io, int flags>
 struct OpenMoveClose {
     static constexpr bool kReading = (flags & O_ACCMODE) == O_RDONLY;
@@ -82,12 +83,16 @@ struct OpenMoveClose {
         const auto [descriptor, open_error] = Io::open(directory, name.c_str(), flags);
         if (open_error != 0) return open_error;
         const int move_error = move_item<Io>(kReading, descriptor, data);
+        const int sync_error = data.synchronise && move_error == 0 ? Io::synchronise(descriptor) : 0;
         const int close_error = Io::close(descriptor);
         if (move_error != 0)
             call = kReading ? "read" : "write";
+        else if (sync_error != 0)
+            call = "fsync";
         else if (close_error != 0)
             call = "close";
-        return move_error != 0 ? move_error : close_error;
+        if (move_error != 0) return move_error;
+        return sync_error != 0 ? sync_error : close_error;
     }
 };
 

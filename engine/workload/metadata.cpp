@@ -164,7 +164,7 @@ class Metadata final : public Workload {
 
     void operate(RankResult& result) {
         using enum MetadataOperation;
-        const ItemData data{.buffer = buffer_.bytes(), .bytes = phase_.file_bytes};
+        const ItemData data{.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync};
         switch (phase_.operation) {
             case dir_create:
                 return loop(DirectoryCreate<Io>(), result);

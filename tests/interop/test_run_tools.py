@@ -126,6 +126,10 @@ def test_mdtest_phases_follow_its_flags() -> None:
     assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {"file-create", "file-stat", "file-read", "file-remove"}
 
 
+def test_y_synchronises_what_is_created_and_nothing_else() -> None:
+    assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
+
+
 def test_the_stride_takes_every_phase_to_another_tasks_items() -> None:
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=8)] == [0, 1, 2, 3]
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=2)] == [0, 1, 0, 1]
@@ -155,7 +159,6 @@ def test_what_differs_is_said_once() -> None:
         ("ior", "-E -w", "-E", "-r alone"),
         ("ior", "-wrM 2g", "-M", "--posix.odirect"),
         ("mdtest", "-n 1 -R", "-R", "-N 1"),
-        ("mdtest", "-n 1 -y", "-y", "fsync"),
         ("mdtest", "-n 1 -M", "-M", "--help"),
         ("mdtest", "-n 1 --savePerOpData=x", "--savePerOpData", "--savePerOpDataCSV"),
         ("ior", "file", "'file'", "--help"),

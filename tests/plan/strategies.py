@@ -62,6 +62,7 @@ metadata = st.builds(
     branch=st.integers(1, 1024),
     file_bytes=st.integers(0, 2**30),
     create_with=st.sampled_from(["open", "mknod"]),
+    fsync=st.booleans(),
     rank_shift=st.integers(0, 2**31),
     share=st.sampled_from(["own", "all"]),
     stop=stops,

@@ -83,6 +83,7 @@ class MetadataPhase:
     branch: int = 1
     file_bytes: int = 0
     create_with: Literal["open", "mknod"] = "open"
+    fsync: bool = False
     rank_shift: int = 0
     share: Literal["own", "all"] = "own"
     stop: Stop = AMOUNT

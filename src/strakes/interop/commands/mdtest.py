@@ -33,6 +33,7 @@ OPTIONS: dict[str, Option] = {
     "e": Option("bytes read of each file", takes=True),
     "N": Option("how many tasks away: stat N, read 2N, remove 3N", takes=True),
     "k": Option("create with mknod"),
+    "y": Option("fsync of each file after it is written"),
     "W": Option("seconds after which no task begins another item", takes=True),
     "a": Option("interface: POSIX", takes=True),
     "i": Option("iterations", takes=True, fate="noted", says=_REPEATED),
@@ -57,9 +58,6 @@ OPTIONS: dict[str, Option] = {
     "X": Option("verify what is read", fate="noted", says=_UNVERIFIED),
     "verify-read": Option("verify what is read", fate="noted", says=_UNVERIFIED),
     "verify-write": Option("verify what was written", fate="refused", says="The nearest is strakes run ior -W."),
-    "y": Option(
-        "fsync after writing", fate="refused", says="A plan of kind small-files has fsync in its flow (examples/filebench-varmail.toml)."
-    ),
     "Y": Option("sync after every phase", fate="refused", says="Leave it out."),
     "f": Option("fewest tasks", takes=True, fate="refused", says=_ONE_TEAM),
     "l": Option("most tasks", takes=True, fate="refused", says=_ONE_TEAM),
@@ -137,9 +135,9 @@ def _phases(found: Given, kind: str, ranks: int) -> list[tuple[str, str, dict[st
         )
     if not read and (found.flag("E") or not any(found.flag(flag) for flag in "CTr")):
         found.note("without -e, reading is opening and closing, as in mdtest")
-    mknod = {"create_with": "mknod"} if found.flag("k") else {}
+    how = ({"create_with": "mknod"} if found.flag("k") else {}) | ({"fsync": True} if found.flag("y") else {})
     return [
-        ("C", "file-creation", {"operation": "file-create", **size, **mknod}),
+        ("C", "file-creation", {"operation": "file-create", **size, **how}),
         ("T", "file-stat", {"operation": "file-stat", **size, **shift(1)}),
         ("E", "file-read", {"operation": reading, **size, **shift(2)}),
         ("r", "file-removal", {"operation": "file-remove", **size, **shift(3)}),

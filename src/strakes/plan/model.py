@@ -235,6 +235,8 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
         del body["read_percent"]
     if isinstance(phase, TransferPhase) and phase.writers == 0:
         del body["writers"], body["grouping"]
+    if isinstance(phase, MetadataPhase) and not phase.fsync:
+        del body["fsync"]
     if isinstance(phase, SmallFilesPhase):
         body["flow"] = [asdict(step) for step in phase.flow]
     return body

@@ -86,6 +86,12 @@ def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> Non
     assert {phase.access for phase in transfers("-b 2m -t 1m -z")} == {"random"}
 
 
+def test_data_are_stamped_only_where_they_will_be_verified() -> None:
+    assert transfers("-w -r")[0].pattern == "once"
+    assert transfers("-w -R")[0].pattern == "stamped"
+    assert transfers("-w -W")[0].pattern == "stamped"
+
+
 def test_the_neighbours_data_are_read_with_c_and_the_check_looks_one_further() -> None:
     write, check, read = transfers("-w -W -r -C -Q 2", ranks=8)
     assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 3, 2)

@@ -186,7 +186,9 @@ def _common(found: Given) -> dict[str, Any]:
 
 
 def _of_write(found: Given) -> dict[str, Any]:
-    return {"sync": "fsync" if found.flag("e") else "close", "preallocate": found.flag("p")}
+    # Like IOR, data are made anew for each call only where they will be verified.
+    pattern = "stamped" if found.flag("W") or found.flag("R") else "once"
+    return {"sync": "fsync" if found.flag("e") else "close", "preallocate": found.flag("p"), "pattern": pattern}
 
 
 def _shift(found: Given, ranks: int, *, further: int, seed: int) -> dict[str, Any]:

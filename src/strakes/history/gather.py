@@ -12,6 +12,9 @@ from strakes.portrait.build import rule_of
 from strakes.portrait.collect import collect
 from strakes.store import Run, RunSummary, Store
 
+# What a file system is judged by; how busy the machine was meanwhile has no better or worse.
+_FIGURES = ("B/s", "op/s", "s")
+
 
 def gather(store: Store, name: str = "", target: str = "", only: Sequence[str] = ()) -> list[History]:
     """Histories of two runs or more. ``name``: of the run (survey, transfer-size …); ``only``: patterns of cell ids."""
@@ -34,7 +37,7 @@ def _history(fingerprint: str, members: Sequence[tuple[RunSummary, Run]], only: 
         when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
         for estimate in _estimates(run):
             cell = str(estimate["id"])
-            if only and not any(fnmatchcase(cell, pattern) for pattern in only):
+            if estimate["unit"] not in _FIGURES or (only and not any(fnmatchcase(cell, pattern) for pattern in only)):
                 continue
             points.setdefault(cell, []).append(Point(run.id, when, estimate["median"], estimate["low"], estimate["high"]))
             about[cell] = estimate

@@ -30,6 +30,8 @@ VALUES: Mapping[str, Family] = {
     "B/s": Family("strakes_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth of a cell: median over runs and its interval."),
     "op/s": Family("strakes_rate_operations_per_second", "operations_per_second", "Operations per second of a cell: median and interval."),
     "s": Family("strakes_time_seconds", "seconds", "Time of one item of a cell: median over runs and its interval."),
+    "%": Family("strakes_share_percent", "percent", "A share, such as how busy a device was meanwhile: median and interval."),
+    "B": Family("strakes_amount_bytes", "bytes", "An amount, such as the memory available meanwhile: median and interval."),
 }
 RUNS = Family("strakes_measured_runs", "", "How many runs the estimate of a cell stands on.")
 WARNED = Family("strakes_warned_cells", "", "Cells that a warning touches; all of them for one of the whole run.")

@@ -1,0 +1,303 @@
+"""What an application does with its files: ``app.toml``, read strictly. The facts are those of source S1, section 2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from strakes.errors import BadInputError
+from strakes.toml_file import Keys, TomlFile, parse_toml, read_toml
+from strakes.units import format_bytes, parse_bytes
+
+Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
+Operation = Literal["write", "read"]
+# same: every rank reads the whole of one file. gathered: rank 0 collects everything and is the only one that does I/O.
+Files = Literal["per-process", "shared", "same", "gathered"]
+When = Literal["start", "run", "end", "restart"]
+
+INTERFACES: tuple[Interface, ...] = ("posix", "mpiio", "hdf5", "pnetcdf", "adios2")
+OPERATIONS: tuple[Operation, ...] = ("write", "read")
+FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
+WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
+# These have collective calls; ADIOS2 merges by itself.
+_WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
+_ONLY_SHARED = ("pnetcdf",)
+_SHARES_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class AppPhase:
+    """One thing that is read or written. ``data_bytes`` is each rank's; ``share`` the part of all I/O time or data, None: not said."""
+
+    name: str
+    operation: Operation
+    files: Files
+    data_bytes: int
+    record_bytes: tuple[int, ...] = ()
+    share: float | None = None
+    collective: bool = False
+    when: When = "run"
+
+    @property
+    def usual_record(self) -> int:
+        """Bytes of one call, the first of those said; of a phase that does not say, all the data at once."""
+        return self.record_bytes[0] if self.record_bytes else self.data_bytes
+
+
+@dataclass(frozen=True)
+class App:
+    """``grouping`` is how many ranks the application's framework can merge into one writer; 1: it cannot."""
+
+    title: str
+    interface: Interface
+    ranks: int
+    ranks_per_node: int
+    phases: tuple[AppPhase, ...]
+    grouping: int = 1
+
+    @property
+    def nodes(self) -> int:
+        return -(-self.ranks // self.ranks_per_node)
+
+    def file_bytes(self, phase: AppPhase) -> int:
+        """The size of one of its files."""
+        return phase.data_bytes * self.ranks if phase.files in ("shared", "gathered") else phase.data_bytes
+
+    def total_bytes(self, phase: AppPhase) -> int:
+        """What the phase moves, over all ranks."""
+        return phase.data_bytes * self.ranks
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("it is no text")
+    return value
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"it is none of: {', '.join(choices)}")
+        return str(value)
+
+    return check
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+        raise ValueError("it is no count of at least 1")
+    return value
+
+
+def _size(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("it is no size")
+    try:
+        size = value if isinstance(value, int) else parse_bytes(value)
+    except BadInputError as error:
+        raise ValueError(f"it is no size; {error.remedy}") from None
+    if size < 1:
+        raise ValueError("it is no size of at least one byte")
+    return size
+
+
+def _sizes(value: object) -> tuple[int, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ValueError("it is an empty list")
+    return tuple(_size(one) for one in values)
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise ValueError("it is no share, more than 0 and at most 1")
+    return float(value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("it is neither true nor false")
+    return value
+
+
+@dataclass(frozen=True)
+class _Key:
+    check: Callable[[object], Any]
+    field: str
+    example: str
+    required: bool = False
+
+
+_APP_KEYS: Mapping[str, _Key] = {
+    "title": _Key(_text, "title", 'title = "my simulation"'),
+    "interface": _Key(_choice(INTERFACES), "interface", 'interface = "mpiio"', required=True),
+    "ranks": _Key(_count, "ranks", "ranks = 4096", required=True),
+    "ranks_per_node": _Key(_count, "ranks_per_node", "ranks_per_node = 32", required=True),
+    "grouping": _Key(_count, "grouping", "grouping = 8"),
+}
+_PHASE_KEYS: Mapping[str, _Key] = {
+    "name": _Key(_text, "name", 'name = "checkpoint"', required=True),
+    "operation": _Key(_choice(OPERATIONS), "operation", 'operation = "write"', required=True),
+    "files": _Key(_choice(FILES), "files", 'files = "per-process"', required=True),
+    "data_per_rank": _Key(_size, "data_bytes", 'data_per_rank = "64MiB"', required=True),
+    "record_size": _Key(_sizes, "record_bytes", 'record_size = "1MiB", or a list of sizes, most frequent first'),
+    "share": _Key(_share, "share", "share = 0.8"),
+    "collective": _Key(_flag, "collective", "collective = true"),
+    "when": _Key(_choice(WHENS), "when", 'when = "restart"'),
+}
+
+
+def read_app(path: Path) -> App:
+    """Raises BadInputError with file, line, key and remedy.
+
+    >>> import tempfile
+    >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\noperation = "write"\\n'
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = (Path(place) / "app.toml").write_text(text + 'files = "shared"\\ndata_per_rank = "64MiB"\\n')
+    ...     app = read_app(Path(place) / "app.toml")
+    >>> app.nodes, app.file_bytes(app.phases[0])
+    (2, 4294967296)
+    """
+    return _app(read_toml(path, "the description of the application"), path.stem)
+
+
+def app_from_text(text: str, name: str) -> App:
+    """The same of text; ``name`` is for messages."""
+    return _app(parse_toml(text, name, "the description of the application"), Path(name).stem)
+
+
+def _app(file: TomlFile, stem: str) -> App:
+    phases = file.values.get("phase", [])
+    if not isinstance(phases, list) or not phases or not all(isinstance(one, dict) for one in phases):
+        raise file.error(("phase",), "the application reads and writes nothing", remedy="Add a [[phase]] table for each thing it does.")
+    top = {key: value for key, value in file.values.items() if key != "phase"}
+    app = App(
+        **{"title": stem, **_fields(file, (), top, _APP_KEYS, ("phase",))},
+        phases=tuple(AppPhase(**_fields(file, ("phase", number), one, _PHASE_KEYS)) for number, one in enumerate(phases)),
+    )
+    _refuse_contradictions(file, app)
+    return app
+
+
+def _fields(
+    file: TomlFile, at: Keys, table: Mapping[str, object], keys: Mapping[str, _Key], others: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    unknown = next((key for key in table if key not in keys), None)
+    if unknown is not None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown, keys, n=1)
+        remedy = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join((*keys, *others))}."
+        raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=remedy)
+    lacking = next((name for name, key in keys.items() if key.required and name not in table), None)
+    if lacking is not None:
+        whose = "the phase" if at else "the application"
+        raise file.error(at, f"{whose} has no {lacking}", remedy=f"Write it like: {keys[lacking].example}")
+    fields = {}
+    for name, value in table.items():
+        try:
+            fields[keys[name].field] = keys[name].check(value)
+        except ValueError as error:
+            remedy = f"Write it like: {keys[name].example}"
+            raise file.error((*at, name), f"{name} is wrong", why=f"{value!r}: {error}", remedy=remedy) from None
+    return fields
+
+
+def _refuse_contradictions(file: TomlFile, app: App) -> None:
+    def refuse(keys: Keys, why: str, remedy: str) -> BadInputError:
+        return file.error(keys, f"{keys[-1]} contradicts the rest", why=why, remedy=remedy)
+
+    if app.ranks_per_node > app.ranks:
+        why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
+        raise refuse(("ranks_per_node",), why, "ranks is the number over all nodes.")
+    if app.grouping > app.ranks:
+        raise refuse(
+            ("grouping",), f"{app.grouping} ranks in a group, but only {app.ranks} in all", "grouping is ranks merged into one writer."
+        )
+    names: set[str] = set()
+    for number, phase in enumerate(app.phases):
+        for key, why, remedy in _contradictions(app, phase):
+            raise refuse(("phase", number, key), why, remedy)
+        if phase.name in names:
+            raise refuse(("phase", number, "name"), f"another phase is called {phase.name!r}", "Give each phase a name of its own.")
+        names.add(phase.name)
+    shares = [phase.share for phase in app.phases if phase.share is not None]
+    total = sum(shares)
+    last = max((number for number, phase in enumerate(app.phases) if phase.share is not None), default=0)
+    if total > 1 + _SHARES_TOLERANCE:
+        raise refuse(("phase", last, "share"), f"the shares add up to {total:.2f}", "They are parts of all I/O: together 1 at most.")
+    if len(shares) == len(app.phases) and total < 1 - _SHARES_TOLERANCE:
+        why = f"every phase has one, and they add up to {total:.2f}"
+        raise refuse(("phase", last, "share"), why, "Let them add up to 1, or leave the share of one phase open.")
+
+
+def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
+    """Key, why, and what to do."""
+    found = []
+    largest = max(phase.record_bytes, default=0)
+    if largest > phase.data_bytes:
+        why = f"a call of {format_bytes(largest)} moves more than the {format_bytes(phase.data_bytes)} a rank has"
+        found.append(("record_size", why, "record_size is what one call moves; data_per_rank what a rank has in the whole phase."))
+    if phase.collective and app.interface not in _WITH_COLLECTIVES:
+        why = f"{app.interface} has no collective calls"
+        found.append(("collective", why, f"collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}."))
+    if phase.collective and phase.files != "shared":
+        found.append(("collective", f"files are {phase.files}: nothing is written together", 'collective = false, or files = "shared".'))
+    if app.interface in _ONLY_SHARED and phase.files == "per-process":
+        found.append(("files", f"{app.interface} makes one file for all ranks", 'files = "shared".'))
+    if phase.files == "same" and phase.operation == "write":
+        found.append(("files", "every rank would write the whole of one file", 'operation = "read", or files = "shared".'))
+    if phase.files == "gathered" and app.grouping > 1 and phase.operation == "write":
+        found.append(("files", "rank 0 collects everything, so groups of ranks cannot write", 'files = "per-process", or no grouping.'))
+    if phase.when in ("start", "restart") and phase.operation == "write":
+        found.append(("when", f"at the {phase.when} an application reads", 'when = "run" or "end", or operation = "read".'))
+    if phase.when == "end" and phase.operation == "read":
+        found.append(("when", "at its end an application writes", 'when = "run", or operation = "write".'))
+    return found
+
+
+def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
+    """The description as a file; ``remarks`` stand above it as comments.
+
+    >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
+    title = "t"
+    """
+    import json
+
+    lines = [
+        *(f"# {remark}" for remark in remarks),
+        f"title = {json.dumps(app.title, ensure_ascii=False)}",
+        f'interface = "{app.interface}"',
+    ]
+    lines += [f"ranks = {app.ranks}", f"ranks_per_node = {app.ranks_per_node}"]
+    if app.grouping > 1:
+        lines.append(f"grouping = {app.grouping}")
+    for phase in app.phases:
+        lines += [
+            "",
+            "[[phase]]",
+            f"name = {json.dumps(phase.name, ensure_ascii=False)}",
+            f'operation = "{phase.operation}"',
+            f'files = "{phase.files}"',
+        ]
+        lines.append(f"data_per_rank = {_written(phase.data_bytes)}")
+        if phase.record_bytes:
+            sizes = [_written(size) for size in phase.record_bytes]
+            lines.append(f"record_size = {sizes[0] if len(sizes) == 1 else '[' + ', '.join(sizes) + ']'}")
+        if phase.share is not None:
+            lines.append(f"share = {phase.share:.4g}")
+        if phase.collective:
+            lines.append("collective = true")
+        if phase.when != "run":
+            lines.append(f'when = "{phase.when}"')
+    return "\n".join(lines) + "\n"
+
+
+def _written(size: int) -> str:
+    """In a unit where it is whole in it, else in bytes."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f'"{size // unit}{name}"'
+    return str(size)

@@ -1,0 +1,215 @@
+"""Which settings suit one application, out of what was measured: each with its reason, the cells it stands on and what it gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.advise.app import App, AppPhase
+from strakes.portrait.model import IntervalOf
+from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, level_text
+from strakes.studies.results import Measured, Results
+from strakes.units import format_bytes
+
+What = Literal["transfer size", "writers per node", "stripe count", "stripe size", "files"]
+
+# A file within this factor of one that was measured is taken to behave like it.
+_LIKE = 8.0
+# S1's usual stripe; the study varies the count at it.
+_USUAL_STRIPE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One setting for one phase. ``gain``: how many times better than ``instead_of``, with its interval; None where that is no change.
+
+    ``surer`` is what it would take to know better; empty when it is known well enough.
+    """
+
+    phase: str
+    what: What
+    value: int | str
+    text: str
+    reason: str
+    evidence: tuple[str, ...]
+    gain: IntervalOf | None = None
+    surer: str = ""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What cannot be advised, and what it would take."""
+
+    phase: str
+    what: str
+    why: str
+    needs: str
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Files up to ``file_bytes`` do best with ``stripe_count`` stripes, as far as was measured."""
+
+    file_bytes: int
+    stripe_count: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    choices: tuple[Choice, ...]
+    unknowns: tuple[Unknown, ...]
+    classes: tuple[SizeClass, ...] = ()
+
+    def value(self, phase: AppPhase, what: What) -> int | str | None:
+        return next((one.value for one in self.choices if (one.phase, one.what) == (phase.name, what)), None)
+
+
+def choose(app: App, results: Results) -> Chosen:
+    """Everything the measurements say about this application. Pure."""
+    choices: list[Choice] = []
+    unknowns: list[Unknown] = []
+    for phase in app.phases:
+        for found in (
+            _transfer(phase, results),
+            _writers(app, phase, results),
+            *_stripes(app, phase, results),
+            *_files(phase, results),
+        ):
+            if isinstance(found, Choice):
+                choices.append(found)
+            else:
+                unknowns.append(found)
+        if phase.files == "same" and app.ranks > app.nodes:
+            why = "one rank of each node reading and passing it on (MPI_Bcast) was not measured against all ranks reading"
+            unknowns.append(
+                Unknown(phase.name, "who reads", why, "the study startup-load on several nodes; S1 found 1 reader per node best")
+            )
+    return Chosen(tuple(choices), tuple(unknowns), _classes(app, results))
+
+
+def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
+    cells = [
+        one
+        for one in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
+        if "stripe_bytes" not in one.settings
+    ]
+    # No call can move more than a rank has.
+    cells = [one for one in cells if float(one.settings["transfer_bytes"]) <= phase.data_bytes]
+    return _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, results, "transfer-size")
+
+
+def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
+    cells = results.of_study("processes-per-node").where(operation=phase.operation)
+    found = _level(phase, "writers per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
+    if isinstance(found, Choice) and app.nodes > 1:
+        more = f"measured on one node: how {app.nodes} nodes share the servers takes client-scaling on several"
+        return Choice(**{**vars(found), "surer": "; ".join(filter(None, (found.surer, more)))})
+    return found
+
+
+def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unknown]:
+    cells = results.of_study("striping").where(operation=phase.operation)
+    size = app.file_bytes(phase)
+    if not cells:
+        return [Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")]
+    measured = sorted({float(one.settings["file_bytes"]) for one in cells})
+    nearest = min(measured, key=lambda one: abs(math.log(one / size)))
+    if not 1 / _LIKE <= nearest / size <= _LIKE:
+        why = f"its files have {format_bytes(size)}, the nearest that was measured {format_bytes(nearest)}"
+        return [Unknown(phase.name, "striping", why, "strakes study striping DIR with a larger --budget")]
+    like = [one for one in cells if float(one.settings["file_bytes"]) == nearest]
+    counts = [one for one in like if one.settings["stripe_bytes"] == _USUAL_STRIPE]
+    most = max(float(one.settings["stripe_count"]) for one in like)
+    sizes = [one for one in like if float(one.settings["stripe_count"]) == most]
+    about = f", for files of {format_bytes(nearest)}" + (", each written by one process" if phase.files != "per-process" else "")
+    return [
+        _level(phase, "stripe count", counts, "stripe_count", 1, results, "striping", about),
+        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE, results, "striping", about),
+    ]
+
+
+def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
+    """One shared file against a file for each rank, for a phase that has one of them."""
+    patterns = {"per-process": "MFWA", "shared": "SFSA"}
+    if phase.files not in patterns:
+        return []
+    cells = [one for one in results.of_study("access-patterns").where(operation=phase.operation) if one.settings.get("axis") == "requests"]
+    sizes = {float(one.settings["transfer_bytes"]) for one in cells}
+    if not sizes:
+        return [Unknown(phase.name, "files", "shared and own files were not compared here", "strakes study access-patterns DIR")]
+    near = min(sizes, key=lambda one: abs(math.log(one / phase.usual_record)))
+    at = {str(one.settings["pattern"]): one for one in cells if float(one.settings["transfer_bytes"]) == near}
+    other = "shared" if phase.files == "per-process" else "per-process"
+    now, instead = at.get(patterns[phase.files]), at.get(patterns[other])
+    if now is None or instead is None:
+        return []
+    ratio = better_ratio(instead, now, results.confidence)
+    if ratio is None or ratio.interval is None:
+        return [Unknown(phase.name, "files", "too few runs compare shared and own files", "strakes study access-patterns DIR")]
+    interval = ratio.interval
+    gain = IntervalOf(interval.low, interval.high, interval.confidence, f"ratio of {describe(instead)} to {describe(now)}")
+    evidence = (now.id, instead.id)
+    if interval.low > 1:
+        reason = f"{other} files are {ratio.median:.2f} times as fast in requests of {format_bytes(near)}"
+        return [Choice(phase.name, "files", other, _files_text(other), reason, evidence, gain)]
+    shown = "no slower" if interval.high <= 1 / SATURATED else "not shown to be slower"
+    reason = f"{phase.files} files, as now, are {shown} than {other} ones in requests of {format_bytes(near)}"
+    surer = "" if interval.high <= 1 / SATURATED else "a narrower interval: strakes study access-patterns DIR with a larger --budget"
+    return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence, None, surer)]
+
+
+def _files_text(files: str) -> str:
+    return "one shared file" if files == "shared" else "a file for each writing process"
+
+
+def _level(
+    phase: AppPhase, what: What, cells: Sequence[Measured], factor: str, now: float, results: Results, study: str, about: str = ""
+) -> Choice | Unknown:
+    """The smallest level shown to be as good as any; where that is not shown, the one with the highest median, which says so."""
+    cells = sorted(cells, key=lambda one: float(one.settings[factor]))
+    command = f"strakes study {study} DIR"
+    if len(cells) < 2:
+        why = "it was not measured here" if not cells else "only one setting of it was measured"
+        return Unknown(phase.name, what, f"{why}{about}", command)
+    found = find_saturation(cells, factor, results.confidence)
+    evidence = results.ids(cells)
+    if found is not None and found.x is not None:
+        best = next(one for one in cells if float(one.settings[factor]) == found.x)
+        reason = f"the smallest measured that is shown to reach {SATURATED:.0%} of the {phase.operation} rate of every other{about}"
+        surer = f"larger ones were not measured: {command}" if found.verdict == "best-at-the-edge" else ""
+    else:
+        best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+        reason = f"the highest median of the {phase.operation} rates measured; a smaller one may do as well{about}"
+        more = f"about {found.more_runs} more runs of each" if found is not None and found.more_runs else "more runs of each"
+        surer = f"{more}: {command} with a larger --budget"
+    # What the application does now, or what was measured nearest to it.
+    as_now = min(cells, key=lambda one: abs(math.log(float(one.settings[factor]) / now)))
+    level = best.settings[factor]
+    assert not isinstance(level, str)
+    gain = None
+    if as_now is not best:
+        ratio = better_ratio(best, as_now, results.confidence)
+        if ratio is not None and ratio.interval is not None:
+            of = f"ratio to {level_text(factor, as_now.settings[factor])}, {ratio.runs} paired runs, of which it was also chosen"
+            gain = IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
+    text = format_bytes(float(level)) if factor.endswith("_bytes") else str(level)
+    return Choice(phase.name, what, int(level), text, reason, evidence, gain, surer)
+
+
+def _classes(app: App, results: Results) -> tuple[SizeClass, ...]:
+    """Stripe counts by file size, for a layout that grows with the file; those of the operation that has the larger share."""
+    operation = max(app.phases, key=lambda one: one.share or 0.0).operation
+    cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE)
+    classes: list[SizeClass] = []
+    for size in sorted({float(one.settings["file_bytes"]) for one in cells}):
+        like = [one for one in cells if float(one.settings["file_bytes"]) == size]
+        probe = AppPhase("", operation, "per-process", int(size))
+        found = _level(probe, "stripe count", like, "stripe_count", 1, results, "striping")
+        if isinstance(found, Choice):
+            # A component cannot have fewer stripes than the one before it without wasting those.
+            count = max([int(found.value), *(one.stripe_count for one in classes)])
+            classes.append(SizeClass(int(size), count, found.evidence))
+    return tuple(classes)

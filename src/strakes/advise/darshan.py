@@ -1,0 +1,196 @@
+"""What a Darshan log tells of an application, and what it cannot. Reading it takes PyDarshan; judging it does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strakes.advise.app import App, AppPhase, Files, Interface, Operation
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.units import GIB, KIB, MIB
+
+# The modules whose counters are records of files, the lowest first: what a library does is seen again below it.
+_MODULES = ("POSIX", "MPI-IO")
+# Darshan counts calls by size in these classes; a class stands for its upper end.
+_CLASSES = {
+    "0_100": 100,
+    "100_1K": KIB,
+    "1K_10K": 10 * KIB,
+    "10K_100K": 100 * KIB,
+    "100K_1M": MIB,
+    "1M_4M": 4 * MIB,
+    "4M_10M": 10 * MIB,
+    "10M_100M": 100 * MIB,
+    "100M_1G": GIB,
+    "1G_PLUS": GIB,
+}
+# In records of files that all ranks share Darshan adds them up and calls the rank -1.
+_ALL_RANKS = -1
+# What is less than this part of all data is not described.
+_TOO_LITTLE = 0.02
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One file in one module; ``rank`` is -1 where all ranks are added up. ``calls``: upper size -> reads or writes of that class."""
+
+    file: int
+    rank: int
+    read_bytes: int
+    written_bytes: int
+    read_calls: Mapping[int, int]
+    write_calls: Mapping[int, int]
+    collective: bool = False
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """What is taken from a log. ``modules`` are those that saw anything."""
+
+    program: str
+    ranks: int
+    run_s: float
+    modules: tuple[str, ...]
+    posix: tuple[FileRecord, ...]
+    mpiio: tuple[FileRecord, ...] = ()
+
+
+def read_log(path: Path) -> LogFacts:
+    """Raises EnvironmentLacksError without PyDarshan, BadInputError for what is no log it can read."""
+    if not path.is_file():
+        raise BadInputError("there is no such log", where=str(path), remedy="Give a file that Darshan wrote (NAME.darshan).")
+    try:
+        from darshan import DarshanReport
+    except ImportError as error:
+        raise EnvironmentLacksError("Darshan logs cannot be read here", why=str(error), remedy="pip install 'strakes[darshan]'") from error
+    try:
+        report = DarshanReport(str(path), read_all=False)
+        metadata = report.metadata["job"]
+        there = tuple(report.modules)
+        for module in set(_MODULES) & set(there):
+            report.mod_read_all_records(module, dtype="pandas")
+        records = {module: _records(report, module) if module in there else () for module in _MODULES}
+    except (RuntimeError, ValueError, KeyError, OSError) as error:
+        raise BadInputError(
+            "the Darshan log cannot be read", where=str(path), why=str(error), remedy="Look at it with darshan-parser."
+        ) from error
+    return LogFacts(
+        program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
+        ranks=int(metadata["nprocs"]),
+        run_s=float(metadata.get("run_time", 0.0)),
+        modules=there,
+        posix=records["POSIX"],
+        mpiio=records["MPI-IO"],
+    )
+
+
+def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
+    prefix = module.replace("-", "")
+    found = []
+    for table in report.records[module]:
+        for row in table["counters"].to_dict("records"):
+            collective = sum(int(row.get(f"{prefix}_{name}", 0)) for name in ("COLL_READS", "COLL_WRITES"))
+            found.append(
+                FileRecord(
+                    file=int(row["id"]),
+                    rank=int(row["rank"]),
+                    read_bytes=max(0, int(row[f"{prefix}_BYTES_READ"])),
+                    written_bytes=max(0, int(row[f"{prefix}_BYTES_WRITTEN"])),
+                    read_calls=_calls(row, prefix, "READ"),
+                    write_calls=_calls(row, prefix, "WRITE"),
+                    collective=collective > 0,
+                )
+            )
+    return tuple(found)
+
+
+def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
+    aggregated = "_AGG" if prefix == "MPIIO" else ""
+    counts: dict[int, int] = {}
+    for name, size in _CLASSES.items():
+        if number := int(row.get(f"{prefix}_SIZE_{operation}{aggregated}_{name}", 0)):
+            counts[size] = counts.get(size, 0) + number
+    return counts
+
+
+def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
+    """The description, and what the log does not tell. Raises BadInputError for a log of a program that moved no data."""
+    interface = _interface(facts.modules)
+    # A program's own calls are those of its library; POSIX below it shows what aggregators did.
+    records = facts.mpiio if interface != "posix" and facts.mpiio else facts.posix
+    total = sum(one.read_bytes + one.written_bytes for one in records)
+    if total == 0:
+        raise BadInputError(
+            "the log shows no data read or written",
+            why=f"modules in it: {', '.join(facts.modules) or 'none'}",
+            remedy="Give the log of a run that did I/O through POSIX or MPI-IO.",
+        )
+    phases: list[AppPhase] = []
+    remarks = [
+        "Not in a Darshan log: ranks_per_node (here: all ranks on one node), grouping, and when in its life the program reads.",
+        "Sizes of calls are counted in classes: record_size is the upper end of the most frequent ones.",
+    ]
+    for operation in ("write", "read"):
+        for files in ("shared", "per-process"):
+            phase = _phase(facts, records, operation, files, total, interface)
+            if phase is not None:
+                phases.append(phase)
+    if len(phases) > 1:
+        remarks.append("share is the part of all data, not of time.")
+    left = 1 - sum(phase.share or 0.0 for phase in phases)
+    if left > _TOO_LITTLE / 10:
+        remarks.append(f"{left:.1%} of the data is in small phases that are left out.")
+    if any(one.rank == _ALL_RANKS for one in records):
+        remarks.append('Of shared files Darshan keeps sums only: whether ranks read all of one (files = "same") shows only in amounts.')
+    shares = [AppPhase(**{**vars(one), "share": None}) for one in phases] if left > 0.005 else phases
+    return App(facts.program or "application", interface, facts.ranks, facts.ranks, tuple(shares)), tuple(remarks)
+
+
+def _interface(modules: Sequence[str]) -> Interface:
+    if any(name.startswith("PNETCDF") for name in modules):
+        return "pnetcdf"
+    if any(name.startswith("H5") for name in modules):
+        return "hdf5"
+    return "mpiio" if "MPI-IO" in modules else "posix"
+
+
+def _phase(
+    facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
+) -> AppPhase | None:
+    """All of one kind together; None where there is too little of it."""
+    sharers: dict[int, set[int]] = {}
+    for one in records:
+        sharers.setdefault(one.file, set()).add(one.rank)
+    shared = {file for file, ranks in sharers.items() if ranks == {_ALL_RANKS} or len(ranks) > 1}
+    # The only rank of a program shares with nobody.
+    chosen = [one for one in records if ((one.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")]
+    if facts.ranks == 1 and files == "shared":
+        return None
+    moved = sum(_bytes(one, operation) for one in chosen)
+    if moved < _TOO_LITTLE * total:
+        return None
+    ranks = {one.rank for one in chosen if _bytes(one, operation) and one.rank != _ALL_RANKS}
+    gathered = files == "per-process" and ranks == {0} and facts.ranks > 1
+    calls: dict[int, int] = {}
+    for one in chosen:
+        for size, number in (one.write_calls if operation == "write" else one.read_calls).items():
+            calls[size] = calls.get(size, 0) + number
+    data = math.ceil(moved / facts.ranks)
+    frequent = sorted(calls, key=lambda size: (-calls[size], size))
+    kept = tuple(min(size, data) for size in frequent if calls[size] >= 0.1 * sum(calls.values()))
+    return AppPhase(
+        name=f"{operation}, {'rank 0' if gathered else files}",
+        operation=operation,
+        files="gathered" if gathered else files,
+        data_bytes=data,
+        record_bytes=tuple(dict.fromkeys(kept)),
+        share=round(moved / total, 4),
+        collective=files == "shared" and interface != "posix" and any(one.collective for one in chosen),
+    )
+
+
+def _bytes(one: FileRecord, operation: Operation) -> int:
+    return one.written_bytes if operation == "write" else one.read_bytes

@@ -1,0 +1,181 @@
+"""Choices as text to paste: layouts of Lustre and CephFS, hints for MPI-IO, settings of HDF5, PnetCDF and ADIOS2, a job's head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from strakes.advise.app import App, AppPhase
+from strakes.advise.choose import Chosen, SizeClass
+
+# Lustre wants stripes in these, CephFS objects of whole stripe units.
+_LUSTRE_UNIT = 1 << 16
+_CEPH_OBJECT = 1 << 22
+_CEPH = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
+
+
+@dataclass(frozen=True)
+class Paste:
+    """``where`` says what it is put into."""
+
+    title: str
+    where: str
+    text: str
+
+
+def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
+    """Everything that applies to the application and the file system; nothing is made up: without a choice there is no setting."""
+    found: list[Paste] = []
+    for phase in app.phases:
+        if phase.operation == "write" or phase.files == "same":
+            found += _layout(phase, chosen, file_system)
+    if file_system == "lustre" and len(chosen.classes) > 1:
+        found.append(
+            Paste("a layout that grows with the file", "a shell, once, for a directory of files of all sizes", progressive(chosen.classes))
+        )
+    for phase in app.phases:
+        found += _library(app, phase, chosen)
+    return (*found, _job(app, chosen))
+
+
+def lustre_layout(count: int | None, size: int | None) -> str:
+    """
+    >>> lustre_layout(4, 1048576)
+    'lfs setstripe -c 4 -S 1048576 DIR'
+    """
+    words = [*(["-c", str(count)] if count else []), *(["-S", str(_rounded(size, _LUSTRE_UNIT))] if size else [])]
+    return " ".join(["lfs setstripe", *words, "DIR"])
+
+
+def progressive(classes: tuple[SizeClass, ...]) -> str:
+    """
+    >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
+    'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
+    """
+    words = []
+    for number, one in enumerate(classes):
+        last = number == len(classes) - 1
+        if not last and classes[number + 1].stripe_count == one.stripe_count:
+            continue  # joined with the next
+        end = "-1" if last else f"{max(1, one.file_bytes >> 20)}M"
+        words += ["-E", end, "-c", str(one.stripe_count)]
+    return " ".join(["lfs setstripe", *words, "DIR"])
+
+
+def ceph_layout(count: int | None, size: int | None) -> str:
+    """Object sizes are whole stripe units; the order keeps every step valid.
+
+    >>> ceph_layout(3, None)
+    'setfattr -n ceph.dir.layout.stripe_count -v 3 DIR'
+    """
+    lines = []
+    if size:
+        unit = _rounded(size, _LUSTRE_UNIT)
+        objects = max(_CEPH_OBJECT, unit)
+        # Unit and object size are taken only together where one is no multiple of the other: all in one attribute.
+        fields = [f"stripe_unit={unit}", f"object_size={objects - objects % unit}", *([f"stripe_count={count}"] if count else [])]
+        return f'setfattr -n ceph.dir.layout -v "{" ".join(fields)}" DIR'
+    if count:
+        lines.append(f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR")
+    return "\n".join(lines)
+
+
+def romio_hints(hints: Mapping[str, str]) -> str:
+    """A file of hints, one to a line."""
+    return "".join(f"{name} {value}\n" for name, value in hints.items())
+
+
+def cray_hints(hints: Mapping[str, str]) -> str:
+    """
+    >>> cray_hints({"striping_factor": "4", "cb_nodes": "8"})
+    'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
+    """
+    return f'export MPICH_MPIIO_HINTS="*:{":".join(f"{name}={value}" for name, value in hints.items())}"'
+
+
+def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
+    """MPI-IO hints of a phase with a shared file."""
+    count, size = chosen.value(phase, "stripe count"), chosen.value(phase, "stripe size")
+    writers = writers_per_node(app, phase, chosen)
+    transfer = chosen.value(phase, "transfer size")
+    hints: dict[str, str] = {}
+    if count:
+        hints["striping_factor"] = str(count)
+    if size:
+        hints["striping_unit"] = str(size)
+    if phase.collective:
+        hints[f"romio_cb_{phase.operation}"] = "enable"
+        if writers:
+            hints["cb_nodes"] = str(writers * app.nodes)
+            hints["cb_config_list"] = f"*:{writers}"
+        if transfer:
+            hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
+    return hints
+
+
+def writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
+    """How many of a node's ranks should do I/O; never more than there are."""
+    value = chosen.value(phase, "writers per node")
+    return None if value is None else min(int(value), app.ranks_per_node)
+
+
+def _layout(phase: AppPhase, chosen: Chosen, file_system: str) -> list[Paste]:
+    count, size = (chosen.value(phase, what) for what in ("stripe count", "stripe size"))
+    counted, sized = (None if one is None else int(one) for one in (count, size))
+    if counted is None and sized is None:
+        return []
+    where = f"a shell, before the files of {phase.name} are made in DIR"
+    if file_system == "lustre":
+        return [Paste(f"layout for {phase.name}", where, lustre_layout(counted, sized))]
+    if file_system in _CEPH:
+        return [Paste(f"layout for {phase.name}", where, ceph_layout(counted, sized))]
+    return []
+
+
+def _library(app: App, phase: AppPhase, chosen: Chosen) -> list[Paste]:
+    if app.interface == "adios2":
+        writers = writers_per_node(app, phase, chosen)
+        if writers is None or phase.operation == "read":
+            return []
+        text = f'<parameter key="NumAggregators" value="{writers * app.nodes}"/>'
+        return [Paste(f"ADIOS2 for {phase.name}", "the engine (BP5 or BP4) in adios2.xml", text)]
+    if app.interface == "posix" or phase.files != "shared":
+        return []
+    hints = hints_of(app, phase, chosen)
+    if not hints:
+        return []
+    found = [
+        Paste(f"MPI-IO hints for {phase.name}, ROMIO", "a file; then export ROMIO_HINTS=FILE", romio_hints(hints)),
+        Paste(f"MPI-IO hints for {phase.name}, Cray", "the job script", cray_hints(hints)),
+    ]
+    size = chosen.value(phase, "stripe size")
+    if app.interface == "hdf5":
+        lines = [f"H5Pset_alignment(fapl, {size}, {size});"] if size else []
+        if phase.collective:
+            lines += [
+                "H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE);",
+                "H5Pset_coll_metadata_write(fapl, true);",
+                "H5Pset_all_coll_metadata_ops(fapl, true);",
+            ]
+        if lines:
+            found.append(Paste(f"HDF5 for {phase.name}", "where the file is opened, and written", "\n".join(lines)))
+    if app.interface == "pnetcdf" and size:
+        text = f'export PNETCDF_HINTS="nc_var_align_size={size};nc_header_align_size={size}"'
+        found.append(Paste(f"PnetCDF for {phase.name}", "the job script", text))
+    return found
+
+
+def _job(app: App, chosen: Chosen) -> Paste:
+    lines = [f"#SBATCH --nodes={app.nodes}", f"#SBATCH --ntasks={app.ranks}", f"#SBATCH --ntasks-per-node={app.ranks_per_node}"]
+    lines.append("#SBATCH --distribution=block:block")
+    for phase in app.phases:
+        writers = writers_per_node(app, phase, chosen)
+        if phase.operation == "write" and writers and app.grouping > 1:
+            group = min(app.grouping, -(-app.ranks_per_node // writers))
+            lines.append(f"# {phase.name}: merge groups of {group} ranks, so that {-(-app.ranks_per_node // group)} of a node write")
+    return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))
+
+
+def _rounded(size: int | str | None, unit: int) -> int:
+    number = int(size or 0)
+    return max(unit, number - number % unit)

@@ -1,0 +1,135 @@
+"""What is advised is what a made-up file system really is best at, and what is not known is said to be unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strakes.advise.app import App, AppPhase, read_app
+from strakes.advise.choose import Chosen, SizeClass, choose
+from strakes.advise.paste import pastes
+from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.studies.base import Cell
+from strakes.studies.registry import study_named
+from strakes.studies.results import Results
+from strakes.units import KIB, MIB
+from studies.world import Rates, context, flat, results_of, visits_of
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "apps"
+STUDIES = ("transfer-size", "processes-per-node", "striping", "access-patterns")
+DUMP = AppPhase("dump", "write", "per-process", 128 * MIB, (64 * KIB,))
+APP = App("a simulation", "posix", 64, 16, (DUMP,), grouping=16)
+
+
+def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01) -> Results:
+    cells = [one for name in studies for one in study_named(name).cells(context(cpus=16)) if isinstance(one, Cell)]
+    return results_of(cells, visits_of(cells, rates, 12, noise), {"file_system": "lustre", "remote": True, "memory_bytes": 1})
+
+
+def by_transfer(phase: Phase, ranks: int) -> float:
+    """Calls of 1 MiB and more are four times as fast as smaller ones."""
+    if isinstance(phase, TransferPhase):
+        return (400.0 if phase.transfer_bytes >= MIB else 100.0) * MIB
+    return flat(phase, ranks)
+
+
+def test_a_larger_transfer_is_advised_where_it_is_faster_with_what_it_gains() -> None:
+    chosen = choose(APP, world(by_transfer, ("transfer-size",)))
+    (choice,) = [one for one in chosen.choices if one.what == "transfer size"]
+    assert choice.value == MIB and choice.gain is not None
+    assert 3.8 < choice.gain.low <= 4 <= choice.gain.high * 1.02 and "64 KiB" in choice.gain.of
+    assert all(one.startswith("transfer-size/buffered/") for one in choice.evidence)
+
+
+def test_what_the_application_does_already_gains_nothing() -> None:
+    app = replace(APP, phases=(replace(DUMP, record_bytes=(MIB,)),))
+    (choice,) = [one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"]
+    assert choice.value == MIB and choice.gain is None
+
+
+def test_no_transfer_is_larger_than_what_a_rank_has() -> None:
+    app = replace(APP, phases=(replace(DUMP, data_bytes=64 * KIB),))
+    (choice,) = [one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"]
+    assert int(choice.value) <= 64 * KIB
+
+
+def test_where_all_settings_are_alike_the_smallest_is_advised_and_no_gain_is_promised() -> None:
+    for choice in choose(APP, world(flat)).choices:
+        if choice.gain is not None:
+            assert choice.gain.low < 1.05
+        if choice.what in ("transfer size", "writers per node", "stripe count"):
+            assert choice.value in (4 * KIB, 1)
+
+
+def test_a_shared_file_is_advised_only_where_it_is_shown_to_be_faster() -> None:
+    def shared(phase: Phase, ranks: int) -> float:
+        fast = isinstance(phase, TransferPhase) and phase.layout == "shared-file"
+        return flat(phase, ranks) * (2.0 if fast else 1.0)
+
+    (choice,) = [one for one in choose(APP, world(shared, ("access-patterns",))).choices if one.what == "files"]
+    assert choice.value == "shared" and choice.gain is not None and choice.gain.low > 1.9
+    (same,) = [one for one in choose(APP, world(flat, ("access-patterns",))).choices if one.what == "files"]
+    assert same.value == "per-process" and same.gain is None
+
+
+def test_what_was_not_measured_is_unknown_and_says_what_it_takes() -> None:
+    chosen = choose(APP, world(flat, ("transfer-size",)))
+    assert {one.what for one in chosen.unknowns} == {"writers per node", "striping", "files"}
+    assert all("strakes study" in one.needs for one in chosen.unknowns)
+
+
+def test_files_unlike_those_measured_get_no_stripes() -> None:
+    huge = replace(APP, phases=(replace(DUMP, data_bytes=1 << 42),))
+    chosen = choose(huge, world(flat))
+    assert not any(one.what.startswith("stripe") for one in chosen.choices)
+    assert any("nearest that was measured" in one.why for one in chosen.unknowns)
+
+
+def test_who_reads_at_the_start_is_not_made_up() -> None:
+    chosen = choose(read_app(EXAMPLES / "startup-load.toml"), world(flat))
+    assert any(one.what == "who reads" and "MPI_Bcast" in one.why for one in chosen.unknowns)
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file_system", ["lustre", "fuse.ceph-fuse", "xfs"])
+def test_every_choice_stands_on_cells_and_settings_come_of_choices_alone(example: Path, file_system: str) -> None:
+    app, results = read_app(example), world(flat)
+    chosen = choose(app, results)
+    assert chosen.choices
+    for choice in chosen.choices:
+        assert choice.evidence and all(results.get(one) for one in choice.evidence)
+    texts = [paste.text for paste in pastes(app, chosen, file_system)]
+    striped = any(one.what == "stripe count" for one in chosen.choices) or len(chosen.classes) > 1
+    assert any("lfs setstripe" in text for text in texts) == (file_system == "lustre" and striped)
+    assert [one.title for one in pastes(app, Chosen((), ()), file_system)] == ["job"]
+
+
+def test_the_job_says_how_many_ranks_to_merge() -> None:
+    def few(phase: Phase, ranks: int) -> float:
+        return flat(phase, ranks) if isinstance(phase, MetadataPhase) else min(ranks, 2) * 500.0 * MIB
+
+    chosen = choose(APP, world(few, ("processes-per-node",)))
+    (job,) = pastes(APP, chosen, "lustre")
+    assert "#SBATCH --nodes=4" in job.text and "merge groups of 8 ranks, so that 2 of a node write" in job.text
+
+
+def test_collective_output_gets_hints_in_both_forms_and_its_library_its_own() -> None:
+    phase = replace(DUMP, files="shared", collective=True)
+    chosen = choose(replace(APP, interface="hdf5", phases=(replace(phase, data_bytes=2 * MIB),)), world(by_transfer))
+    app = replace(APP, interface="hdf5", phases=(phase,))
+    texts = {paste.title: paste.text for paste in pastes(app, chosen, "lustre")}
+    romio = dict(line.split(" ") for line in texts["MPI-IO hints for dump, ROMIO"].splitlines())
+    assert romio["romio_cb_write"] == "enable" and int(romio["cb_nodes"]) == 4 * int(romio["cb_config_list"].removeprefix("*:"))
+    assert texts["MPI-IO hints for dump, Cray"].startswith('export MPICH_MPIIO_HINTS="*:')
+    assert "H5FD_MPIO_COLLECTIVE" in texts["HDF5 for dump"]
+
+
+def test_stripe_counts_of_a_growing_layout_never_shrink() -> None:
+    chosen = choose(APP, world(flat))
+    counts = [one.stripe_count for one in chosen.classes]
+    assert counts == sorted(counts)
+    layout = Chosen((), (), (SizeClass(MIB, 1, ()), SizeClass(64 * MIB, 1, ()), SizeClass(1 << 30, 4, ())))
+    (growing, _) = pastes(APP, layout, "lustre")
+    assert growing.text == "lfs setstripe -E 64M -c 1 -E -1 -c 4 DIR"

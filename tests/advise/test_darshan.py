@@ -1,0 +1,104 @@
+"""Darshan logs become descriptions of applications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.advise.app import app_from_text, to_toml
+from strakes.advise.darshan import FileRecord, LogFacts, app_of, read_log
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.units import GIB, KIB, MIB
+
+
+def written(file: int, rank: int, size: int, call: int = MIB, *, collective: bool = False) -> FileRecord:
+    return FileRecord(file, rank, 0, size, {}, {call: max(1, size // call)}, collective)
+
+
+def read(file: int, rank: int, size: int, call: int = MIB) -> FileRecord:
+    return FileRecord(file, rank, size, 0, {call: max(1, size // call)}, {})
+
+
+def facts(*posix: FileRecord, ranks: int = 4, modules: tuple[str, ...] = ("POSIX",), mpiio: tuple[FileRecord, ...] = ()) -> LogFacts:
+    return LogFacts("simulation", ranks, 60.0, modules, posix, mpiio)
+
+
+def test_a_file_for_each_rank() -> None:
+    app, remarks = app_of(facts(*(written(rank, rank, 64 * MIB) for rank in range(4))))
+    (phase,) = app.phases
+    assert (app.interface, app.ranks, phase.files, phase.data_bytes, phase.record_bytes) == ("posix", 4, "per-process", 64 * MIB, (MIB,))
+    assert any("ranks_per_node" in remark for remark in remarks)
+
+
+def test_one_shared_file_written_collectively_is_seen_above_its_aggregators() -> None:
+    above = written(1, -1, 4 * GIB, GIB, collective=True)
+    below = [written(1, rank, 2 * GIB, 4 * MIB) for rank in (0, 2)]
+    app, remarks = app_of(facts(*below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
+    (phase,) = app.phases
+    assert (app.interface, phase.files, phase.collective, phase.data_bytes, phase.record_bytes) == ("mpiio", "shared", True, GIB, (GIB,))
+    assert any("sums only" in remark for remark in remarks)
+
+
+def test_rank_0_that_collects_everything_is_told_from_a_file_per_rank() -> None:
+    app, _ = app_of(facts(written(1, 0, 256 * MIB)))
+    assert [(phase.files, phase.data_bytes) for phase in app.phases] == [("gathered", 64 * MIB)]
+
+
+def test_reads_and_writes_have_their_shares_and_small_ones_are_left_out_and_told() -> None:
+    records = [*(written(rank, rank, 75 * MIB) for rank in range(4)), *(read(9, rank, 25 * MIB, 64 * KIB) for rank in range(4))]
+    app, _ = app_of(facts(*records))
+    assert [(phase.operation, phase.files, phase.share) for phase in app.phases] == [
+        ("write", "per-process", 0.75),
+        ("read", "shared", 0.25),
+    ]
+    app, remarks = app_of(facts(*records[:4], read(9, 0, MIB)))
+    assert [phase.operation for phase in app.phases] == ["write"] and any("left out" in remark for remark in remarks)
+
+
+@pytest.mark.parametrize(("modules", "interface"), [(("POSIX", "H5F", "MPI-IO"), "hdf5"), (("PNETCDF_FILE", "MPI-IO"), "pnetcdf")])
+def test_libraries_are_known_by_their_modules(modules: tuple[str, ...], interface: str) -> None:
+    assert app_of(facts(modules=modules, mpiio=(written(1, -1, GIB),)))[0].interface == interface
+
+
+def test_a_log_without_data_is_refused_with_what_is_in_it() -> None:
+    with pytest.raises(BadInputError, match="STDIO"):
+        app_of(facts(modules=("STDIO",)))
+
+
+_RECORDS = st.builds(
+    lambda file, rank, size, call, write: (written if write else read)(file, rank, size, call),
+    st.integers(0, 5),
+    st.integers(-1, 7),
+    st.integers(1, 1 << 40),
+    st.sampled_from([100, KIB, MIB, GIB]),
+    st.booleans(),
+)
+
+
+@given(st.lists(_RECORDS, min_size=1, max_size=12), st.integers(1, 8))
+def test_every_log_gives_a_description_that_can_be_read(records: list[FileRecord], ranks: int) -> None:
+    app, remarks = app_of(facts(*records, ranks=ranks))
+    assert app_from_text(to_toml(app, remarks), "app.toml") == app
+
+
+def test_a_file_that_is_no_log_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such log"):
+        read_log(tmp_path / "none.darshan")
+    (tmp_path / "text.darshan").write_text("no log")
+    with pytest.raises((BadInputError, EnvironmentLacksError)):
+        read_log(tmp_path / "text.darshan")
+
+
+def test_the_logs_that_come_with_pydarshan() -> None:
+    darshan = pytest.importorskip("darshan")
+    place = Path(darshan.__file__).parent / "tests" / "input"
+    if not place.is_dir():
+        pytest.skip("this PyDarshan comes without its logs")
+    app, _ = app_of(read_log(place / "sample.darshan"))
+    (phase,) = app.phases
+    assert (app.title, app.interface, app.ranks, phase.files, phase.collective) == ("vpicio_uni", "mpiio", 2048, "shared", True)
+    app, _ = app_of(read_log(place / "sample-goodost.darshan"))
+    assert [(app.ranks, phase.files, phase.data_bytes) for phase in app.phases] == [(48, "per-process", GIB)]

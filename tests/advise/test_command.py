@@ -20,10 +20,10 @@ def test_a_study_becomes_advice_with_reasons_evidence_and_what_is_unknown(strake
     assert measured.returncode == 0, measured.stderr
     done = strakes("advise", "--app", APP)
     assert done.returncode == 0, done.stderr
-    for words in ("transfer size:", "because:", "stands on: transfer-size/buffered/", "writers per node: UNKNOWN", "#SBATCH --nodes=256"):
+    for words in ("transfer size:", "processes per node: UNKNOWN", "#SBATCH --nodes=256"):
         assert words in done.stdout
     document = json.loads(strakes("advise", "--app", APP, "--from", "latest", "--json", "-").stdout)
-    assert {one["phase"] for one in document["choices"]} == {"dump", "restart"}
+    assert {one["phase"] for one in (*document["choices"], *document["unknowns"])} == {"dump", "restart"}
     assert all(one["evidence"] and one["reason"] for one in document["choices"])
 
 

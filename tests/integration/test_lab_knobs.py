@@ -109,3 +109,16 @@ def test_a_value_that_ceph_refuses_is_told_in_its_words(labs: Labs, mount: Path,
     done = strakes("knobs", "set", mount, "mds_log_max_segments=64", "mds_cache_memory_limit=99999999999999999999")
     assert done.returncode == 2 and "EINVAL" in done.stderr
     assert options(labs) == before
+
+
+def test_layouts_that_advise_prints_are_taken_by_the_real_setfattr(mount: Path) -> None:
+    from strakes.advise.paste import ceph_layout
+
+    for count, size in ((1, 65536), (3, 1 << 20), (2, 16 << 20), (4, None), (None, 3 << 20)):
+        (mount / "laid-out").mkdir()
+        line = ceph_layout(count, size).replace("DIR", str(mount / "laid-out"))
+        assert subprocess.run(["sh", "-c", line], capture_output=True, text=True).stderr == ""
+        given = dict(word.split("=") for word in os.getxattr(mount / "laid-out", "ceph.dir.layout").decode().split())
+        assert count is None or given["stripe_count"] == str(count)
+        assert size is None or given["stripe_unit"] == str(size)
+        (mount / "laid-out").rmdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from strakes.advise.app import App, AppPhase
@@ -13,7 +13,9 @@ from strakes.studies.compose import SATURATED, better_ratio, describe, find_satu
 from strakes.studies.results import Measured, Results
 from strakes.units import format_bytes
 
-What = Literal["transfer size", "writers per node", "stripe count", "stripe size", "files"]
+What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
+# Fewer stripes and processes are worth having for themselves; smaller calls and stripes are not.
+_NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
 # A file within this factor of one that was measured is taken to behave like it.
 _LIKE = 8.0
@@ -98,15 +100,18 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
     ]
     # No call can move more than a rank has.
     cells = [one for one in cells if float(one.settings["transfer_bytes"]) <= phase.data_bytes]
-    return _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, results, "transfer-size")
+    found = _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, results, "transfer-size")
+    if isinstance(found, Choice) and int(found.value) * 2 > phase.data_bytes:
+        return replace(found, surer="")  # no larger call is possible
+    return found
 
 
 def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
     cells = results.of_study("processes-per-node").where(operation=phase.operation)
-    found = _level(phase, "writers per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
+    found = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
     if isinstance(found, Choice) and app.nodes > 1:
         more = f"measured on one node: how {app.nodes} nodes share the servers takes client-scaling on several"
-        return Choice(**{**vars(found), "surer": "; ".join(filter(None, (found.surer, more)))})
+        return replace(found, surer="; ".join(filter(None, (found.surer, more))))
     return found
 
 
@@ -176,27 +181,39 @@ def _level(
         return Unknown(phase.name, what, f"{why}{about}", command)
     found = find_saturation(cells, factor, results.confidence)
     evidence = results.ids(cells)
+    # What the application does now, or what was measured nearest to it.
+    as_now = min(cells, key=lambda one: abs(math.log(float(one.settings[factor]) / now)))
     if found is not None and found.x is not None:
         best = next(one for one in cells if float(one.settings[factor]) == found.x)
         reason = f"the smallest measured that is shown to reach {SATURATED:.0%} of the {phase.operation} rate of every other{about}"
         surer = f"larger ones were not measured: {command}" if found.verdict == "best-at-the-edge" else ""
+        gain = _gain(best, as_now, factor, results)
+        if what in _NOT_SPARED and (gain is None or gain.low <= 1) and float(as_now.settings[factor]) > found.x:
+            # Less of it saves nothing: what is as good stays as it is.
+            best, gain, reason = as_now, None, f"as now: no other is shown to be faster{about}"
     else:
         best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
-        reason = f"the highest median of the {phase.operation} rates measured; a smaller one may do as well{about}"
+        gain = _gain(best, as_now, factor, results)
+        over_least = gain if as_now is cells[0] else _gain(best, cells[0], factor, results)
         more = f"about {found.more_runs} more runs of each" if found is not None and found.more_runs else "more runs of each"
         surer = f"{more}: {command} with a larger --budget"
-    # What the application does now, or what was measured nearest to it.
-    as_now = min(cells, key=lambda one: abs(math.log(float(one.settings[factor]) / now)))
+        if not any(one is not None and one.low > 1 for one in (gain, over_least)):
+            return Unknown(phase.name, what, f"none of {len(cells)} settings is shown to be better than the others{about}", surer)
+        gain = gain if gain is not None and gain.low > 1 else over_least
+        reason = f"the highest median of the {phase.operation} rates measured; a smaller one may do as well{about}"
     level = best.settings[factor]
     assert not isinstance(level, str)
-    gain = None
-    if as_now is not best:
-        ratio = better_ratio(best, as_now, results.confidence)
-        if ratio is not None and ratio.interval is not None:
-            of = f"ratio to {level_text(factor, as_now.settings[factor])}, {ratio.runs} paired runs, of which it was also chosen"
-            gain = IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
     text = format_bytes(float(level)) if factor.endswith("_bytes") else str(level)
     return Choice(phase.name, what, int(level), text, reason, evidence, gain, surer)
+
+
+def _gain(best: Measured, other: Measured, factor: str, results: Results) -> IntervalOf | None:
+    """How many times better; None for the same cell, or with too few runs."""
+    ratio = None if best is other else better_ratio(best, other, results.confidence)
+    if ratio is None or ratio.interval is None:
+        return None
+    of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} paired runs, of which it was also chosen"
+    return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
 
 
 def _classes(app: App, results: Results) -> tuple[SizeClass, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +138,14 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
             phase = _phase(facts, records, operation, files, total, interface)
             if phase is not None:
                 phases.append(phase)
-    if len(phases) > 1:
-        remarks.append("share is the part of all data, not of time.")
     left = 1 - sum(phase.share or 0.0 for phase in phases)
     if left > _TOO_LITTLE / 10:
         remarks.append(f"{left:.1%} of the data is in small phases that are left out.")
     if any(one.rank == _ALL_RANKS for one in records):
         remarks.append('Of shared files Darshan keeps sums only: whether ranks read all of one (files = "same") shows only in amounts.')
-    shares = [AppPhase(**{**vars(one), "share": None}) for one in phases] if left > 0.005 else phases
+    shares = [replace(one, share=None) for one in phases] if left > 0.005 else phases
+    if len(shares) > 1 and shares[0].share is not None:
+        remarks.append("share is the part of all data, not of time.")
     return App(facts.program or "application", interface, facts.ranks, facts.ranks, tuple(shares)), tuple(remarks)
 
 

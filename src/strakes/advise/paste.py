@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from strakes.advise.app import App, AppPhase
 from strakes.advise.choose import Chosen, SizeClass
+from strakes.targets.model import Layout, LayoutComponent
 
-# Lustre wants stripes in these, CephFS objects of whole stripe units.
-_LUSTRE_UNIT = 1 << 16
+# Both want stripes in these; objects of CephFS hold whole stripe units.
+_STRIPE_UNIT = 1 << 16
 _CEPH_OBJECT = 1 << 22
 _CEPH = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
 
@@ -41,10 +42,9 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 def lustre_layout(count: int | None, size: int | None) -> str:
     """
     >>> lustre_layout(4, 1048576)
-    'lfs setstripe -c 4 -S 1048576 DIR'
+    'lfs setstripe -c 4 -S 1M DIR'
     """
-    words = [*(["-c", str(count)] if count else []), *(["-S", str(_rounded(size, _LUSTRE_UNIT))] if size else [])]
-    return " ".join(["lfs setstripe", *words, "DIR"])
+    return _setstripe(Layout(stripe_size_bytes=_rounded(size, _STRIPE_UNIT) if size else None, stripe_count=count))
 
 
 def progressive(classes: tuple[SizeClass, ...]) -> str:
@@ -52,32 +52,36 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
-    words = []
+    ends: list[tuple[int | None, int]] = []
     for number, one in enumerate(classes):
         last = number == len(classes) - 1
-        if not last and classes[number + 1].stripe_count == one.stripe_count:
-            continue  # joined with the next
-        end = "-1" if last else f"{max(1, one.file_bytes >> 20)}M"
-        words += ["-E", end, "-c", str(one.stripe_count)]
-    return " ".join(["lfs setstripe", *words, "DIR"])
+        # Neighbours with as many stripes are one component.
+        if last or classes[number + 1].stripe_count != one.stripe_count:
+            ends.append((None if last else max(_STRIPE_UNIT, one.file_bytes - one.file_bytes % _STRIPE_UNIT), one.stripe_count))
+    begins = [0, *(end for end, _ in ends if end is not None)]
+    parts = (LayoutComponent(begin, end, Layout(stripe_count=count)) for begin, (end, count) in zip(begins, ends, strict=True))
+    return _setstripe(Layout(components=tuple(parts)))
+
+
+def _setstripe(layout: Layout) -> str:
+    from strakes.targets.lustre.lfs_setstripe import setstripe
+
+    return " ".join(setstripe("DIR", layout).argv)
 
 
 def ceph_layout(count: int | None, size: int | None) -> str:
-    """Object sizes are whole stripe units; the order keeps every step valid.
+    """Of a count, a size, or both.
 
     >>> ceph_layout(3, None)
     'setfattr -n ceph.dir.layout.stripe_count -v 3 DIR'
     """
-    lines = []
     if size:
-        unit = _rounded(size, _LUSTRE_UNIT)
+        unit = _rounded(size, _STRIPE_UNIT)
         objects = max(_CEPH_OBJECT, unit)
         # Unit and object size are taken only together where one is no multiple of the other: all in one attribute.
         fields = [f"stripe_unit={unit}", f"object_size={objects - objects % unit}", *([f"stripe_count={count}"] if count else [])]
         return f'setfattr -n ceph.dir.layout -v "{" ".join(fields)}" DIR'
-    if count:
-        lines.append(f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR")
-    return "\n".join(lines)
+    return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
 
 
 def romio_hints(hints: Mapping[str, str]) -> str:
@@ -90,7 +94,9 @@ def cray_hints(hints: Mapping[str, str]) -> str:
     >>> cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
-    return f'export MPICH_MPIIO_HINTS="*:{":".join(f"{name}={value}" for name, value in hints.items())}"'
+    # A colon ends a hint there, so that a list of nodes cannot be given.
+    pairs = (f"{name}={value}" for name, value in hints.items() if ":" not in value)
+    return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 
 
 def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
@@ -108,14 +114,15 @@ def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
         if writers:
             hints["cb_nodes"] = str(writers * app.nodes)
             hints["cb_config_list"] = f"*:{writers}"
-        if transfer:
+        # An aggregator merges the data of many ranks: calls that are as large as one rank's data say nothing about its own.
+        if transfer and int(transfer) < phase.data_bytes:
             hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
     return hints
 
 
 def writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
     """How many of a node's ranks should do I/O; never more than there are."""
-    value = chosen.value(phase, "writers per node")
+    value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 
 

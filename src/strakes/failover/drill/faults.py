@@ -10,10 +10,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.failover.timeline import Moment
 from strakes.targets.command import run
+
+if TYPE_CHECKING:
+    from strakes.lab.ceph.monitor import Monitors
 
 CEPHFS = "cephfs-mds"
 _COMMAND_S = 120.0
@@ -83,7 +87,10 @@ class CephFsFault(Fault):
         if not active or not any(state.startswith("up:standby") for state in states.values()):
             raise BadInputError("no metadata server stands by", where=lab.name, why=str(states), remedy="strakes lab down, then up again.")
         self._victim = active[0]
-        self._pid = next(one.pid for one in lab.processes if one.role == f"mds.{self._victim}" and one.alive)
+        pid = next((one.pid for one in lab.processes if one.role == f"mds.{self._victim}" and one.alive), None)
+        if pid is None:
+            raise BadInputError(f"mds.{self._victim} is active and was not started by this lab", where=lab.name)
+        self._pid = pid
         self.text = f"kill -9 mds.{self._victim} (process {self._pid}), the active metadata server"
 
     def strike(self) -> tuple[Moment, ...]:
@@ -112,10 +119,8 @@ def fault_of(text: str, directory: Path) -> Fault:
     return CephFsFault(directory) if text == CEPHFS else CommandFault(text)
 
 
-def _states(monitors: object) -> dict[str, str]:
-    from strakes.lab.ceph.monitor import Monitors
-
-    assert isinstance(monitors, Monitors)
+def _states(monitors: Monitors) -> dict[str, str]:
+    """Name of a metadata server -> what it is doing."""
     dump = monitors.command("fs dump")
     ranks = [info for system in dump["filesystems"] for info in system["mdsmap"]["info"].values()]
     return {str(info["name"]): str(info["state"]) for info in (*ranks, *dump["standbys"])}

@@ -9,11 +9,11 @@ from strakes.failover.cib import Cib
 from strakes.failover.description import Node
 from strakes.failover.rehearsal.engine import Event, PolicyEngine, State
 from strakes.failover.rehearsal.room import Part, Room
+from strakes.failover.rules.fencing import PRETENDERS
 from strakes.failover.setup import Setup
 
 Ending = Literal["nothing", "restart", "take-over", "hangs", "outage"]
 _WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "hangs", "outage")
-_PRETENDERS = ("fence_dummy", "null", "external/ssh", "ssh", "meatware")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Policies:
     def of(cls, setup: Setup) -> Policies:
         assert setup.cib is not None and setup.corosync is not None
         cib = setup.cib
-        devices = [device for device in cib.devices if device.agent not in _PRETENDERS]
+        devices = [device for device in cib.devices if device.agent not in PRETENDERS]
         enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
         delays: dict[str, float] = {}
         for device in cib.devices:

@@ -9,7 +9,7 @@ from strakes.failover.rules.base import rule
 from strakes.failover.setup import Setup
 
 _BMC_AGENTS = ("fence_ipmilan", "fence_ilo", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm", "fence_drac5", "fence_redfish")
-_PRETENDERS = ("fence_dummy", "null", "external/ssh", "ssh", "fence_heuristics_ping", "meatware")
+PRETENDERS = ("fence_dummy", "null", "external/ssh", "ssh", "fence_heuristics_ping", "meatware")
 
 
 def _victims(cib: Cib, setup: Setup) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def for_nobody(setup: Setup) -> Iterator[str]:
 def pretends(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
     for device in setup.cib.devices:
-        if device.agent in _PRETENDERS:
+        if device.agent in PRETENDERS:
             yield f"cib: {device.id} is {device.agent}"
 
 

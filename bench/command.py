@@ -23,6 +23,7 @@ from bench.memory import footprints
 from bench.page import Page, render
 from bench.places import Place, given_places, own_places
 from bench.postmark import Postmark
+from bench.schedule import lags
 from bench.work import FULL, QUICK, works_at
 from strakes.errors import StrakesError
 from strakes.launch.local import LocalEngine
@@ -75,6 +76,7 @@ def _bench(chosen: argparse.Namespace) -> Page:
 
         results = measure(works, contenders, {place.name: place for place in places}, blocks, chosen.seed, say)
         found = footprints(places[0], quick=chosen.quick)
+        kept = lags(places[0], quick=chosen.quick)
         machine = {
             "measured": f"{started:%Y-%m-%d %H:%M} UTC, {blocks} blocks, {time.monotonic() - clock:.0f} s",
             "load average before": f"{load_before:.1f}",
@@ -84,7 +86,7 @@ def _bench(chosen: argparse.Namespace) -> Page:
         }
     names = [peer.name for peer in (*floors, *peers)]
     comparisons = {name: compare(results, plain.name, name) for name in names}
-    return Page(comparisons, compare(results, stamped.name, plain.name, asked=False), found, machine, absent, blocks)
+    return Page(comparisons, compare(results, stamped.name, plain.name, asked=False), found, kept, machine, absent, blocks)
 
 
 @contextmanager

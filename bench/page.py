@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.bars import CONFIDENCE, Comparison
 from bench.memory import Footprint
+from bench.schedule import ALLOWED_S, RATE_PER_S, Lag
 from bench.work import OPERATIONS, Kind, Work
 from strakes.units import MIB, format_bytes
 
@@ -36,6 +37,7 @@ class Page:
     comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]  # by peer
     stamped: Mapping[tuple[Work, str], Comparison]
     footprints: Sequence[Footprint]
+    lags: Sequence[Lag]
     machine: Mapping[str, str]
     absent: Sequence[str]
     blocks: int
@@ -53,6 +55,7 @@ def render(page: Page) -> str:
         *(_section(page, kind) for kind in OPERATIONS),
         _stamped_section(page),
         _memory_section(page.footprints),
+        _schedule_section(page.lags),
         "## What is compared, and what differs in the work\n\n" + Path(__file__).with_name("compared.md").read_text(),
         "## Machine and versions\n\n" + _table(("", ""), page.machine.items()),
     ]
@@ -92,6 +95,12 @@ def _stamped_section(page: Page) -> str:
 def _memory_section(footprints: Sequence[Footprint]) -> str:
     rows = [[each.what, format_bytes(each.peak_bytes), format_bytes(each.allowed_bytes), each.verdict] for each in footprints]
     return "## The engine's memory\n\n" + _table(("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows)
+
+
+def _schedule_section(lags: Sequence[Lag]) -> str:
+    rows = [[each.what, f"{each.median_s * 1e6:.1f} µs", f"{each.late_s * 1e6:.0f} µs", each.verdict] for each in lags]
+    header = ("probe", "median", f"p99.9 (at most {ALLOWED_S * 1e3:g} ms)", "")
+    return f"## How late a probe of {RATE_PER_S:,} operations a second begins them\n\n" + _table(header, rows)
 
 
 def _position(work: Work, operation: str) -> tuple[object, ...]:

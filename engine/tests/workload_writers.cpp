@@ -25,8 +25,9 @@ Json with(Json phase, const Json& more) {
 }
 
 std::string bytes_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string bytes(fs::file_size(path), '\0');
+    std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
 }
 
 Answers run_kept(const TestDirectory& directory, const Json& plan) {
@@ -94,15 +95,15 @@ TEST_CASE("a shared file is the same, byte for byte, however many writers there 
         {"layout", "shared-file"}, {"transfer_bytes", 196608}, {"block_bytes", 2752512}, {"segments", 2}};
     for (const std::string access : {"segmented", "strided"}) {
         std::string plain;
-        for (const int writers : {0, 1, 2, 3, 5}) {
+        for (const int writers : {0, 1, 2}) {
             for (const std::string backend : {"posix", "mmap"}) {
                 INFO(access, " ", writers, " ", backend);
                 const TestDirectory directory;
                 const Json phase = with(transfer("w", "write", large),
                                         {{"access", access}, {"writers", writers}, {"backend", backend}});
-                CHECK(run_kept(directory, plan_of({phase}, 5)).last("done").at("status") == "ok");
+                CHECK(run_kept(directory, plan_of({phase}, 3)).last("done").at("status") == "ok");
                 const std::string found = bytes_of(directory.path() / "p" / "data.data");
-                CHECK(found.size() == std::size_t{5} * 2 * 2752512);
+                CHECK(found.size() == std::size_t{3} * 2 * 2752512);
                 if (plain.empty()) plain = found;
                 CHECK((found == plain));
             }

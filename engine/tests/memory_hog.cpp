@@ -1,0 +1,52 @@
+// Memory that a plan holds: really taken, given back, and refused when it is not there.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "support.hpp"
+
+using namespace strakes::tests;
+
+namespace {
+
+// Of this process, in bytes: the most resident since the last call of forget_peak.
+std::uint64_t peak() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        if (word != "VmHWM:") continue;
+        std::uint64_t kibibytes = 0;
+        status >> kibibytes;
+        return kibibytes * 1024;
+    }
+    return 0;
+}
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+Json holding(std::uint64_t bytes) {
+    Json plan = plan_of({metadata("create", "file-create", {{"items", 5}})});
+    plan["team"]["memory_hog_bytes"] = bytes;
+    return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan holds the memory it says, and no longer than it runs") {
+    constexpr std::uint64_t kHeld = std::uint64_t{96} << 20U;
+    const TestDirectory directory;
+    forget_peak();
+    const std::uint64_t before = peak();
+    CHECK(run_session(plan_message(directory.path(), holding(kHeld))).last("done").at("status") == "ok");
+    CHECK(peak() >= before + kHeld / 10 * 9);
+    forget_peak();
+    CHECK(peak() < before + kHeld / 2);
+}
+
+TEST_CASE("a plan that wants to hold more memory than there is is refused") {
+    const TestDirectory directory;
+    const Answers answers = run_session(plan_message(directory.path(), holding(std::uint64_t{1} << 48U)));
+    CHECK(answers.last("done").at("status") == "refused");
+    CHECK(answers.last("error").at("where").at("key") == "team.memory_hog_bytes");
+    CHECK(directory.entries().empty());
+}

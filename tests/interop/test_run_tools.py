@@ -86,6 +86,10 @@ def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> Non
     assert {phase.access for phase in transfers("-b 2m -t 1m -z")} == {"random"}
 
 
+def test_memory_of_the_node_is_held() -> None:
+    assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
+
+
 def test_data_are_stamped_only_where_they_will_be_verified() -> None:
     assert transfers("-w -r")[0].pattern == "once"
     assert transfers("-w -R")[0].pattern == "stamped"
@@ -152,6 +156,7 @@ def test_what_differs_is_said_once() -> None:
     assert len(set(notes)) == len(notes)
     assert any(note.startswith("-i 3: strakes repeats until") for note in notes)
     assert any("one rank" in note for note in notes)
+    assert any(note.startswith("-O summaryformat JSON: every sample") for note in notes)
     assert translate("ior", "-t 1m -b 4m -s 2").notes == ()
 
 
@@ -163,7 +168,7 @@ def test_what_differs_is_said_once() -> None:
         ("ior", "-O blocksiz=1m", "blocksiz", "blocksize"),
         ("ior", "-Y", "-Y", "-e"),
         ("ior", "-E -w", "-E", "-r alone"),
-        ("ior", "-wrM 2g", "-M", "--posix.odirect"),
+        ("ior", "-wrl i", "-l", "compressible_percent"),
         ("mdtest", "-n 1 -R", "-R", "-N 1"),
         ("mdtest", "-n 1 -M", "-M", "--help"),
         ("mdtest", "-n 1 --savePerOpData=x", "--savePerOpData", "--savePerOpDataCSV"),
@@ -187,6 +192,7 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("ior", "-b 1q", "-b 1q"),
         ("ior", "-b", "needs a value"),
         ("ior", "-a S3", "-a S3"),
+        ("ior", "-M 75%", "-M 75%"),
         ("ior", "--posix.odirect -t 100 -b 100", "512"),
         ("ior", "-o a@b", "several files"),
         ("ior", "-O checkRead", "not KEY=VALUE"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.interop.commands.words import Given, Option, Translation, given, place_of, plan_of, ranks_of
+from strakes.interop.commands.words import DIRECTIVE, Given, Option, Translation, given, place_of, plan_of, ranks_of
 
 _REPEATED = "strakes repeats until the intervals are narrow enough or --budget is spent (give --precision and --budget before the word ior)"
 _IN_STORE = "every sample is in the store: strakes export"
@@ -33,6 +33,7 @@ OPTIONS: dict[str, Option] = {
     "k": Option("keep the files"),
     "o": Option("the test file; strakes works beside it", takes=True),
     "N": Option("tasks", takes=True),
+    "M": Option("memory of the node to hold meanwhile, as a size", takes=True),
     "O": Option("directives, KEY=VALUE,...", takes=True),
     "p": Option("allocate the file before writing"),
     "B": Option("O_DIRECT, of older versions"),
@@ -65,9 +66,6 @@ OPTIONS: dict[str, Option] = {
     "l": Option("kind of data", takes=True, fate="refused", says="A plan has compressible_percent and duplicate_percent (examples/)."),
     "dataPacketType": Option(
         "kind of data", takes=True, fate="refused", says="A plan has compressible_percent and duplicate_percent (examples/)."
-    ),
-    "M": Option(
-        "hold memory of the node", takes=True, fate="refused", says="Write more than the memory holds (-s), or use --posix.odirect."
     ),
     "u": Option("a directory for each file", fate="refused", says="The nearest is -F."),
     "U": Option("file of hints", takes=True, fate="refused", says="A plan takes hints where the engine was built with MPI-IO."),
@@ -143,7 +141,8 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
         verify = {"verify": True} if "R" in operations else {}
         phases.append({**common, "name": "read", "operation": "read", **verify, **_shift(found, ranks, further=0, seed=seed)})
         measured.append("read")
-    plan = plan_of("ior", ranks, seed, phases)
+    held = {"memory_hog_bytes": found.size("M", "0")} if found.flag("M") else {}
+    plan = plan_of("ior", ranks, seed, phases, **held)
     return Translation("ior", plan, _directory(found), tuple(measured) or ("write-check",), found.flag("k"), tuple(found.notes))
 
 
@@ -240,7 +239,7 @@ def _as_option(directive: str) -> list[str]:
     if name in _QUIET_DIRECTIVES:
         return []
     if name in _OUTPUT_DIRECTIVES or name in _STONEWALL_DIRECTIVES:
-        return [f"--{_NOTED_DIRECTIVE}{name}={value}"]
+        return [f"--{DIRECTIVE}{name}={value}"]
     letter = _DIRECTIVES.get(name)
     if letter is None:
         from difflib import get_close_matches
@@ -253,12 +252,9 @@ def _as_option(directive: str) -> list[str]:
     return [f"-{letter}"] if value.strip() not in ("0", "") else []
 
 
-_NOTED_DIRECTIVE = "directive."
+OPTIONS |= {f"{DIRECTIVE}{name}": Option("where results go", takes=True, fate="noted", says=_IN_STORE) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
-    f"{_NOTED_DIRECTIVE}{name}": Option("where results go", takes=True, fate="noted", says=_IN_STORE) for name in _OUTPUT_DIRECTIVES
-}
-OPTIONS |= {
-    f"{_NOTED_DIRECTIVE}{name}": Option(
+    f"{DIRECTIVE}{name}": Option(
         "wear-out after -D", takes=True, fate="noted", says="tasks end at the deadline, and the rate stands on what they did until then"
     )
     for name in _STONEWALL_DIRECTIVES

@@ -14,6 +14,8 @@ from strakes.plan.model import Plan, plan_from_json
 from strakes.units import parse_bytes
 
 Fate = Literal["used", "quiet", "noted", "refused"]
+# How a directive of IOR stands in its table of options.
+DIRECTIVE = "directive."
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
@@ -149,9 +151,11 @@ def unknown(tool: str, options: Mapping[str, Option], word: str) -> BadInputErro
 
 def shown(name: str) -> str:
     """
-    >>> shown("b"), shown("posix.odirect")
-    ('-b', '--posix.odirect')
+    >>> shown("b"), shown("posix.odirect"), shown("directive.summaryfile")
+    ('-b', '--posix.odirect', '-O summaryfile')
     """
+    if name.startswith(DIRECTIVE):
+        return f"-O {name.removeprefix(DIRECTIVE)}"
     return f"-{name}" if len(name) == 1 else f"--{name}"
 
 
@@ -160,7 +164,11 @@ def help_text(tool: str, options: Mapping[str, Option]) -> str:
     titles = {"used": "Understood", "noted": "Taken, but different here", "quiet": "Taken, and without effect here", "refused": "Refused"}
     lines = [f"strakes run [-n RANKS] [OPTION...] {tool} [{tool.upper() if tool == 'ior' else tool} OPTION...]"]
     for fate, title in titles.items():
-        chosen = [(shown(name) + (" VALUE" if one.takes else ""), one) for name, one in options.items() if one.fate == fate]
+        chosen = [
+            (shown(name) + ("" if not one.takes else "=VALUE" if name.startswith(DIRECTIVE) else " VALUE"), one)
+            for name, one in options.items()
+            if one.fate == fate
+        ]
         lines += ["", f"{title}:"] if chosen else []
         lines += [f"  {name:<26} {one.words}{f': {one.says}' if one.says else ''}" for name, one in chosen]
     return "\n".join(lines)
@@ -196,9 +204,9 @@ def place_of(tool: str, path: Path, found: Given) -> Path:
     return place
 
 
-def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, Any]]) -> Plan:
+def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, Any]], **team: int) -> Plan:
     """The phases as a plan. Raises BadInputError where the engine has no such work."""
-    document = {"schema": 1, "seed": seed, "team": {"ranks": ranks}, "phases": list(phases)}
+    document = {"schema": 1, "seed": seed, "team": {"ranks": ranks, **team}, "phases": list(phases)}
     try:
         return plan_from_json(document)
     except BadInputError as error:

@@ -46,11 +46,19 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
     (tmp_path / "target").mkdir()
 
     def make(
-        cells: Sequence[Cell], rate: float = 1000.0, blocks: int = 12, noise: float = 0.01, at: float = 0.0, drift: float = 0.0
+        cells: Sequence[Cell],
+        rate: float = 1000.0,
+        blocks: int = 12,
+        noise: float = 0.01,
+        at: float = 0.0,
+        drift: float = 0.0,
+        load: float = 0.0,
     ) -> Run:
         options = {"studies": ["plan"], "confidence": 0.9, "relative_half_width": 0.1, "budget_s": 60.0, "command": "strakes run"}
         visits = visits_of(cells, lambda phase, ranks: rate, blocks, noise)
-        with store.create("run", "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2}) as writer:
+        with store.create(
+            "run", "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
+        ) as writer:
             writer.write_cells([cell_record(cell) for cell in cells])
             for visit in visits:
                 slowed = (1 - drift) ** visit["block"]
@@ -150,3 +158,20 @@ def test_the_command_prints_verdicts_writes_json_and_fails_as_told(make_run: Mak
     failed = runner.invoke(command, [a.id, b.id, "--fail-on", "slower:5%"], standalone_mode=False)
     assert failed.return_value == 1
     assert "failed: overall is SLOWER" in failed.output
+
+
+def test_on_an_overloaded_machine_nothing_is_claimed_of_runs_apart(make_run: MakeRun) -> None:
+    a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 600.0, at=1e4, load=9.0)
+    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert any("overloaded" in text for text in found.caution)
+
+
+def test_values_that_come_in_spells_are_not_taken_for_independent_ones() -> None:
+    from strakes.statistics.comparison import between_runs, judge
+
+    # Twenty values of one spell each: one slow spell in either run says nothing about the runs.
+    a = [100.0 + value % 3 for value in range(40)]
+    b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
+    (said,) = judge([between_runs(a, b)], 0.9, 0.05)
+    assert said.verdict is Verdict.INCONCLUSIVE

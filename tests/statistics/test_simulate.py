@@ -59,3 +59,19 @@ def test_filling_replaces_tables_and_keeps_the_text_between_them() -> None:
 def test_a_document_without_a_place_for_a_table_is_refused() -> None:
     with pytest.raises(BadInputError, match="no place for the table 'coverage'"):
         filled("nothing", 1, lambda _: None)
+
+
+def test_the_published_error_rates_of_comparisons_stay_below_nominal() -> None:
+    table = table_of(DOCUMENT.read_text(encoding="utf-8"), "comparisons")
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in table.splitlines()
+        if " | in turn | " in line or " | apart" in line
+    ]
+    assert len(rows) == 9
+    assert table.startswith("1,000 tries")
+    # 1,000 tries of a share of 10 % scatter by 1 %.
+    for row in rows:
+        assert float(row[2].removesuffix(" %")) <= 12 and float(row[3].removesuffix(" %")) <= 12, row
+    steady = next(row for row in rows if row[:2] == ["normal, 3 %", "in turn"])
+    assert float(steady[4].removesuffix(" %")) > 95

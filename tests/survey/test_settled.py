@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.statistics.stopping import StoppingRule
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.restart_dump import RestartDump
 from strakes.studies.results import Results
@@ -26,7 +27,7 @@ def test_a_cell_far_from_every_threshold_is_settled_though_its_interval_is_wide(
     results = measured(TransferSize(), far_apart, blocks=14, noise=0.04)
     ids = ids_of(results, "transfer-size/buffered/4096")
     assert is_settled(TransferSize(), results, ids, 0.1)
-    assert runs_saved([results.get(one) for one in ids], 0.005) > 0
+    assert runs_saved([results.get(one) for one in ids], StoppingRule(relative_half_width=0.005)) > 0
 
 
 def test_a_cell_that_could_still_change_the_advice_is_not_settled() -> None:

@@ -101,7 +101,8 @@ def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None)
         click.echo(render_summary(portrait, report_path(run, html)))
         if cells := portrait.run.get("cells_settled_early"):
             saved = format_seconds(float(portrait.run["time_saved_s"]))
-            click.echo(f"Less    {cells} cells were ended early, which saved about {saved}: no more runs of them would change a finding")
+            noun = "1 cell was" if cells == 1 else f"{cells} cells were"
+            click.echo(f"Less    {noun} ended early, as no run more would change a finding: {saved} of measuring to their precision saved")
 
 
 def report_path(run: Run, html: Output | None) -> Path:

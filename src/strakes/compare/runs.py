@@ -20,6 +20,8 @@ from strakes.store import Run
 from strakes.studies.base import SIDE_METRICS
 from strakes.studies.results import Measured, Results
 
+# A load average of this many times the processors: others were at work, not only an earlier run of ours.
+_OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 
 
@@ -50,14 +52,15 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     cautions = _drift("A", [one for one, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
         cautions.append("The runs were made at different times: only a difference beyond the margin is called one.")
-    drifts = any("drift" in text for text in cautions)
+    cautions += _overloaded("A", a) + _overloaded("B", b)
+    disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
     ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
-    judged = [_under_drift(one) if drifts else one for one in judge(ratios, confidence, margin, least=margin)]
+    judged = [_disturbed(one) if disturbed else one for one in judge(ratios, confidence, margin, least=margin)]
     imported = any(one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair)
     if imported:
         judged = [_of_imported(one) for one in judged]
         cautions.append("Imported figures are single points: no verdict stands on them.")
-    overall = _overall(measured, confidence, margin, drifts=drifts)
+    overall = _overall(measured, confidence, margin, disturbed=disturbed)
     return Comparison(
         a=_facts(a),
         b=_facts(b),
@@ -79,12 +82,12 @@ def _values(one: Measured) -> list[float]:
     return list(one.by_block().values())
 
 
-def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, *, drifts: bool) -> Overall:
+def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, *, disturbed: bool) -> Overall:
     a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
     if not a or not b:
         return Overall(Verdict.INCONCLUSIVE, None, None, None, "blocks that measure every cell: a larger --budget")
     (said,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
-    said = _under_drift(said) if drifts else said
+    said = _disturbed(said) if disturbed else said
     interval = said.ratio.interval
     return Overall(said.verdict, said.ratio.median, interval.low if interval else None, interval.high if interval else None, said.needs)
 
@@ -115,10 +118,10 @@ def _of_imported(said: Judged) -> Judged:
     return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _MEASURED_HERE)
 
 
-def _under_drift(said: Judged) -> Judged:
+def _disturbed(said: Judged) -> Judged:
     if said.verdict is Verdict.INCONCLUSIVE:
         return said
-    needs = "runs without drift, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
+    needs = "runs on a quiet machine without drift, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
     return Judged(Verdict.INCONCLUSIVE, said.ratio, needs)
 
 
@@ -129,6 +132,14 @@ def _drift(name: str, cells: Sequence[Measured]) -> list[str]:
         if len(values) >= 2 and all(value > 0 for value in values.values()):
             series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
     return [f"Run {name} has drift. {warning.text}" for warning in (drifting(pooled_trend(series)) if series else [])]
+
+
+def _overloaded(name: str, run: Run) -> list[str]:
+    """More than a run of ours leaves behind: what others did then is in its figures, and will be other at another time."""
+    load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
+    if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
+        return []
+    return [f"The machine of run {name} was overloaded before it began: a load average of {float(load[0]):.1f} on {cpus} CPUs."]
 
 
 def _cleared(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> bool:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.statistics.contrast import Verdict, bonferroni, half_width_for, independent_ratio, paired_ratio, verdict
-from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.statistics.interval import Estimate, median, smallest_runs
+
+FEWEST_BATCHES = 8
 
 # The ratio of two settings at a confidence.
 RatioAt = Callable[[float], Estimate]
@@ -42,9 +44,30 @@ def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least:
 
 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """How many times better ``b`` is than ``a``, of runs that share no blocks."""
+    """How many times better ``b`` is than ``a``, of values in time order that share no blocks.
+
+    What slows a machine for seconds slows several values in a row, which then say less than as many independent ones. So many values are
+    taken together in a few batches, each with its median, and the batches are compared (batch means: Law and Kelton, Simulation Modeling).
+    """
     first, second = (a, b) if lower_is_better else (b, a)
-    return lambda confidence: independent_ratio(first, second, confidence)
+
+    def ratio(confidence: float) -> Estimate:
+        number = max(FEWEST_BATCHES, smallest_runs(confidence) + 2)
+        return independent_ratio(batches(first, number), batches(second, number), confidence)
+
+    return ratio
+
+
+def batches(values: Sequence[float], number: int) -> list[float]:
+    """The medians of that many batches in time order; the values themselves where they are fewer than two to a batch.
+
+    >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
+    ([2.0, 8.0], [1.0, 2.0, 3.0])
+    """
+    count = len(values)
+    if count < 2 * number:
+        return list(values)
+    return [median(values[index * count // number : (index + 1) * count // number]) for index in range(number)]
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:

@@ -359,7 +359,7 @@ def _settle(session: _Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
         results = everything.of_study(study.name)
         ids = frozenset(f"{cell.key}:{measure.suffix}" for measure in cell.measures if not measure.is_side)
         if is_settled(study, results, ids, rule.relative_half_width):
-            saved_s = runs_saved([results.get(one) for one in ids], rule.relative_half_width) * schedule.expected_s(cell)
+            saved_s = runs_saved([results.get(one) for one in ids], rule) * schedule.expected_s(cell)
             session.writer.append_event({"event": "settled", "cell": cell.key, "runs": schedule.runs(cell.key), "saved_s": saved_s})
             schedule.settle(cell.key)
     session.thought_s += time.monotonic() - began

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from strakes.portrait.model import Finding
-from strakes.statistics.stopping import runs_for
+from strakes.statistics.interval import Estimate, Interval
+from strakes.statistics.stopping import StoppingRule, runs_for
 from strakes.studies.base import Study
 from strakes.studies.results import Measured, Results
 
@@ -35,18 +36,16 @@ def is_settled(study: Study, results: Results, ids: frozenset[str], precision: f
     return True
 
 
-def runs_saved(cell: list[Measured], relative_half_width: float) -> int:
-    """About how many more runs the least precise measure of a cell would have taken."""
-    from strakes.statistics.interval import Estimate, Interval
-
+def runs_saved(cell: list[Measured], rule: StoppingRule) -> int:
+    """About how many more runs the least precise measure of a cell would have taken, to its precision or to the most there may be."""
     saved = 0
     for one in cell:
         estimate = one.estimate
         if estimate is None or estimate.low is None or estimate.high is None:
             continue
         interval = Interval(estimate.low, estimate.high, estimate.confidence)
-        needed = runs_for(Estimate(estimate.median, interval, estimate.runs), relative_half_width)
-        saved = max(saved, (needed or estimate.runs) - estimate.runs)
+        needed = runs_for(Estimate(estimate.median, interval, estimate.runs), rule.relative_half_width) or estimate.runs
+        saved = max(saved, min(needed, rule.max_runs) - estimate.runs)
     return saved
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from lab.running import Labs, need, own_labs
+from lab.running import SOURCES, Labs, need, own_labs
 
 pytestmark = pytest.mark.lab
 
@@ -46,6 +48,11 @@ class Pair:
         status = Xml.fromstring(asked.stdout)
         return {one.get("name", "") for one in status.iterfind("./nodes/node") if one.get("online") == "true"}
 
+    def on(self, node: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command on a node, with our sources."""
+        environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+        return subprocess.run([*self._facts["commands"][node], *words], capture_output=True, text=True, timeout=60, env=environment)
+
     def link(self, number: int, state: str) -> None:
         subprocess.run([*self._facts["links"][str(number)], state], check=True, timeout=30)
 
@@ -75,6 +82,11 @@ def test_links_are_cut_and_nodes_die_and_never_do_two_of_them_serve(labs: Labs) 
     status = labs.status("ha")
     assert status["condition"] == "up" and status["ready_after_s"] < 60
     pair = Pair(status["facts"])
+
+    # The running cluster is checked by its own files: what the lab does for the sake of speed, and that nobody is told.
+    checked = pair.on(A, sys.executable, "-m", "strakes", "failover", "check", "--live", "--json", "-")
+    found = {one["rule"] for one in json.loads(checked.stdout)["findings"]}
+    assert checked.returncode == 1 and found == {"token-too-short", "nobody-is-told"}, checked.stderr
 
     # One link less: nobody is powered off, nothing is interrupted.
     pair.link(0, "down")

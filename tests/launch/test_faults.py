@@ -1,0 +1,183 @@
+"""File systems that fail while a plan runs: who met what where is told, the ranks end together, and what can be removed is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mounts import loop_mounted, tmpfs_mounted, unmount
+from strakes.launch.local import LocalEngine
+from strakes.launch.messages import PlanResult, Progress
+from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
+
+MIB = 1 << 20
+LONG = Stop("seconds", 60.0)
+# EXT4_IOC_SHUTDOWN, without writing anything back first.
+_SHUTDOWN, _AT_ONCE = 0x8004587D, 2
+
+
+def marked(place: Path) -> Path:
+    directory = place / "strakes-test"
+    directory.mkdir()
+    (directory / ".strakes-marker").touch()
+    return directory
+
+
+def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]:
+    """Calls ``act`` at the first progress of the phase that says something was done."""
+    done: list[bool] = []
+
+    def on_progress(progress: Progress) -> None:
+        if not done and progress.name == phase and progress.operations > 0:
+            done.append(True)
+            act()
+
+    return on_progress
+
+
+def check_told(result: PlanResult, *, errno: str | set[str], phase: str, operations: set[str], entry: str) -> None:
+    assert result.ended == "failed"
+    assert result.errors and {error.errno for error in result.errors} <= ({errno} if isinstance(errno, str) else errno), result.errors
+    for error in result.errors:
+        assert error.where["phase"] == phase
+        assert error.where["operation"] in operations
+        assert entry in str(error.where["path"])
+        assert error.where["rank"] in (0, 1)
+        assert error.why and error.remedy
+    assert result.samples[-1].name == phase
+    assert result.samples[-1].stopped_by == "error"
+    # All ranks have a row: they have come back from the phase.
+    assert len(result.samples[-1].raw["ranks"]) == 2
+
+
+@contextmanager
+def failing_device() -> Iterator[tuple[Path, Path]]:
+    """An ext4 that promises more than the memory its device is in can hold, and that device's file."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("mkfs.ext4 is not installed")
+    with tmpfs_mounted("24m") as memory:
+        image = memory / "image"
+        with image.open("wb") as file:
+            file.truncate(256 * MIB)
+        # Without a journal an error stays the error of those whose data it hit.
+        subprocess.run(
+            ["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=1", image], check=True, capture_output=True
+        )
+        place = memory / "mount"
+        place.mkdir()
+        done = subprocess.run(["mount", "-o", "loop,errors=continue", image, place], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"this machine does not mount it: {done.stderr.strip()}")
+        try:
+            yield place, image
+        finally:
+            unmount(place)
+
+
+def data(name: str, operation: str, **more: object) -> TransferPhase:
+    return TransferPhase(name, operation, "file-per-process", "segmented", MIB, 8 * MIB, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("backend", ["posix", "stdio", "mmap", "uring"])
+def test_a_device_that_promised_too_much_ends_the_phase_and_everything_is_removed(engine: LocalEngine, backend: str) -> None:
+    if backend not in engine.start().backends:
+        pytest.skip(f"the engine is without {backend}")
+    with failing_device() as (place, _):
+        write = TransferPhase("w", "write", "file-per-process", "segmented", MIB, 32 * MIB, sync="fsync", backend=backend)  # type: ignore[arg-type]
+        directory = marked(place)
+        result = engine.run(Plan(2, (write, data("never", "read", files="data"))), directory, "p", 60)
+        # Kernels differ in what a loop device makes of it.
+        check_told(result, errno={"EIO", "ENOSPC"}, phase="w", operations={"fsync", "msync", "write"}, entry="p/data.")
+        assert [sample.name for sample in result.samples] == ["w"]
+        assert result.cleaned
+        assert [path.name for path in directory.iterdir()] == [".strakes-marker"]
+
+
+# Not mmap: pages that are there take writes until they are synchronised.
+@pytest.mark.parametrize("backend", ["posix", "stdio", "uring"])
+def test_a_file_system_that_shuts_down_while_it_is_written_to_is_told_and_what_is_left_is_named(engine: LocalEngine, backend: str) -> None:
+    if backend not in engine.start().backends:
+        pytest.skip(f"the engine is without {backend}")
+    with loop_mounted("ext4") as place:
+        write = TransferPhase("w", "write", "file-per-process", "segmented", MIB, 2 * MIB, stop=LONG, backend=backend)  # type: ignore[arg-type]
+
+        def shut_down() -> None:
+            descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.ioctl(descriptor, _SHUTDOWN, struct.pack("I", _AT_ONCE))
+            finally:
+                os.close(descriptor)
+
+        result = engine.run(Plan(2, (write,)), marked(place), "p", 60, once_in("w", shut_down))
+        check_told(result, errno="EIO", phase="w", operations={"write", "fsync", "close"}, entry="p/data.")
+        assert not result.cleaned
+        assert result.left
+
+
+@pytest.mark.parametrize("backend", ["posix", "uring"])
+def test_a_device_that_stops_reading_is_told_with_the_offset(engine: LocalEngine, backend: str) -> None:
+    if backend not in engine.start().backends:
+        pytest.skip(f"the engine is without {backend}")
+    with failing_device() as (place, image):
+        phases = (
+            TransferPhase("w", "write", "file-per-process", "segmented", MIB, 4 * MIB, sync="fsync"),
+            TransferPhase("r", "read", "file-per-process", "segmented", MIB, 4 * MIB, direct=True, stop=LONG, backend=backend),  # type: ignore[arg-type]
+        )
+
+        def cut() -> None:
+            with image.open("r+b") as file:
+                file.truncate(4096)
+
+        def mend() -> None:
+            with image.open("r+b") as file:
+                file.truncate(256 * MIB)
+
+        result = engine.run(Plan(2, phases), marked(place), "p", 60, once_in("r", cut))
+        mend()
+        check_told(result, errno="EIO", phase="r", operations={"read"}, entry="p/data.")
+        assert all("offset_bytes" in error.where for error in result.errors)
+
+
+def test_a_file_system_that_becomes_read_only_is_told_and_what_is_left_is_named(engine: LocalEngine) -> None:
+    with tmpfs_mounted("256m") as place:
+        directory = marked(place)
+        create = MetadataPhase("d", "dir-create", "unique", items=50_000_000, stop=Stop("stonewall", 60.0))
+
+        def protect() -> None:
+            subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+
+        result = engine.run(Plan(2, (create,)), directory, "p", 60, once_in("d", protect))
+        subprocess.run(["mount", "-o", "remount,rw", place], check=True)
+        check_told(result, errno="EROFS", phase="d", operations={"mkdir"}, entry="p/items.")
+        assert not result.cleaned
+        assert result.left
+        assert all((directory / name).exists() for name in result.left)
+
+
+@pytest.mark.parametrize("backend", ["posix", "uring"])
+def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspace_path: Path, backend: str) -> None:
+    if backend not in engine.start().backends:
+        pytest.skip(f"the engine is without {backend}")
+    phases = (
+        MetadataPhase("create", "file-create", "unique", items=50),
+        MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG, backend=backend, queue_depth=1),  # type: ignore[arg-type]
+    )
+    gone = workspace_path / "p" / "items.1.tree" / "f1.07"
+    result = engine.run(Plan(2, phases), workspace_path, "p", 60, once_in("stat", gone.unlink))
+    check_told(result, errno="ENOENT", phase="stat", operations={"stat"}, entry="p/items.1.tree/f1.07")
+    assert [error.where["rank"] for error in result.errors] == [1]
+    assert result.cleaned
+    assert not (workspace_path / "p").exists()
+
+
+@pytest.fixture
+def workspace_path(tmp_path: Path) -> Path:
+    return marked(tmp_path)

@@ -12,7 +12,7 @@ namespace strakes {
 template <class Io>
 class ItemTree {
   public:
-    using Handle = typename Io::Handle;
+    using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
 
     // The tree of one owner, or the shared one, as a rank sees it.
     ItemTree(const PhaseSetting& setting, const MetadataPhase& phase, std::uint32_t owner, std::uint32_t rank);

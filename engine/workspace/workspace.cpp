@@ -42,10 +42,10 @@ std::optional<Workspace::Fault> ceph_fault(const CephPlace::Outcome& outcome, co
     if (error == 0) return std::nullopt;
     if (outcome.marker) return no_marker(call, error);
     if (outcome.path == id) return exists_or_fails(id, error);
-    if (error == ENOENT || error == ENOTDIR)
-        if (std::string_view(call) == "ceph_statx")
-            return fault(call, outcome.path, error, "the directory cannot be used", "directory",
-                         "Give an existing directory inside the Ceph file system, as seen from its root.");
+    if ((error == ENOENT || error == ENOTDIR) && std::string_view(call) == "ceph_statx") {
+        return fault(call, outcome.path, error, "the directory cannot be used", "directory",
+                     "Give an existing directory inside the Ceph file system, as seen from its root.");
+    }
     return fault(
         call, outcome.path, error, "the Ceph file system cannot be reached", "",
         "Set CEPH_CONF (and CEPH_ARGS, such as --id NAME) to a configuration and a key of a cluster that answers.");

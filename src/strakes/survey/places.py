@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.errors import StrakesError
+from strakes.errors import MeasurementError, StrakesError
 from strakes.studies.base import Cell
 from strakes.targets.base import Target
 from strakes.targets.marker import MARKER_NAME
@@ -45,7 +45,11 @@ class Places:
 
     def _make(self, wanted: Layout) -> Given:
         place = self._workspace / f"layout{len(self._made)}-{wanted.stripe_count}x{wanted.stripe_size_bytes}"
-        place.mkdir(0o700)
+        try:
+            place.mkdir(0o700)
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise MeasurementError("a directory for files of a layout cannot be made", where=str(place), why=why) from error
         try:
             given = self._target.set_layout(place, wanted)
         except StrakesError as error:

@@ -62,7 +62,7 @@ class Stage final : public Workload {
           seat_(seat),
           phase_(std::get<StagePhase>(setting.phase())),
           set_(setting.state.data.at(phase_.files)),
-          file_(setting, *set_.written, 0),
+          file_(setting, *set_.written, 0, seat.rank),
           readers_(readers_of(phase_, seat.exchange->nodes(), seat.rank)),
           size_(set_.written->bytes_per_rank() * setting.plan.ranks),
           pieces_((size_ + phase_.transfer_bytes - 1) / phase_.transfer_bytes) {}

@@ -1,0 +1,40 @@
+"""Studies of metadata targets on a real CephFS: directories are placed, and the servers' own counters say who served them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from conftest import StrakesRunner
+from lab.running import Labs, need, own_labs
+from strakes.store import Store
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as found:
+        yield found
+
+
+def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(labs: Labs, strakes: StrakesRunner) -> None:
+    mount = labs.up("ceph", "--mds", "2", "--osds", "1")
+    done = strakes("study", "namespace-scaling", mount, "--budget", "20s", "--json", "-", "--quiet")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert {(cell["settings"]["placement"], cell["settings"]["metadata_targets"]) for cell in document["cells"]} == {
+        ("manual", 1),
+        ("manual", 2),
+        ("automatic", 2),
+    }
+    findings = {finding["id"]: finding for finding in document["findings"]}
+    assert "cephfs:1" in findings["namespace-scaling-served-manual"]["statement"]
+    assert "namespace-scaling-verdict" in findings
+    placed = [event for event in Store().open("latest").events if event["event"] == "placed"]
+    by_hand = next(event["given"] for event in placed if event["cell"] == "namespace-scaling/manual/2")
+    assert {tuple(given["metadata_targets"]) for name, given in by_hand.items() if name.startswith("items.")} == {(0,), (1,)}
+    assert not [entry for entry in mount.iterdir() if entry.name.startswith("strakes-")]

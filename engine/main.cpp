@@ -4,19 +4,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string_view>
+#include <vector>
 
 #include "session/run.hpp"
 #include "system/descriptor.hpp"
 
 namespace {
-
-constexpr std::string_view kUsage =
-    "usage: strakes-engine [--version]\n"
-    "Reads plans on standard input, one JSON message a line, and writes samples on standard output\n"
-    "(docs/reference/engine.md).\n";
 
 // Blocked in all threads, since those that come later inherit it; read from the descriptor.
 strakes::Descriptor take_signals() {
@@ -39,20 +36,17 @@ void allow_many_descriptors() {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-    const std::string_view option = count > 1 ? arguments[1] : "";
-    if (option == "--version" || option == "--help") {
-        if (option == "--help")
-            std::fwrite(kUsage.data(), 1, kUsage.size(), stdout);
-        else
-            std::puts(STRAKES_VERSION);
+int main(int count, char** words) {
+    const std::vector<std::string_view> arguments(words + std::min(count, 1), words + count);
+    if (arguments.size() == 1 && arguments.front() == "--help") {
+        std::fwrite(strakes::engine_usage().data(), 1, strakes::engine_usage().size(), stdout);
         return 0;
     }
-    if (count > 1) {
-        std::fwrite(kUsage.data(), 1, kUsage.size(), stderr);
-        return 2;
+    if (arguments.size() == 1 && arguments.front() == "--version") {
+        std::puts(STRAKES_VERSION);
+        return 0;
     }
     const strakes::Descriptor signals = take_signals();
     allow_many_descriptors();
-    return strakes::run_engine(signals.get());
+    return strakes::run_engine(signals.get(), arguments);
 }

@@ -4,6 +4,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "crew/crew.hpp"
 #include "measure/clock.hpp"
 #include "protocol/output.hpp"
@@ -13,7 +15,18 @@
 
 namespace strakes {
 
-int run_engine(int signals) {
+std::string_view engine_usage() {
+    return "usage: strakes-engine [--version]\n"
+           "Reads plans on standard input, one JSON message a line, and writes samples on standard output\n"
+           "(docs/reference/engine.md).\n";
+}
+
+int run_engine(int signals, std::span<const std::string_view> arguments) {
+    if (!arguments.empty()) {
+        constexpr int kUsageStatus = 2;
+        std::fwrite(engine_usage().data(), 1, engine_usage().size(), stderr);
+        return kUsageStatus;
+    }
     const Descriptor news(::eventfd(0, EFD_CLOEXEC));
     Output output(STDOUT_FILENO);
     say_hello(output, {.engine = STRAKES_VERSION, .clock = Clock::system().name(), .together = {}});

@@ -11,12 +11,13 @@ struct Beat {
     std::uint64_t plan = 0;  // number of the plan in this session; 0 while none runs
     std::uint64_t operations = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t phase = 0;            // that runs, from 1
     std::uint32_t finished_phases = 0;  // with their timed section
     std::uint8_t finished = 0;          // with the timed section of the phase that runs
     std::uint8_t halt = 0;
     std::uint8_t signalled = 0;  // it was told to end
     std::uint8_t leaving = 0;    // its last word
-    std::array<char, 48> stage{};
+    std::array<char, 44> stage{};
 };
 static_assert(sizeof(Beat) == 80);
 
@@ -26,7 +27,8 @@ struct Order {
     std::uint32_t glimpse_phases = 0;  // note what was done when the first rank finished these
     std::uint8_t halt = 0;
     std::uint8_t abandon = 0;  // end at once
-    std::uint16_t unused = 0;
+    std::uint8_t leave = 0;    // end in order: there will be no further plan
+    std::uint8_t unused = 0;
 };
 static_assert(sizeof(Order) == 16);
 

@@ -165,6 +165,8 @@ void PlanRun::run_rank(Rank rank) noexcept {
         part(rank);
     }
     progress_.of(rank).at(kWaiting);
+    // Processes work in a thread with a descriptor table of its own, and nobody else can close what it has opened.
+    if (!one_process()) workspace_.close();
     if (ranks_left_.fetch_sub(1) != 1) return;
     finished_ = true;
     constexpr std::uint64_t kOne = 1;
@@ -196,6 +198,10 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
         first_ = {};
         first_taken_ = false;
         phase_ = index;
+        for (Rank other = rank + 1; !one_process() && other < progress_.size(); ++other) {
+            progress_.of(other).publish(0, 0);
+            progress_.of(other).finished.store(false, std::memory_order_relaxed);
+        }
     }
     const PhaseSetting setting{request_.plan, index, state_, workspace_.root(), workspace_.name(), clock_, halt_};
     const std::unique_ptr<Workload> workload = make_workload(setting, {.rank = rank,
@@ -361,6 +367,7 @@ void PlanRun::sweep() {
 
 PlanStatus PlanRun::finish() {
     team_->join();
+    if (team_->first() != 0) return early_.value_or(PlanStatus::ok);  // what there is to say rank 0 says
     if (early_) {
         report_.done(*early_, swept_, swept_ ? std::vector<std::string>{} : std::vector{request_.id});
         return *early_;

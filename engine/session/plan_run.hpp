@@ -55,6 +55,8 @@ class PlanRun {
     void give_up();
     // As give_up, because another process has gone.
     void give_up(const Crew::Gone& gone);
+    // Of a rank that is a process, when the one that would say so has gone: says that, on an output that is heard.
+    void give_up_without_leader(Output& output) const;
 
     // What other processes have to know of the ranks here, and what they have said.
     [[nodiscard]] Beat beat() const;
@@ -94,8 +96,8 @@ class PlanRun {
     PlanRequest request_;
     Crew& crew_;
     std::unique_ptr<Team> team_;
-    const Clock& clock_ = Clock::system();
     Timeline timeline_;
+    const Clock& clock_ = timeline_.clock;
     Report report_;
     Workspace workspace_;
     PlanState state_;

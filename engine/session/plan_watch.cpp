@@ -110,11 +110,25 @@ void PlanRun::give_up(const Crew::Gone& gone) {
     report_.done(PlanStatus::failed, false, {request_.id});
 }
 
+void PlanRun::give_up_without_leader(Output& output) const {
+    const Phase& phase = request_.plan.phases[phase_.load()];
+    const Failure failure{.what = "a rank has gone",
+                          .path = {},
+                          .operation = {},
+                          .why = "rank 0 ended without a word: it was killed, or it crashed",
+                          .error_name = {},
+                          .remedy =
+                              "Look on that node for what ended it (the kernel's log says when memory ran out), "
+                              "and then run it again."};
+    Report(output, request_.id).error(failure, {.rank = 0, .phase = &phase, .key = {}, .host = crew_.host_of(0)});
+}
+
 Beat PlanRun::beat() const {
     const Progress& progress = progress_.of(team_->first());
     Beat beat;
     beat.operations = progress.operations.load(std::memory_order_relaxed) + removed_.load(std::memory_order_relaxed);
     beat.bytes = progress.bytes.load(std::memory_order_relaxed);
+    beat.phase = static_cast<std::uint32_t>(phase_.load() + 1);
     beat.finished_phases = static_cast<std::uint32_t>(finished_phases_.load());
     beat.finished = progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
     beat.halt = static_cast<std::uint8_t>(halt_.load());
@@ -137,8 +151,9 @@ void PlanRun::hear(const Order& order) {
 
 void PlanRun::hear(Rank rank, const Beat& beat, const char* stage) {
     Progress& progress = progress_.of(rank);
-    progress.publish(beat.operations, beat.bytes);
-    progress.finished.store(beat.finished != 0, std::memory_order_relaxed);
+    const bool here = beat.phase == phase_.load() + 1;  // and not in the phase before
+    progress.publish(here ? beat.operations : 0, here ? beat.bytes : 0);
+    progress.finished.store(here && beat.finished != 0, std::memory_order_relaxed);
     progress.at(stage);
     if (beat.halt != 0) raise(static_cast<Halt>(beat.halt));
     glimpse(beat.finished_phases);

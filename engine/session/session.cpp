@@ -73,7 +73,10 @@ void Session::attend_crew() {
         leave();
     }
     if (const auto gone = crew_.gone()) {
-        if (plan_ && !plan_->finished()) plan_->give_up(*gone);
+        if (plan_ && !plan_->finished()) {
+            crew_.say_heartbeat(output_, plan_->request().id);
+            plan_->give_up(*gone);
+        }
         abandon();
     }
 }

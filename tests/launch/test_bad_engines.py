@@ -17,8 +17,8 @@ PLAN = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50),))
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in {"_HELLO_S": 3.0, "_OVERTIME_S": 0.3, "_CANCEL_S": 0.5, "_STOP_S": 0.3}.items():
-        monkeypatch.setattr(f"strakes.launch.local.{name}", seconds)
+    for name, seconds in {"local._HELLO_S": 3.0, "engine._OVERTIME_S": 0.3, "engine._CANCEL_S": 0.5, "engine._STOP_S": 0.3}.items():
+        monkeypatch.setattr(f"strakes.launch.{name}", seconds)
 
 
 def start_fails(executable: Path) -> EnvironmentLacksError:
@@ -114,7 +114,7 @@ for plan in plans():
 
 
 def test_the_second_cancel_is_not_patient(fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.launch.local._CANCEL_S", 3600)
+    monkeypatch.setattr("strakes.launch.engine._CANCEL_S", 3600)
     body = """
 hello()
 for plan in plans():

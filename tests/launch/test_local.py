@@ -172,8 +172,8 @@ def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngin
 
 
 def test_a_stopped_engine_is_over_its_limit(engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.launch.local._OVERTIME_S", 0.5)
-    monkeypatch.setattr("strakes.launch.local._STOP_S", 0.5)
+    monkeypatch.setattr("strakes.launch.engine._OVERTIME_S", 0.5)
+    monkeypatch.setattr("strakes.launch.engine._STOP_S", 0.5)
     pid = engine.start().pid
     result = engine.run(ENDLESS, workspace.path, "s", 1.0, when_running(lambda: os.kill(pid, signal.SIGSTOP)))
     assert (result.ended, result.cleaned) == ("limit", True)

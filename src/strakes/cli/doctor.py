@@ -47,7 +47,19 @@ def _engine() -> list[Check]:
     except StrakesError as error:
         return [Check("engine", "missing", f"{error.what} {error.why}".strip(), error.remedy or "Install strakes again.", required=True)]
     there = Check("engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True)
-    return [there, *(Check(f"backend {name}", "missing", said["why"], said["remedy"]) for name, said in hello.absent.items())]
+    return [there, *_mpi(), *(Check(f"backend {name}", "missing", said["why"], said["remedy"]) for name, said in hello.absent.items())]
+
+
+def _mpi() -> list[Check]:
+    """The engine for ranks that are processes is optional: --launcher mpi needs it."""
+    from strakes.launch.mpi import MpiEngine
+
+    try:
+        with MpiEngine(ranks=1) as engine:
+            hello = engine.start()
+    except StrakesError as error:
+        return [Check("engine for MPI", "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)]
+    return [Check("engine for MPI", "ok", f"{hello.engine}, {hello.mpi}")]
 
 
 def _packages() -> list[Check]:

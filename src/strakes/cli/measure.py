@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import MAX_SEED, Output, Resume
+from strakes.cli.options import MAX_SEED, Output, Resume, launch_from
 from strakes.cli.progress import LiveProgress
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ def measure(
     json: Output | None,
     resume: Resume | None,
     launcher: str,
+    ranks: int | None,
+    hosts: tuple[str, ...] | None,
+    ranks_per_node: int | None,
+    mpiexec: Path | None,
     keep: bool,
     seed: int | None,
     quiet: bool,
@@ -47,7 +51,7 @@ def measure(
     from strakes.survey.request import Request
     from strakes.survey.runner import perform
 
-    del launcher  # one value so far
+    launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec)
     store = Store()
     request = Request(
         kind=kind,
@@ -61,6 +65,7 @@ def measure(
         command=shlex.join(["strakes", *sys.argv[1:]]),
         full=full,
         keep=keep,
+        launch=launch,
         resume=None if resume is None else (resume.run or ""),
         against=against,
         like=like,

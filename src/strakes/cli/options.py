@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from strakes.errors import BadInputError, MeasurementError
+from strakes.launch.choice import LAUNCHERS, Launch
 from strakes.units import parse_bytes, parse_seconds
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -111,6 +112,20 @@ class ResumeType(click.ParamType[Resume]):
         return value if isinstance(value, Resume) else Resume(str(value) or None)
 
 
+class HostsType(click.ParamType[tuple[str, ...]]):
+    """Names of hosts, separated by commas."""
+
+    name = "hosts"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        hosts = tuple(host.strip() for host in str(value).split(","))
+        if not all(hosts) or any(host.startswith("-") or " " in host for host in hosts):
+            self.fail(f"{value!r} is no list of hosts such as n1,n2", param, ctx)
+        return hosts
+
+
 class DirectoryType(click.ParamType[Path]):
     """DIR, as it is typed. click.Path would look at it, and wait for ever where its servers are dead."""
 
@@ -125,6 +140,8 @@ BYTES = BytesType()
 SECONDS = SecondsType()
 CONFIDENCE = click.FloatRange(0.5, 0.999)
 PRECISION = click.FloatRange(0.005, 0.5)
+HOSTS = HostsType()
+RANKS = click.IntRange(1, 65536)  # as schemas/plan.json
 OUTPUT = OutputType()
 RESUME = ResumeType()
 
@@ -164,11 +181,34 @@ def keep_option(command: Command) -> Command:
     return click.option("--keep", is_flag=True, help="Leave the measured files in DIR; strakes clean DIR removes them.")(command)
 
 
-def launcher_option(command: Command) -> Command:
-    """``--launcher``: ``launcher`` is "local"."""
-    return click.option("--launcher", type=click.Choice(["local"]), default="local", show_default=True, help="How the ranks are started.")(
-        command
-    )
+def launch_options(command: Command) -> Command:
+    """``--launcher``, ``--ranks``, ``--hosts``, ``--ranks-per-node`` and ``--mpiexec``: all of them together are ``launch_from``'s."""
+    text = "Ranks are threads here (local), or processes that mpiexec starts (mpi)."
+    for option in (
+        click.option(
+            "--mpiexec", type=click.Path(path_type=Path), metavar="FILE", help="mpiexec to use  [default: strakes' own, else PATH]"
+        ),
+        click.option("--ranks-per-node", type=RANKS, metavar="N", help="Ranks on each host, under mpi."),
+        click.option("--hosts", type=HOSTS, metavar="A,B", help="Hosts to start ranks on, under mpi  [default: this one]"),
+        click.option(
+            "-n", "--ranks", type=RANKS, metavar="N", help="Ranks that take part, at most  [default: what the plan or study wants]"
+        ),
+        click.option("--launcher", type=click.Choice(LAUNCHERS), default="local", show_default=True, help=text),
+    ):
+        command = option(command)
+    return command
+
+
+def launch_from(
+    launcher: str, ranks: int | None, hosts: tuple[str, ...] | None, ranks_per_node: int | None, mpiexec: Path | None
+) -> Launch:
+    """The options of ``launch_options`` as one value. Raises BadInputError where they contradict each other."""
+    if launcher == "mpi":
+        return Launch("mpi", ranks, hosts or (), ranks_per_node, mpiexec)
+    for name, value in (("--hosts", hosts), ("--ranks-per-node", ranks_per_node), ("--mpiexec", mpiexec)):
+        if value is not None:
+            raise BadInputError(f"{name} has no meaning for ranks that are threads", remedy="Add --launcher mpi.")
+    return Launch("local", ranks)
 
 
 def quiet_option(command: Command) -> Command:
@@ -199,7 +239,7 @@ def measuring_options(default_budget: str) -> Callable[[Command], Command]:
     """Every option of a command that measures, in the order of its help."""
 
     def decorate(command: Command) -> Command:
-        for option in (quiet_option, seed_option, keep_option, launcher_option, resume_option, json_option, html_option, confidence_option):
+        for option in (quiet_option, seed_option, keep_option, launch_options, resume_option, json_option, html_option, confidence_option):
             command = option(command)
         return budget_option(default_budget)(command)
 

@@ -40,9 +40,6 @@ class RunCommand(click.Command):
 @click.command("run", cls=RunCommand, options_metavar="[OPTIONS]")
 @click.argument("plan", metavar="PLAN.toml|ior|mdtest")
 @click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "-n", "--ranks", type=click.IntRange(1, 65536), metavar="N", help="Ranks that take part  [default: the plan's; 1 for ior and mdtest]"
-)
 @measuring_options("1m")
 @precision_option
 def command(plan: str, rest: tuple[str, ...], ranks: int | None, **options: Any) -> int:
@@ -72,7 +69,8 @@ def _run_plan(path: Path, directory: Path, ranks: int | None, seed: int | None, 
     title, parsed = plan_from_toml(path, drawn)
     if ranks is not None:
         parsed = replace(parsed, ranks=ranks)
-    return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, seed=parsed.seed, **options)
+    options |= {"seed": parsed.seed, "ranks": parsed.ranks}
+    return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, **options)
 
 
 def _run_tool(tool: str, words: tuple[str, ...], ranks: int | None, seed: int | None, *, keep: bool, **options: Any) -> int:
@@ -89,6 +87,5 @@ def _run_tool(tool: str, words: tuple[str, ...], ranks: int | None, seed: int | 
     for index, note in enumerate(found.notes):
         click.echo(f"{'Other than ' + tool + ':' if index == 0 else ' ' * (12 + len(tool))} {note}", err=True)
     study = PlanRun(found.plan, found.measured)
-    return measure(
-        kind="run", name=tool, studies=(study,), directory=found.directory, full=True, seed=drawn, keep=keep or found.keep, **options
-    )
+    options |= {"seed": drawn, "keep": keep or found.keep, "ranks": found.plan.ranks}
+    return measure(kind="run", name=tool, studies=(study,), directory=found.directory, full=True, **options)

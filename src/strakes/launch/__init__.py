@@ -1,1 +1,1 @@
-"""Starting engines and supervising them: local now, one module per launcher."""
+"""Starting engines and supervising them, one module per launcher."""

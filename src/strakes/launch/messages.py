@@ -21,6 +21,14 @@ class Hello:
     clock: str
     absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Backends that cannot be used there: ``why`` and ``remedy`` of each."""
+    mpi: str = ""
+    """What MPI calls itself; empty where the ranks are threads."""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """Processes on each host, under MPI."""
+    ranks: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """By host and process number with a blank between them, under MPI."""
+    clock_uncertainty_s: float = 0.0
+    """By how much the clocks of two processes may disagree."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,14 @@ def hello_from_message(message: Mapping[str, Any]) -> Hello:
         kinds=tuple(map(str, message["kinds"])),
         clock=str(message["clock"]),
         absent=dict(message.get("absent", {})),
+        mpi=str(message.get("mpi", "")),
+        nodes={str(node["host"]): len(node["ranks"]) for node in message.get("nodes", ())},
+        ranks={
+            f"{node['host']} {pid}": int(rank)
+            for node in message.get("nodes", ())
+            for rank, pid in zip(node["ranks"], node["pids"], strict=True)
+        },
+        clock_uncertainty_s=float(message.get("clock_uncertainty_s", 0.0)),
     )
 
 

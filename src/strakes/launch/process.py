@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 _VERSION = 1
-_TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done"})
+_TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _LAST_WORDS = 20
 _JOIN_S = 2.0
 _TICK_S = 0.1
@@ -78,14 +78,14 @@ class EngineProcess:
                 return
             yield message
 
-    def end_input(self, patience_s: float) -> None:
-        """Ask it to leave in order, and make it leave after ``patience_s``."""
+    def end_input(self, patience_s: float) -> bool:
+        """Ask it to leave in order, and make it leave after ``patience_s``; False when not even that ends it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if not self._wait(patience_s):
-            self.stop(patience_s)
-        else:
-            self._close()
+            return self.stop(patience_s)
+        self._close()
+        return True
 
     def stop(self, patience_s: float) -> bool:
         """SIGTERM, then SIGKILL; False when even that does not end it (it waits for a file system that hangs)."""

@@ -105,6 +105,7 @@ class Context:
     ``striping``: the layouts that may be asked for, None where none can be set, for the reason ``no_striping``. ``full`` asks for every
     level. ``description``: the file system's parts, where a study asked for them. ``files``: how many files were
     asked for, where that was said.
+    ``most_ranks``: cells with more are left out.
     """
 
     file_system: str
@@ -120,13 +121,14 @@ class Context:
     full: bool = False
     striping: Striping | None = None
     no_striping: str = ""
+    most_ranks: int | None = None
     description: Description | None = None
     files: int | None = None
 
     @property
     def team(self) -> int:
-        """Ranks of studies that do not vary them: every processor, at most four, at least two."""
-        return max(2, min(self.cpus, 4))
+        """Ranks of studies that do not vary them: all that were asked for, else every processor, at most four, at least two."""
+        return self.most_ranks or max(2, min(self.cpus, 4))
 
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
         """Bytes per rank that take about one phase, a multiple of ``multiple_of`` where the limits allow it.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.launch.choice import Launch, processes
 from strakes.plan import plan_from_json
 from strakes.portrait.model import SkippedCell
 from strakes.statistics.interval import smallest_runs
@@ -74,6 +75,7 @@ def make_context(
         remote=facts["remote"],
         direct_io=facts["direct_io"],
         cpus=facts["cpus"],
+        most_ranks=most_ranks(request.launch),
         memory_bytes=facts["memory_bytes"],
         max_bytes=room[0],
         max_items=room[1],
@@ -89,6 +91,16 @@ def make_context(
     return replace(context, phase_s=phase_seconds(request, context))
 
 
+def team_size(cpus: int, launch: Launch) -> int:
+    """Ranks of studies that do not vary them: all that were asked for, else every processor, at most four, at least two."""
+    return most_ranks(launch) or max(2, min(cpus, 4))
+
+
+def most_ranks(launch: Launch) -> int | None:
+    """More ranks no cell can have; None where it may have as many as it wants."""
+    return processes(launch) if launch.launcher == "mpi" else launch.ranks
+
+
 def choose_cells(studies: Sequence[Study], context: Context) -> tuple[list[Cell], list[SkippedCell]]:
     """All cells of the studies that fit the target, and those that do not, with the reason."""
     cells: list[Cell] = []
@@ -97,6 +109,9 @@ def choose_cells(studies: Sequence[Study], context: Context) -> tuple[list[Cell]
         for one in study.cells(context):
             if isinstance(one, SkippedCell):
                 skipped.append(one)
+            elif context.most_ranks is not None and one.plan.ranks > context.most_ranks:
+                reason = f"needs {one.plan.ranks} ranks, and {context.most_ranks} take part (--ranks)"
+                skipped.append(SkippedCell(one.study, one.settings, reason))
             elif one.plan.bytes_on_target() > context.max_bytes or one.plan.inodes_on_target() > context.max_items:
                 needs = f"{format_bytes(one.plan.bytes_on_target())} and {one.plan.inodes_on_target():,} files"
                 skipped.append(SkippedCell(one.study, one.settings, f"needs {needs}, more than may be used here"))

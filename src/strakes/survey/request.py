@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from strakes.launch.choice import LOCAL, Launch
 from strakes.store import Run
 from strakes.studies.base import Study
 
@@ -31,6 +32,7 @@ class Request:
     command: str
     full: bool = False
     keep: bool = False
+    launch: Launch = LOCAL
     resume: str | None = None
     against: Path | None = None
     like: Run | None = None
@@ -46,6 +48,7 @@ class Request:
             "confidence": self.confidence,
             "relative_half_width": self.relative_half_width,
             "full": self.full,
+            "launch": [self.launch.launcher, self.launch.ranks, list(self.launch.hosts), self.launch.ranks_per_node],
             **({"against": str(self.against.resolve())} if self.against else {}),
             **({"files": self.files} if self.files else {}),
         }
@@ -61,6 +64,7 @@ class Request:
             "relative_half_width": self.relative_half_width,
             "seed": self.seed,
             "full": self.full,
+            "launcher": self.launch.launcher,
             "command": self.command,
             **({"against": str(self.against.resolve())} if self.against else {}),
         }

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
-from strakes.launch.local import LocalEngine
+from strakes.launch.choice import engine_for
+from strakes.launch.engine import Engine
 from strakes.launch.messages import PlanResult
 from strakes.plan import MetadataPhase, Plan
 from strakes.portrait.build import rule_of
@@ -24,7 +25,15 @@ from strakes.studies.place import Place
 from strakes.studies.results import Results
 from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
 from strakes.survey.places import Places
-from strakes.survey.preparation import MEASURE_SHARE, cell_from_record, choose_cells, limits, make_context, memory_available_bytes
+from strakes.survey.preparation import (
+    MEASURE_SHARE,
+    cell_from_record,
+    choose_cells,
+    limits,
+    make_context,
+    memory_available_bytes,
+    team_size,
+)
 from strakes.survey.prepared import files_kept, grown, prepare, rounds_begun, why_not
 from strakes.survey.request import Progress, Request
 from strakes.survey.schedule import Schedule
@@ -72,7 +81,7 @@ class _Session:
 
     request: Request
     writer: RunWriter
-    engine: LocalEngine
+    engine: Engine
     sides: Mapping[str, _Side]
     progress: Progress
     started: float
@@ -111,7 +120,7 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
 
 
 def _perform(request: Request, target: Target, store: Store, progress: Progress) -> RunWriter:
-    with LocalEngine() as engine:
+    with engine_for(request.launch) as engine:
         hello = engine.start()
         if request.resume is None:
             environment = {**target.environment(), "engine": asdict(hello)}
@@ -299,7 +308,7 @@ def _laid_out(session: _Session, cells: list[Cell]) -> list[Cell]:
 def _pilot(session: _Session, facts: Mapping[str, Any], room: tuple[int, int]) -> Pilot:
     session.progress.update("pilot", 0.0, "first rough rates, to choose the amounts")
     seconds = max(0.02, min(_LONGEST_PILOT_PHASE_S, session.request.budget_s * _PILOT_SHARE))
-    plan = pilot_plan(max(2, min(facts["cpus"], 4)), *room, seconds, session.request.seed)
+    plan = pilot_plan(team_size(facts["cpus"], session.request.launch), *room, seconds, session.request.seed)
     pilots = []
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))

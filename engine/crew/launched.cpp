@@ -1,0 +1,55 @@
+// The variables of Hydra (MPICH, Intel MPI), Open MPI, and Slurm.
+#include "crew/launched.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace strakes {
+
+namespace {
+
+// SLURM_NTASKS is last, and only within a step: in a job's script it counts the job's tasks, whatever mpiexec starts.
+constexpr std::array kSizes{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
+constexpr std::array kRanks{"PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
+
+std::optional<std::uint32_t> counted(const Variables& variable, const char* name) {
+    const char* value = variable(name);
+    const auto count = value == nullptr ? std::nullopt : count_from(value);
+    return count && *count > 0 ? count : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> count_from(std::string_view text) {
+    std::uint32_t count = 0;
+    const auto [end, error] = std::from_chars(text.begin(), text.end(), count);
+    if (error != std::errc{} || end != text.end() || count > (1U << 31U)) return std::nullopt;
+    return count;
+}
+
+Launched launched(std::optional<std::uint32_t> expected, const Variables& variable) {
+    if (expected) return {.tasks = *expected, .by = "--expect-ranks"};
+    for (const char* name : kSizes)
+        if (const auto count = counted(variable, name)) return {.tasks = *count, .by = name};
+    if (variable("SLURM_PROCID") == nullptr) return {};
+    if (const auto count = counted(variable, "SLURM_NTASKS")) return {.tasks = *count, .by = "SLURM_NTASKS"};
+    return {};
+}
+
+std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library) {
+    if (launched.tasks == 0 || launched.tasks == size) return std::nullopt;
+    std::string text = "the launcher started " + std::to_string(launched.tasks) + " tasks (" + launched.by +
+                       "), but MPI joined " + std::to_string(size) + " of them (" + std::string(library) + ").";
+    text +=
+        " Start it with the mpiexec of that MPI, or let the launcher speak its language: srun --mpi=pmi2 for MPICH "
+        "5, --mpi=pmix for Open MPI.";
+    return text;
+}
+
+bool speaks_for_all(const Variables& variable) {
+    for (const char* name : kRanks)
+        if (const char* value = variable(name)) return std::string_view(value) == "0";
+    return true;
+}
+
+}  // namespace strakes

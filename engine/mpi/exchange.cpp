@@ -1,0 +1,175 @@
+// Non-blocking calls, and an end that leaves nothing of one phase to the next: everybody says how much he has sent to
+// whom.
+#include "mpi/exchange.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "mpi/patience.hpp"
+#include "system/bytes.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr int kTag = 2;
+
+}  // namespace
+
+MpiExchange::MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes)
+    : messages_(messages),
+      circle_(std::move(circle)),
+      ranks_(std::move(ranks)),
+      nodes_(std::move(nodes)),
+      sent_(ranks_.size()),
+      received_(ranks_.size()) {}
+
+// There is one: kMostTickets says how many may be under way.
+Exchange::Ticket MpiExchange::new_ticket() noexcept {
+    Ticket ticket;
+    while (ticket.number + 1 < kMostTickets && under_way_[ticket.number].in_use) ++ticket.number;
+    return ticket;
+}
+
+Exchange::Ticket MpiExchange::send(Rank to, std::span<const std::byte> bytes) {
+    const Ticket ticket = new_ticket();
+    Message& message = under_way_[ticket.number];
+    message = {.other = to, .receives = false, .in_use = true, .size = bytes.size()};
+    check_mpi(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(ranks_[to]), kTag,
+                        messages_, &message.request));
+    ++sent_[to];
+    return ticket;
+}
+
+Exchange::Ticket MpiExchange::receive(Rank from, std::span<std::byte> room) {
+    const Ticket ticket = new_ticket();
+    Message& message = under_way_[ticket.number];
+    message = {.other = from, .receives = true, .in_use = true, .size = 0};
+    check_mpi(MPI_Irecv(room.data(), static_cast<int>(room.size()), MPI_BYTE, static_cast<int>(ranks_[from]), kTag,
+                        messages_, &message.request));
+    return ticket;
+}
+
+bool MpiExchange::is_done(Message& message) {
+    int done = 0;
+    MPI_Status status;
+    check_mpi(MPI_Test(&message.request, &done, &status));
+    if (done == 0 || !message.receives) return done != 0;
+    int cancelled = 0;
+    MPI_Test_cancelled(&status, &cancelled);
+    if (cancelled != 0) return true;
+    int size = 0;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    message.size = static_cast<std::size_t>(size);
+    ++received_[message.other];
+    return true;
+}
+
+std::optional<std::size_t> MpiExchange::wait(Ticket ticket, const std::atomic<Halt>& halt) {
+    Message& message = under_way_[ticket.number];
+    Patience patience(kLongestNapInTimedSectionNs);
+    while (!is_done(message)) {
+        if (halt.load(std::memory_order_relaxed) != Halt::none) return std::nullopt;
+        patience.pause();
+    }
+    message.in_use = false;
+    return message.size;
+}
+
+void MpiExchange::finish(Message& message) {
+    Patience patience(kLongestNapInTimedSectionNs);
+    while (!is_done(message)) patience.pause();
+    message.in_use = false;
+}
+
+void MpiExchange::withdraw(Message& message) {
+    check_mpi(MPI_Cancel(&message.request));
+    finish(message);
+}
+
+void MpiExchange::settle() {
+    for (Message& message : under_way_)
+        if (message.in_use && message.receives) withdraw(message);
+    Packer packer;
+    for (Rank other = 0; other < circle_.size(); ++other) {
+        if (sent_[other] == 0) continue;
+        packer.put(other);
+        packer.put(sent_[other]);
+    }
+    const std::vector<std::string> said = circle_.all(packer.take());
+    for (Rank other = 0; other < circle_.size(); ++other) {
+        for (Unpacker unpacker(said[other]); !unpacker.at_end();) {
+            const auto to = unpacker.get<Rank>();
+            const auto messages = unpacker.get<std::uint64_t>();
+            if (to == circle_.mine()) take_rest(other, messages);
+        }
+    }
+    for (Message& message : under_way_)
+        if (message.in_use) finish(message);
+    std::ranges::fill(sent_, 0);
+    std::ranges::fill(received_, 0);
+    give_back();
+}
+
+// What nobody made room for.
+void MpiExchange::take_rest(Rank from, std::uint64_t messages) {
+    for (; received_[from] < messages; ++received_[from]) {
+        Patience patience(kLongestNapInTimedSectionNs);
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Status status;
+        for (int there = 0;;) {
+            check_mpi(MPI_Improbe(static_cast<int>(ranks_[from]), kTag, messages_, &there, &message, &status));
+            if (there != 0) break;
+            patience.pause();
+        }
+        int size = 0;
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        std::vector<std::byte> unread(static_cast<std::size_t>(size));
+        check_mpi(MPI_Mrecv(unread.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+    }
+}
+
+// A file in memory that has no name, which the first of a node makes and the others find among its descriptors.
+std::span<std::byte> MpiExchange::node_memory(std::size_t bytes) {
+    const Rank mine = circle_.mine();
+    const auto first = static_cast<Rank>(std::ranges::find(nodes_, nodes_[mine]) - nodes_.begin());
+    const auto end = static_cast<Rank>(std::ranges::upper_bound(nodes_, nodes_[mine]) - nodes_.begin());
+    Descriptor file;
+    bool good = false;
+    if (mine == first) {
+        file = Descriptor(::memfd_create("strakes", MFD_CLOEXEC));
+        good = file && ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) == 0 && map(file.get(), bytes);
+        const std::string path = good ? "/proc/" + std::to_string(::getpid()) + "/task/" + std::to_string(::gettid()) +
+                                            "/fd/" + std::to_string(file.get())
+                                      : "";
+        for (Rank other = first + 1; other < end; ++other) circle_.send(other, path);
+        for (Rank other = first + 1; other < end; ++other) good &= !circle_.receive(other).empty();
+        for (Rank other = first + 1; other < end; ++other) circle_.send(other, good ? "good" : "");
+    } else {
+        const std::string path = circle_.receive(first);
+        if (!path.empty()) file = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+        circle_.send(first, file && map(file.get(), bytes) ? "good" : "");
+        good = !circle_.receive(first).empty();
+    }
+    if (!good) give_back();
+    return memory_;
+}
+
+bool MpiExchange::map(int descriptor, std::size_t bytes) {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    if (memory == MAP_FAILED) return false;
+    memory_ = {static_cast<std::byte*>(memory), bytes};
+    return true;
+}
+
+void MpiExchange::give_back() noexcept {
+    if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
+    memory_ = {};
+}
+
+}  // namespace strakes

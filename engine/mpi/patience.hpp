@@ -1,0 +1,44 @@
+// Waiting for MPI: looking again and again, with longer and longer naps in between. Libraries wait by spinning, which
+// takes the processor from the ranks that are being timed, and from everybody where there are more ranks than
+// processors.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+
+namespace strakes {
+
+class Patience {
+  public:
+    explicit Patience(std::uint64_t longest_nap_ns) : longest_(longest_nap_ns) {}
+
+    void pause() {
+        if (looks_ < kLooks) {
+            ++looks_;
+            ::sched_yield();
+            return;
+        }
+        const timespec nap{0, static_cast<long>(nap_)};
+        ::nanosleep(&nap, nullptr);
+        nap_ = std::min(nap_ * 2, longest_);
+    }
+
+  private:
+    static constexpr int kLooks = 50;
+    static constexpr std::uint64_t kShortestNapNs = 20'000;
+
+    int looks_ = 0;
+    std::uint64_t nap_ = kShortestNapNs;
+    std::uint64_t longest_;
+};
+
+inline constexpr std::uint64_t kLongestNapInTimedSectionNs = 100'000;
+
+// An error means that somebody is no longer there. The watching threads see that, too, and they end the process; so it
+// says what MPI says, and does not come back.
+void check_mpi(int error);
+
+}  // namespace strakes

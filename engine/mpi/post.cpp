@@ -1,0 +1,104 @@
+// Everything non-blocking, so that waiting is ours to do.
+#include "mpi/post.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+#include "mpi/exchange.hpp"
+#include "mpi/patience.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr int kTag = 1;
+constexpr std::uint64_t kLongestNapNs = 1'000'000;
+
+}  // namespace
+
+void check_mpi(int error) {
+    if (error == MPI_SUCCESS) return;
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int size = 0;
+    MPI_Error_string(error, text.data(), &size);
+    std::fprintf(stderr, "strakes-engine-mpi: MPI: %.*s\n", size, text.data());
+    for (;;) {
+        constexpr timespec kLong{3600, 0};
+        ::nanosleep(&kLong, nullptr);
+    }
+}
+
+MpiPost::MpiPost() : longest_nap_ns_(kLongestNapNs) {
+    for (MPI_Comm* one : {&everybody_, &messages_}) {
+        MPI_Comm_dup(MPI_COMM_WORLD, one);
+        MPI_Comm_set_errhandler(*one, MPI_ERRORS_RETURN);
+    }
+    int value = 0;
+    MPI_Comm_rank(everybody_, &value);
+    rank_ = static_cast<Rank>(value);
+    MPI_Comm_size(everybody_, &value);
+    size_ = static_cast<Rank>(value);
+}
+
+void MpiPost::close() {
+    MPI_Comm_free(&everybody_);
+    MPI_Comm_free(&messages_);
+}
+
+void MpiPost::set_ranks_on_node(Rank ranks) noexcept {
+    const Rank processors = std::max(1U, std::thread::hardware_concurrency());
+    longest_nap_ns_ = kLongestNapNs * std::clamp(ranks / processors, 1U, 8U);
+}
+
+MPI_Request MpiPost::begin(Rank to, std::string_view bytes) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), kTag, everybody_,
+                        &request));
+    return request;
+}
+
+void MpiPost::complete(MPI_Request request, Wait wait) {
+    Patience patience(longest_nap_ns_);
+    for (int done = 0;;) {
+        check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        if (done != 0) return;
+        if (wait == Wait::patient) patience.pause();
+    }
+}
+
+void MpiPost::send(Rank to, std::string_view bytes) { complete(begin(to, bytes), Wait::patient); }
+
+std::string MpiPost::receive(Rank from, Wait wait) {
+    Patience patience(longest_nap_ns_);
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    for (int there = 0;;) {
+        check_mpi(MPI_Improbe(static_cast<int>(from), kTag, everybody_, &there, &message, &status));
+        if (there != 0) break;
+        if (wait == Wait::patient) patience.pause();
+    }
+    int size = 0;
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    std::string bytes(static_cast<std::size_t>(size), '\0');
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Imrecv(bytes.data(), size, MPI_BYTE, &message, &request));
+    complete(request, wait);
+    return bytes;
+}
+
+std::string MpiPost::swap(Rank to, std::string_view bytes, Rank from) {
+    MPI_Request request = begin(to, bytes);
+    std::string said = receive(from, Wait::patient);
+    complete(request, Wait::patient);
+    return said;
+}
+
+std::unique_ptr<Exchange> MpiPost::exchange(Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes) {
+    return std::make_unique<MpiExchange>(messages_, std::move(circle), std::move(ranks), std::move(nodes));
+}
+
+}  // namespace strakes

@@ -1,0 +1,46 @@
+// The post over MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "team/post.hpp"
+
+namespace strakes {
+
+class MpiPost final : public Post {
+  public:
+    // Of all processes, in a communicator of its own. MPI must have been initialised, by this thread.
+    MpiPost();
+    // By all of them, before MPI is finalised.
+    void close();
+
+    [[nodiscard]] Rank rank() const override { return rank_; }
+    [[nodiscard]] Rank size() const override { return size_; }
+    void send(Rank to, std::string_view bytes) override;
+    std::string receive(Rank from, Wait wait) override;
+    std::string swap(Rank to, std::string_view bytes, Rank from) override;
+
+    std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
+                                       std::vector<std::uint32_t> nodes) override;
+
+    // How crowded the node is decides how long a waiting process sleeps at a time.
+    void set_ranks_on_node(Rank ranks) noexcept;
+
+  private:
+    MPI_Request begin(Rank to, std::string_view bytes);
+    void complete(MPI_Request request, Wait wait);
+
+    MPI_Comm everybody_ = MPI_COMM_NULL;
+    MPI_Comm messages_ = MPI_COMM_NULL;  // of exchanges
+    Rank rank_ = 0;
+    Rank size_ = 1;
+    std::uint64_t longest_nap_ns_;
+};
+
+}  // namespace strakes

@@ -1,0 +1,86 @@
+// Waits for the leader, the ranks and signals.
+#include "session/follower.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "protocol/requests.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr int kSayEveryMilliseconds = 1000;
+constexpr int kFailed = 1;
+
+}  // namespace
+
+Follower::Follower(int signals, int news, Output& output, FollowingCrew& crew, bool speaks)
+    : signals_(signals),
+      news_(news),
+      output_(output),
+      crew_(crew),
+      speaks_(speaks),
+      nowhere_(::open("/dev/null", O_WRONLY | O_CLOEXEC)),
+      unheard_(nowhere_.get()) {}
+
+int Follower::run() {
+    while (plan_ || !crew_.told_to_leave()) {
+        wait();
+        if (crew_.told_to_abandon()) ::_exit(kFailed);
+        if (crew_.lost()) end_without_leader();
+        if (plan_ && plan_->finished()) {
+            plan_->finish();
+            plan_.reset();
+        }
+        // One call may have come while another was taken.
+        while (!plan_ && crew_.is_called()) begin();
+    }
+    crew_.say_goodbye();
+    return 0;
+}
+
+void Follower::wait() {
+    constexpr short kReadable = POLLIN;
+    std::array<pollfd, 3> ready{pollfd{.fd = signals_, .events = kReadable, .revents = 0},
+                                pollfd{.fd = news_, .events = kReadable, .revents = 0},
+                                pollfd{.fd = crew_.descriptor(), .events = kReadable, .revents = 0}};
+    static_cast<void>(::poll(ready.data(), ready.size(), plan_ ? kSayEveryMilliseconds : -1));
+    if (ready[0].revents != 0) {
+        signalfd_siginfo info{};
+        static_cast<void>(::read(signals_, &info, sizeof info));
+        crew_.tell_signal();
+    }
+    if (ready[1].revents != 0) {
+        std::uint64_t count = 0;
+        static_cast<void>(::read(news_, &count, sizeof count));
+    }
+    crew_.attend(plan_.get());
+}
+
+void Follower::begin() {
+    Request request = parse_request(crew_.take_call());
+    auto& plan = std::get<PlanRequest>(request);
+    auto team = crew_.team_for(plan);
+    if (!team) return crew_.attend(nullptr);
+    plan_ = std::make_unique<PlanRun>(std::move(plan), unheard_, crew_, std::move(team), news_);
+    if (plan_->start())
+        plan_.reset();
+    else
+        crew_.attend(plan_.get());
+}
+
+// The leader's output may be lost with it, and nobody but the others can say what has happened.
+void Follower::end_without_leader() {
+    if (speaks_ && plan_) plan_->give_up_without_leader(output_);
+    ::_exit(kFailed);
+}
+
+}  // namespace strakes

@@ -1,0 +1,44 @@
+// What several processes find out together, in as many steps as their number has binary digits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "team/post.hpp"
+
+namespace strakes {
+
+// Members are counted from 0; `ranks` says who they are for the post. All of them call the same in the same order.
+class Circle {
+  public:
+    using Rank = Post::Rank;
+
+    Circle(Post& post, std::vector<Rank> ranks, Rank mine) : post_(post), ranks_(std::move(ranks)), mine_(mine) {}
+
+    [[nodiscard]] Rank mine() const noexcept { return mine_; }
+    [[nodiscard]] Rank size() const noexcept { return static_cast<Rank>(ranks_.size()); }
+
+    // A barrier, too.
+    [[nodiscard]] std::uint64_t most(std::uint64_t mine);
+    [[nodiscard]] std::uint64_t least(std::uint64_t mine) { return ~most(~mine); }
+    // What each of them said, by member.
+    [[nodiscard]] std::vector<std::string> all(std::string_view mine);
+    // What member 0 said.
+    [[nodiscard]] std::string from_first(std::string mine);
+
+    void send(Rank to, std::string_view bytes) { post_.send(ranks_[to], bytes); }
+    [[nodiscard]] std::string receive(Rank from) { return post_.receive(ranks_[from], Post::Wait::patient); }
+
+  private:
+    [[nodiscard]] Rank after(Rank distance) const noexcept { return ranks_[(mine_ + distance) % size()]; }
+    [[nodiscard]] Rank before(Rank distance) const noexcept { return ranks_[(mine_ + size() - distance) % size()]; }
+
+    Post& post_;
+    std::vector<Rank> ranks_;
+    Rank mine_;
+};
+
+}  // namespace strakes

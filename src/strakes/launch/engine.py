@@ -1,0 +1,341 @@
+"""What all engines have in common: started once, given plan after plan, watched, and replaced when they die."""
+
+from __future__ import annotations
+
+import os
+import platform
+import queue
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Self
+
+from strakes import __version__
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.messages import (
+    EngineError,
+    Hello,
+    LoggedOperation,
+    PlanResult,
+    Progress,
+    Sample,
+    error_from_message,
+    hello_from_message,
+    log_from_message,
+    progress_from_message,
+    sample_from_message,
+)
+from strakes.launch.process import EngineProcess
+from strakes.plan import Plan
+from strakes.targets.keeper import remove_with_limit
+from strakes.units import format_seconds
+
+# The engine keeps the limit itself; only one that cannot is past it by this much.
+_OVERTIME_S = 10.0
+# Ending in order removes files, which takes its time on a slow target.
+_CANCEL_S = 30.0
+_STOP_S = 5.0
+# One that has long been silent is not expected to take its leave.
+_SILENT_STOP_S = 1.0
+# How soon a cancel from a signal handler is noticed.
+_TICK_S = 0.1
+REINSTALL = "Install strakes again: pip install . (in a checkout: ./strakes doctor builds what is missing)."
+
+
+_Ended = Literal["died", "limit", "cancelled", "silent"]
+_STATUSES = ("ok", "failed", "cancelled", "refused")
+
+
+@dataclass
+class _Conversation:
+    """What the engine has said about the running plan."""
+
+    id: str
+    samples: list[Sample] = field(default_factory=list)
+    errors: list[EngineError] = field(default_factory=list)
+    log: list[LoggedOperation] = field(default_factory=list)
+    progress: Progress | None = None
+    done: Mapping[str, Any] | None = None
+
+    def result(self) -> PlanResult:
+        assert self.done is not None
+        return PlanResult(
+            ended=self.done["status"],
+            samples=tuple(self.samples),
+            errors=tuple(self.errors),
+            cleaned=bool(self.done["cleaned"]),
+            left=tuple(map(str, self.done["left"])),
+            log=tuple(self.log),
+        )
+
+
+class Engine(ABC):
+    """One engine, started on first use; a context manager that ends it.
+
+    ``log`` takes every line that is no message; it is called from other threads.
+    """
+
+    silence_s: ClassVar[float | None] = None
+    """An engine that says nothing for so long while a plan runs is given up; None where it need not say anything."""
+
+    def __init__(self, log: Callable[[str], None] | None = None) -> None:
+        self._log = log or (lambda _: None)
+        self._process: EngineProcess | None = None
+        self._environment: Mapping[str, str] = {}
+        self._hello: Hello | None = None
+        self._cancels = 0
+
+    @abstractmethod
+    def command(self) -> Sequence[str]:
+        """What starts it. Raises EnvironmentLacksError when something for it is missing."""
+
+    @abstractmethod
+    def patience_s(self) -> float:
+        """How long it may take to say hello."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do when it does not start."""
+        return REINSTALL
+
+    def start(self) -> Hello:
+        """Start it if it does not run. Raises EnvironmentLacksError when it does not start, or is of another version."""
+        if self._process is not None:
+            if self._hello is not None and self._process.is_alive():
+                return self._hello
+            self.close()
+        command = self.command()
+        try:
+            self._process = EngineProcess(command, self._log, self._environment)
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise EnvironmentLacksError("the engine cannot be started", where=command[0], why=why, remedy=self.remedy) from error
+        self._hello = self._first_words(command, self._process)
+        return self._hello
+
+    def run(
+        self,
+        plan: Plan,
+        directory: Path,
+        cell_id: str,
+        limit_s: float,
+        on_progress: Callable[[Progress], None] | None = None,
+        keep: bool = False,
+        prepared: bool = False,
+    ) -> PlanResult:
+        """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
+
+        With ``prepared`` that directory may be there already.
+
+        Raises EnvironmentLacksError when no engine starts; however the plan ends is the result's to say. An exception in the meantime
+        (KeyboardInterrupt above all) ends the plan in order and goes on.
+        """
+        self._cancels = 0
+        seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
+        self.start()
+        process = self._process
+        assert process is not None
+        talk = _Conversation(cell_id)
+        request = {"type": "plan", "id": cell_id, "directory": str(seen), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
+        sent = process.send({**request, "prepared": True} if prepared else request)
+        try:
+            ended = self._listen(process, talk, limit_s, on_progress) if sent else "died"
+        except BaseException:
+            self._abandon(process, talk)
+            raise
+        if ended is None:
+            if not keep and not talk.result().cleaned:
+                return self._after_an_end_without_cleaning(process, talk.result(), directory, cell_id)
+            return talk.result()
+        hello = self._hello
+        self._forget()
+        return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
+
+    def _inside_ceph(self, directory: Path) -> PurePosixPath:
+        """The workspace as libcephfs sees it; the engine is told of the cluster."""
+        from strakes.targets.ceph.inside import inside
+
+        found = inside(directory)
+        if found.environment != self._environment:
+            self.close()
+            self._environment = found.environment
+        return found.directory
+
+    def cancel(self) -> None:
+        """End the running plan in order; a second time, at once. For signal handlers and other threads: it only takes a note."""
+        self._cancels += 1
+
+    def close(self) -> None:
+        """End the engine. May be called twice."""
+        process = self._process
+        self._forget()
+        if process is not None:
+            process.end_input(_STOP_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _first_words(self, command: Sequence[str], process: EngineProcess) -> Hello:
+        patience_s = self.patience_s()
+        why = f"it said nothing for {patience_s:.0f} s"
+        try:
+            message = process.receive(patience_s)
+            if message is None:
+                why = process.how_it_ended()
+            else:
+                hello = hello_from_message(message)
+                if hello.engine == __version__:
+                    return hello
+                why = f"it is version {hello.engine}, strakes is {__version__}"
+        except queue.Empty:
+            pass
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"its first message is no hello ({error})"
+        self._forget()
+        process.stop(_STOP_S)
+        raise EnvironmentLacksError("the engine does not fit or does not start", where=command[0], why=why, remedy=self.remedy)
+
+    def _listen(
+        self, process: EngineProcess, talk: _Conversation, limit_s: float, on_progress: Callable[[Progress], None] | None
+    ) -> _Ended | None:
+        """Until the plan is done (None); else how it ended without: cancelled means that it would not end in order."""
+        deadline = time.monotonic() + limit_s + _OVERTIME_S
+        cancelled = False
+        heard = time.monotonic()
+        while talk.done is None:
+            now = time.monotonic()
+            if self._cancels and not cancelled:
+                cancelled = True
+                deadline = now + _CANCEL_S
+                process.send({"type": "cancel", "id": talk.id})
+            if now > deadline or self._cancels > 1:
+                return "cancelled" if cancelled else "limit"
+            try:
+                message = process.receive(min(_TICK_S, deadline - now))
+            except queue.Empty:
+                if self.silence_s is not None and time.monotonic() - heard > self.silence_s:
+                    return "silent"
+                continue
+            heard = time.monotonic()
+            if message is None:
+                return "died"
+            before = talk.progress
+            self._take(talk, message)
+            if on_progress is not None and talk.progress is not None and talk.progress is not before:
+                on_progress(talk.progress)
+        return None
+
+    def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
+        """One message into the conversation; one of another plan, or one that lacks something, into the log."""
+        try:
+            if message["id"] != talk.id:
+                self._log(f"a message of another plan: {message}")
+            elif message["type"] == "progress":
+                talk.progress = progress_from_message(message)
+            elif message["type"] == "sample":
+                talk.samples.append(sample_from_message(message))
+            elif message["type"] == "log":
+                talk.log.extend(log_from_message(message))
+            elif message["type"] == "error":
+                talk.errors.append(error_from_message(message))
+            elif message["type"] == "done":
+                talk.done = _checked_done(message)
+        except (KeyError, TypeError, ValueError) as error:
+            self._log(f"not a message of this version ({error!r}): {message}")
+
+    def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
+        """End the plan in order because nobody waits for it any more; a further exception ends the engine at once."""
+        try:
+            self._cancels = 1
+            if talk.done is None and self._listen(process, talk, 0.0, None) is None:
+                return
+            patience_s = _STOP_S
+        except BaseException:
+            patience_s = 0.0
+            raise
+        finally:
+            if talk.done is None:
+                self._forget()
+                process.stop(patience_s)
+
+    def _after_death(
+        self,
+        process: EngineProcess,
+        talk: _Conversation,
+        ended: _Ended,
+        directory: Path,
+        limit_s: float,
+        hello: Hello | None,
+        *,
+        keep: bool,
+    ) -> PlanResult:
+        """What can be said, and swept up, after an engine that did not finish."""
+        if ended == "died":
+            gone, why = True, process.how_it_ended()
+        else:
+            gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S)
+            why = "it was stopped" if gone else "not even SIGKILL ends it: it waits for the file system"
+            for message in process.remaining():
+                self._take(talk, message)
+        after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
+        talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
+        # What hangs must not be touched: whoever removes files there hangs too.
+        left = (str(directory / talk.id),) if keep or not gone else sweep(directory, talk.id)
+        how: Literal["died", "limit", "cancelled"] = "limit" if ended == "silent" else ended
+        return PlanResult(how, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left, log=tuple(talk.log))
+
+    def _after_an_end_without_cleaning(self, process: EngineProcess, result: PlanResult, directory: Path, name: str) -> PlanResult:
+        """Threads that do not come back may be in it still; the next plan gets a fresh one."""
+        self.close()
+        return result
+
+    def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
+        """Who it is that has gone or does not answer, where no engine is left to say so."""
+        return {"host": platform.node()}
+
+    def _forget(self) -> None:
+        self._process = None
+        self._hello = None
+
+
+def _own_error(talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]) -> EngineError:
+    """What the front end saw, in the engine's form; its own errors stand before it."""
+    what = {
+        "died": "the engine died",
+        "limit": f"the plan did not end within {format_seconds(after_s)}",
+        "cancelled": "the plan did not end in order when it was cancelled",
+        "silent": f"the engine said nothing for {format_seconds(after_s)}",
+    }[ended]
+    where = dict(lost)
+    if talk.progress is not None:
+        where |= {"phase": talk.progress.phase, "operation": talk.progress.name, "ranks_done": talk.progress.ranks_done}
+    remedy = (
+        "Please report it." if ended == "died" else "See whether the file system answers: a server may be down, or the limit too short."
+    )
+    return EngineError(what, where, why, "", remedy)
+
+
+def sweep(directory: Path, name: str) -> tuple[str, ...]:
+    """Remove what a dead engine left of a plan; returns what stays."""
+    try:
+        workspace = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return (str(directory / name),)
+    try:
+        return tuple(left.path for left in remove_with_limit("tree", workspace, name, str(directory / name)))
+    finally:
+        os.close(workspace)
+
+
+def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Raises KeyError or ValueError for a message that is no ``done``."""
+    _ = message["cleaned"], message["left"]
+    if message["status"] not in _STATUSES:
+        raise ValueError(f"status {message['status']!r}")
+    return message

@@ -1,0 +1,143 @@
+"""The engine whose ranks are processes, started by an mpiexec on one host or several."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.engine import Engine, sweep
+from strakes.launch.local import find_engine
+from strakes.launch.messages import Hello, PlanResult
+from strakes.launch.process import EngineProcess
+
+# What Hydra says of a process that ended by itself.
+_NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+# MPI's own start takes longer the more ranks there are on a processor.
+_HELLO_S = 30.0
+_HELLO_PER_RANK_S = 0.3
+# An engine that has said done and was not able to clean goes by itself, unless one of its processes cannot.
+_LAST_BREATH_S = 1.0
+_GET_MPI = "pip install 'mpich>=5' into strakes' environment and install strakes again, or build it for the site's MPI (docs/guide/mpi.md)."
+
+
+def find_mpi_engine() -> Path:
+    """$STRAKES_ENGINE_MPI, else the one beside the local engine. Raises EnvironmentLacksError where there is none."""
+    chosen = os.environ.get("STRAKES_ENGINE_MPI")
+    path = Path(chosen) if chosen else find_engine().with_name("strakes-engine-mpi")
+    if not path.is_file():
+        remedy = "Unset STRAKES_ENGINE_MPI, or let it name the engine." if chosen else _GET_MPI
+        why = "no such file" if chosen else "strakes was installed without MPI"
+        raise EnvironmentLacksError("the engine for MPI is missing", where=str(path), why=why, remedy=remedy)
+    return path
+
+
+def find_mpiexec(chosen: Path | None = None) -> Path:
+    """``chosen``, else the one of the environment strakes runs in, else the first on PATH.
+
+    Raises EnvironmentLacksError where there is none.
+    """
+    if chosen is not None:
+        found = shutil.which(str(chosen))
+        if found is None:
+            raise EnvironmentLacksError("there is no such mpiexec", where=str(chosen), remedy="Give --mpiexec the path of a program.")
+        return Path(found)
+    own = Path(sys.executable).parent
+    found = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    if found is None:
+        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=_GET_MPI)
+    return Path(found)
+
+
+class MpiEngine(Engine):
+    """One process for each rank. ``ranks`` is how many are started; a plan may use fewer.
+
+    ``hosts`` empty: this one. ``log`` as Engine's.
+    """
+
+    # The first process says who is alive every second.
+    silence_s: ClassVar[float | None] = 5.0
+
+    def __init__(
+        self,
+        ranks: int,
+        hosts: Sequence[str] = (),
+        ranks_per_node: int | None = None,
+        mpiexec: Path | None = None,
+        executable: Path | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(self._hear_launcher)
+        self._tell = log or (lambda _: None)
+        self._named: tuple[int, str] | None = None
+        self._ranks = ranks
+        self._hosts = tuple(hosts)
+        self._ranks_per_node = ranks_per_node
+        self._mpiexec = mpiexec
+        self._executable = executable
+
+    def command(self) -> Sequence[str]:
+        self._named = None
+        mpiexec = find_mpiexec(self._mpiexec)
+        engine = self._executable or find_mpi_engine()
+        return [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), str(engine), "--expect-ranks", str(self._ranks)]
+
+    def patience_s(self) -> float:
+        return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
+
+    @property
+    def remedy(self) -> str:
+        return "See whether mpiexec belongs to the MPI that strakes-engine-mpi was built with, and whether it reaches the hosts."
+
+    def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
+        """The process that the launcher names, before it ended all others; else the first one, which speaks for all."""
+        if hello is None:
+            return super()._lost(hello)
+        pid, host = self._named or (hello.pid, hello.host)
+        rank = hello.ranks.get(f"{host} {pid}")
+        return {"host": host} if rank is None else {"host": host, "rank": rank}
+
+    def _hear_launcher(self, line: str) -> None:
+        found = _NAMED.search(line)
+        if found is not None:
+            self._named = int(found["pid"]), found["host"]
+        self._tell(line)
+
+    def _after_an_end_without_cleaning(self, process: EngineProcess, result: PlanResult, directory: Path, name: str) -> PlanResult:
+        """A process has gone, and the others with it. One that does not go waits for the file system, which is not touched then."""
+        self._forget()
+        if not process.end_input(_LAST_BREATH_S):
+            return result
+        left = sweep(directory, name)
+        return PlanResult(result.ended, result.samples, result.errors, cleaned=not left, left=left, log=result.log)
+
+
+def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+    """mpiexec with its options. Hydra (MPICH, Intel MPI) and Open MPI spell some of them differently.
+
+    >>> placed(Path("/x/mpiexec"), 4, ["a", "b"], 2)
+    ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']
+    """
+    if _is_open_mpi(mpiexec):
+        command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
+        if hosts:
+            slots = ranks_per_node or -(-ranks // len(hosts))
+            command += ["--host", ",".join(f"{host}:{slots}" for host in hosts)]
+        if ranks_per_node is not None:
+            command += ["--map-by", f"ppr:{ranks_per_node}:node"]
+        return [*command, "-n", str(ranks)]
+    command = [str(mpiexec)]
+    if hosts:
+        command += ["-hosts", ",".join(hosts)]
+    if ranks_per_node is not None or hosts:
+        command += ["-ppn", str(ranks_per_node or -(-ranks // len(hosts)))]
+    return [*command, "-n", str(ranks)]
+
+
+def _is_open_mpi(mpiexec: Path) -> bool:
+    return mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi")

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import instructions
 from bench.bars import compare
 from bench.contenders import Contender, Floor
 from bench.engine import Engine
@@ -41,7 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="where the page goes (default: docs/performance.md; with --quick nowhere)")
     parser.add_argument("--at", action="append", default=[], metavar="NAME=DIR", help="measure there instead of on an own tmpfs and XFS")
     parser.add_argument("--seed", type=int, default=1, help="of the random order (default: 1)")
+    parser.add_argument(
+        "--instructions", action="store_true", help="only count instructions per operation (valgrind): docs/instructions.md"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.instructions:
+        return _count_instructions(chosen.out or instructions.PAGE)
     try:
         page = _bench(chosen)
     except StrakesError as error:
@@ -53,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if out is not None:
         out.write_text(text)
     return int(any(comparison.verdict == "missed" for comparison in page.all_asked()))
+
+
+def _count_instructions(out: Path) -> int:
+    text = instructions.render(instructions.per_operation(), out.read_text() if out.exists() else "")
+    print(text)
+    out.write_text(text)
+    return 0
 
 
 def _bench(chosen: argparse.Namespace) -> Page:

@@ -61,7 +61,7 @@ MPI_Request MpiPost::begin(Rank to, std::string_view bytes) {
     return request;
 }
 
-void MpiPost::complete(MPI_Request request, Wait wait) {
+void MpiPost::complete(MPI_Request request, Wait wait) const {
     Patience patience(longest_nap_ns_);
     for (int done = 0;;) {
         check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));

@@ -34,7 +34,7 @@ class MpiPost final : public Post {
 
   private:
     MPI_Request begin(Rank to, std::string_view bytes);
-    void complete(MPI_Request request, Wait wait);
+    void complete(MPI_Request request, Wait wait) const;
 
     MPI_Comm everybody_ = MPI_COMM_NULL;
     MPI_Comm messages_ = MPI_COMM_NULL;  // of exchanges

@@ -185,11 +185,12 @@ std::vector<RankResult> Stage::run(std::size_t phase) {
     std::vector<RankResult> results(ranks);
     std::vector<std::unique_ptr<Workload>> workloads;
     workloads.reserve(ranks);
-    for (std::size_t rank = 0; rank < ranks; ++rank)
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
         workloads.push_back(make_workload(setting, {.rank = static_cast<std::uint32_t>(rank),
                                                     .progress = progress[rank],
                                                     .latencies = latencies[rank],
                                                     .exchange = &exchange_.of(static_cast<std::uint32_t>(rank))}));
+    }
     results[0].failure = workloads[0]->lead();
     if (!results[0].failure) workloads[0]->declare();
     for (std::size_t rank = 0; rank < ranks && !results[0].failure; ++rank)

@@ -114,14 +114,14 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     Pieces pieces(gather.phase, gather.regions);
     std::array<Slot, 2> slots;
     const auto make_room = [&](std::size_t number) {
-        const Piece piece = slots[number].piece.value();
+        const Piece piece = slots[number].piece.value_or(Piece{});
         slots[number].ticket =
             exchange.receive(gather.group.members[piece.place], gather.slot(number).first(piece.bytes));
     };
     LoopEnd end;
     slots[0].piece = pieces.next();
     for (std::size_t number = 0; slots[number].piece; number = 1 - number) {
-        const Piece piece = slots[number].piece.value();
+        const Piece piece = slots[number].piece.value_or(Piece{});
         Slot& next = slots[1 - number];
         next = {.piece = pieces.next(), .ticket = std::nullopt};
         if (gather.setting.halted()) return end;
@@ -138,7 +138,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
         if (piece.place != mine) {
             const std::uint64_t before = clock.now();
             gather.seat.progress.at(kWaiting);
-            const auto size = exchange.wait(slots[number].ticket.value(), gather.setting.halt);
+            const auto size = exchange.wait(slots[number].ticket.value_or(Exchange::Ticket{}), gather.setting.halt);
             if (!size) return end;
             gather.seat.progress.at("transferring");
             waits.record(clock.to_ns(elapsed(before, clock.now())));

@@ -16,7 +16,7 @@ struct PlanRequest {
     double limit_s = 0;
     bool keep = false;
     bool prepared = false;  // directory/id may be there already
-    std::string line;  // as it came, for other processes
+    std::string line;       // as it came, for other processes
 };
 
 struct CancelRequest {

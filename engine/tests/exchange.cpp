@@ -55,6 +55,7 @@ TEST_CASE("messages arrive whole and in order, also while several are under way 
                 }
             }
             std::vector<std::size_t> sizes;
+            sizes.reserve(tickets.size());
             for (const Exchange::Ticket ticket : tickets)
                 sizes.push_back(exchange.wait(ticket, kNoHalt).value_or(SIZE_MAX));
             const std::size_t first_room = (rank + round) % 2 == 0 ? kRanks : 0;

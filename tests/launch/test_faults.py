@@ -160,7 +160,11 @@ def test_a_file_system_that_becomes_read_only_is_told_and_what_is_left_is_named(
         create = MetadataPhase("d", "dir-create", "unique", items=50_000_000, stop=Stop("stonewall", 60.0))
 
         def protect() -> None:
-            subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+            # Refused as busy whenever a directory is just being made.
+            for _ in range(1000):
+                if subprocess.run(["mount", "-o", "remount,ro", place], capture_output=True).returncode == 0:
+                    return
+            raise AssertionError("always busy")
 
         result = run(engine, Plan(2, (create,)), directory, once_in("d", protect))
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)

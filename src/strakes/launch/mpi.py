@@ -104,7 +104,7 @@ class MpiEngine(Engine):
 
     def _hear_launcher(self, line: str) -> None:
         found = _NAMED.search(line)
-        if found is not None:
+        if found is not None and self._named is None:
             self._named = int(found["pid"]), found["host"]
         self._tell(line)
 

@@ -34,16 +34,17 @@ _REMEDY = "docs/reference/engine.md and schemas/plan.json describe plans."
 
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
-    """Return for a plan; raise BadInputError that names the first key at fault otherwise.
+    """Return for a plan; raise BadInputError that names every key at fault otherwise, the first one as its place.
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):
     strakes.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; where: phases; ...
     """
     errors = sorted(_validator().iter_errors(document), key=lambda error: (len(error.absolute_path), str(list(error.absolute_path))))
-    if errors:
-        key, problem = _explain(errors[0])
-        raise BadInputError(f"not a plan: {key or 'it'} {problem}", where=key, remedy=_REMEDY)
+    faults = list(dict.fromkeys(fault for error in errors for fault in _explain(error)))
+    if faults:
+        texts = [f"{key or 'it'} {problem}" for key, problem in faults]
+        raise BadInputError("not a plan: " + "; ".join(texts), where=faults[0][0], remedy=_REMEDY)
 
 
 @cache
@@ -83,8 +84,8 @@ def _key_path(path: Iterable[str | int]) -> str:
     return text.removeprefix(".")
 
 
-def _explain(error: ValidationError) -> tuple[str, str]:
-    """The key at fault and what is wrong with it, in plain words."""
+def _explain(error: ValidationError) -> list[tuple[str, str]]:
+    """The keys at fault and what is wrong with each, in plain words."""
     path = list(error.absolute_path)
     found: Any = error.instance
     wanted: Any = error.validator_value
@@ -94,10 +95,12 @@ def _explain(error: ValidationError) -> tuple[str, str]:
         case "oneOf":
             return _explain_choice(error)
         case "additionalProperties":
-            unknown = next(key for key in found if key not in schema["properties"])
-            return _key_path([*path, unknown]), f"is no key here; there are {', '.join(schema['properties'])}"
+            unknown = [key for key in found if key not in schema["properties"]]
+            problem = f"is no key here; there are {', '.join(schema['properties'])}"
+            return [(_key_path([*path, key]), problem) for key in unknown]
         case "required":
-            return _key_path([*path, next(key for key in wanted if key not in found)]), "is missing"
+            # Each missing key is an error of its own, which does not say which key it is about.
+            return [(_key_path([*path, key]), "is missing") for key in wanted if key not in found]
         case "type":
             problem = f"must be {_TYPES[wanted]}, it is {shown}"
         case "const":
@@ -110,26 +113,26 @@ def _explain(error: ValidationError) -> tuple[str, str]:
             problem = f"must be {_BOUNDS[bound]} {wanted}, it is {shown}"
         case _:
             problem = f"is not valid: {error.message}"
-    return _key_path(path), problem
+    return [(_key_path(path), problem)]
 
 
-def _explain_choice(error: ValidationError) -> tuple[str, str]:
+def _explain_choice(error: ValidationError) -> list[tuple[str, str]]:
     """Of a choice between forms: what is wrong in the form that the document names by its discriminator."""
     path = list(error.absolute_path)
     if not isinstance(error.instance, dict):
-        return _key_path(path), f"must be an object, it is {_shown(error.instance)}"
+        return [(_key_path(path), f"must be an object, it is {_shown(error.instance)}")]
     branches: dict[int, list[ValidationError]] = {}
     for inner in error.context or ():
         branches.setdefault(int(inner.relative_schema_path[0]), []).append(inner)
     for branch in branches.values():
         if not any(_about_discriminator(inner) for inner in branch):
-            return _explain(min(branch, key=lambda inner: len(inner.absolute_path)))
+            return [fault for inner in sorted(branch, key=lambda inner: len(inner.absolute_path)) for fault in _explain(inner)]
     # No form fits: the discriminator itself is missing or wrong.
     first = next(inner for inner in branches[0] if _about_discriminator(inner))
     if first.validator == "required":
         return _explain(first)
     allowed = [name for branch in branches.values() for inner in branch if _about_discriminator(inner) for name in _names(inner)]
-    return _key_path(first.absolute_path), f"must be one of {', '.join(allowed)}, it is {_shown(first.instance)}"
+    return [(_key_path(first.absolute_path), f"must be one of {', '.join(allowed)}, it is {_shown(first.instance)}")]
 
 
 def _about_discriminator(error: ValidationError) -> bool:

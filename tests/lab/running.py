@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from strakes.lab.packages import missing
-from strakes.lab.process import MARK, start_of
+from strakes.lab.process import MARK
 from strakes.lab.registry import load
+from strakes.processes import process_start
 from strakes.targets.mountinfo import read_mounts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -96,7 +97,7 @@ class Labs:
         networks = frozenset(int(one.root.partition("[")[2].rstrip("]")) for one in kept)
         members = {pid for pid in _processes() if _marked(pid, ids) or _network(pid) in networks}
         members |= {one["pid"] for one in records if one["is"] == "process"}
-        return Footprint(ids, frozenset((pid, started) for pid in members if (started := start_of(pid)) is not None), networks)
+        return Footprint(ids, frozenset((pid, started) for pid in members if (started := process_start(pid)) is not None), networks)
 
     def remains(self, *footprints: Footprint) -> list[str]:
         """What is still there of labs that should be gone."""
@@ -108,7 +109,7 @@ class Labs:
                     found.append(f"loop device: {text.strip()}")
         found += [f"process {pid}" for pid in _processes() if str(self.root) in _words(pid)]
         for one in footprints:
-            found += [f"process {pid}" for pid, started in one.pids if start_of(pid) == started]
+            found += [f"process {pid}" for pid, started in one.pids if process_start(pid) == started]
             found += [f"process {pid}" for pid in _processes() if _marked(pid, one.ids) or _network(pid) in one.networks]
             for lab in one.ids:
                 found += [str(path) for path in Path("/sys/fs/cgroup").rglob(f"strakes-lab-{lab}*")]
@@ -150,7 +151,9 @@ def need(kind: str) -> None:
 
 def _processes() -> list[int]:
     return [
-        int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) != os.getpid() and start_of(int(entry)) is not None
+        int(entry)
+        for entry in os.listdir("/proc")
+        if entry.isdigit() and int(entry) != os.getpid() and process_start(int(entry)) is not None
     ]
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from lab.running import SOURCES
-from strakes.lab.process import GatedProcess, is_alive, kill_all, members, run, start_of, users_of
+from strakes.lab.process import GatedProcess, is_alive, kill_all, members, run, users_of
 from strakes.lab.state import ProcessRecord
+from strakes.processes import process_start
 
 
 def gated(tmp_path: Path, *argv: str, lab: str = "gate-test") -> GatedProcess:
@@ -58,7 +59,7 @@ def test_the_number_stays_when_the_gate_opens(tmp_path: Path) -> None:
     process = gated(tmp_path, "sleep", "60")
     process.release()
     wait_for(lambda: Path(f"/proc/{process.pid}/comm").read_text().strip() == "sleep")
-    assert start_of(process.pid) == process.started
+    assert process_start(process.pid) == process.started
     os.kill(process.pid, signal.SIGKILL)
     wait_for(lambda: process.status() == -signal.SIGKILL)
 
@@ -75,7 +76,7 @@ def test_everything_a_lab_started_is_found_and_ended_also_what_its_daemons_start
 
 def test_a_process_without_the_mark_is_found_by_its_record(tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "63"])
-    record = ProcessRecord("client", process.pid, start_of(process.pid) or 0)
+    record = ProcessRecord("client", process.pid, process_start(process.pid) or 0)
     assert members("no-such-lab", (record,), None) == {record.pid: record.started}
     # A later process of the same number is somebody else's.
     assert not members("no-such-lab", (ProcessRecord("client", record.pid, record.started - 1),), None)

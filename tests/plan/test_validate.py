@@ -103,3 +103,9 @@ def test_a_second_phase_is_named_by_its_number() -> None:
 
 def test_a_wrong_long_value_is_shown_shortened() -> None:
     assert len(refusal(plan_of(TRANSFER, operation="x" * 5000)).what) < 300
+
+
+def test_every_key_at_fault_is_named_at_once() -> None:
+    error = refusal(plan_of(TRANSFER, layout=LEFT_OUT, access="sequential", transfer_size=4096, segments=LEFT_OUT))
+    for fault in ("layout is missing", "access must be one of", "transfer_size is no key here", "segments is missing"):
+        assert f"phases[0].{fault}" in str(error)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from strakes.targets.marker import boot_id, pid_namespace, process_start
+from strakes.processes import process_start
+from strakes.targets.marker import boot_id, pid_namespace
 
 # elsewhere: on another host, or in another container of this one, where its number means nothing here.
 Life = Literal["alive", "dead", "elsewhere"]

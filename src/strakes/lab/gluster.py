@@ -15,7 +15,7 @@ from strakes.lab.network import Network, make_network
 from strakes.lab.options import LabOptions, count, iops_by_id, size
 from strakes.lab.packages import Package
 from strakes.lab.places import refuse_long_path
-from strakes.lab.process import start_of
+from strakes.processes import process_start
 
 VOLUME = "strakes"
 # Compiled into the programs: within the daemons' own mounts these are directories of the lab.
@@ -117,7 +117,7 @@ class GlusterLab(Lab[GlusterOptions]):
         self.site.run(*command, "start", VOLUME)
         for number, brick in self._bricks.items():
             pid = self._pid_of(brick)
-            self.site.adopt(f"brick.{number}", pid, start_of(pid) or 0)
+            self.site.adopt(f"brick.{number}", pid, process_start(pid) or 0)
 
     def _pid_of(self, brick: Brick) -> int:
         """The daemon starts the bricks' servers, and notes their numbers."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.lab.state import ProcessRecord
+from strakes.processes import process_start
 from strakes.targets import command
 
 # In the environment of everything a lab starts, also of what its daemons start themselves.
@@ -73,7 +74,7 @@ class GatedProcess:
                 start_new_session=True,
             )
         self.pid = self._process.pid
-        self.started = start_of(self.pid) or 0
+        self.started = process_start(self.pid) or 0
 
     def release(self) -> None:
         assert self._process.stdin is not None
@@ -87,17 +88,7 @@ class GatedProcess:
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    return start_of(record.pid) == record.started
-
-
-def start_of(pid: int) -> int | None:
-    """When the process began, in clock ticks since boot (proc_pid_stat(5), field 22); None when there is none, or only a zombie."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    return process_start(record.pid) == record.started
 
 
 def memory_of(pid: int) -> int:
@@ -121,7 +112,7 @@ def members(lab_id: str, records: Sequence[ProcessRecord], network: int | None) 
         if not entry.isdigit() or int(entry) in found or int(entry) == os.getpid():
             continue
         if _is_marked(entry, mark) or (network is not None and _network_of(entry) == network):
-            started = start_of(int(entry))
+            started = process_start(int(entry))
             if started is not None:
                 found[int(entry)] = started
     return found

@@ -158,13 +158,16 @@ class Target(ABC):
             remedy = "strakes target DIR says how full it is."
             raise MeasurementError("direct I/O could not be tried", where=str(workspace), why=why, remedy=remedy) from error
 
-    def _facts(self, workspace: Path | None, *, notes: tuple[str, ...] = (), block_device: BlockDevice | None = None) -> TargetFacts:
-        """Facts as the mount and statvfs tell them. Raises MeasurementError when the file system does not answer."""
+    def _sizes(self) -> calls.Sizes:
+        """What statvfs tells. Raises MeasurementError when the file system does not answer."""
         try:
-            sizes = calls.sizes_of(str(self.path))
+            return calls.sizes_of(str(self.path))
         except calls.RefusedError as error:
             raise error.as_strakes_error("the size of the file system is not known") from error
-        mount = self.mount
+
+    def _facts(self, workspace: Path | None, *, notes: tuple[str, ...] = (), block_device: BlockDevice | None = None) -> TargetFacts:
+        """Facts as the mount and the sizes tell them."""
+        mount, sizes = self.mount, self._sizes()
         return TargetFacts(
             path=self.path,
             file_system=mount.file_system,

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from strakes.processes import process_start
+
 MARKER_NAME = ".strakes-marker"
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
@@ -145,15 +147,3 @@ def boot_id() -> str:
 
 def pid_namespace() -> str:
     return os.readlink("/proc/self/ns/pid")
-
-
-def process_start(pid: int) -> int | None:
-    """When the process began, in clock ticks since boot; None when there is none (field 22 of proc_pid_stat(5))."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # The second field is the program's name in parentheses and may hold anything.
-    fields = text.rpartition(")")[2].split()
-    # A zombie works no more.
-    return None if fields[0] in "ZX" else int(fields[19])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from strakes.errors import BadInputError, MeasurementError
+from strakes.targets.calls import Sizes
 from strakes.targets.command import Completed
 from strakes.targets.lustre import posix
 from strakes.targets.lustre.lfs_check import check
@@ -106,7 +107,7 @@ def test_a_quota_of_a_long_path_over_its_limit_with_a_server_that_is_away() -> N
 
 
 def test_sizes_of_the_whole() -> None:
-    assert posix.sizes("/mnt/labfs").read(done("stat_f")) == posix.Sizes(4096, 3833116 * 4096, 3605212 * 4096, 1047638, 1046572)
+    assert posix.sizes("/mnt/labfs").read(done("stat_f")) == Sizes(4096, 3833116 * 4096, 3605212 * 4096, 1047638, 1046572)
 
 
 def test_a_command_ended_by_a_signal_is_a_failure_of_the_measurement() -> None:

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from strakes.targets.calls import Sizes
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre.output import checked, not_understood, refusal
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What statfs(2) says."""
-
-    block_bytes: int
-    total_bytes: int
-    free_bytes: int
-    total_inodes: int
-    free_inodes: int
-
 
 _SIZES = re.compile(
     r"^Block size: (\d+)\s+Fundamental block size: (\d+)\n"

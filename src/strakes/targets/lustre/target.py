@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.targets.base import Target, TargetFacts
+from strakes.targets.calls import Sizes
 from strakes.targets.command import Command, Servers
 from strakes.targets.lustre import describe as parts
 from strakes.targets.lustre import observe as counters
@@ -47,23 +48,11 @@ class LustreTarget(Target):
         return mount.file_system == "lustre" and ":/" in mount.source
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        sizes = self._ask(posix.sizes(str(self.path)))
-        mount = self.mount
-        return TargetFacts(
-            path=self.path,
-            file_system=mount.file_system,
-            device=mount.source,
-            mount_point=mount.mount_point,
-            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
-            total_bytes=sizes.total_bytes,
-            free_bytes=sizes.free_bytes,
-            total_inodes=sizes.total_inodes,
-            free_inodes=sizes.free_inodes,
-            block_bytes=sizes.block_bytes,
-            direct_io=None if workspace is None else self.probe_direct(workspace),
-            remote=True,
-            notes=() if self.servers else ("A network file system, measured from this client only; servers are asked with --servers.",),
-        )
+        notes = () if self.servers else ("A network file system, measured from this client only; servers are asked with --servers.",)
+        return replace(self._facts(workspace, notes=notes), remote=True)
+
+    def _sizes(self) -> Sizes:
+        return self._ask(posix.sizes(str(self.path)))
 
     def controls(self) -> tuple[str, ...]:
         return (

@@ -1,0 +1,104 @@
+"""What a run measures: facts of its target, a pilot, and the cells that fit both and the budget, kept in the run before the first block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.portrait.collect import cell_record
+from strakes.store import Run
+from strakes.studies.base import Cell, Pilot
+from strakes.studies.place import Place
+from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
+from strakes.survey.preparation import cell_from_record, choose_cells, limits, make_context, memory_available_bytes, team_size
+from strakes.survey.session import Session, shortest_limit_s, visit_cell
+from strakes.targets.unlike import unlike_targets
+
+# The pilot's share of the budget, over its three phases, and the longest that one of them may take.
+_PILOT_SHARE = 0.01
+_LONGEST_PILOT_PHASE_S = 0.5
+
+
+def target_facts(session: Session) -> Mapping[str, Any]:
+    """Facts of the target, kept in the run; asked once and read back on resume."""
+    for event in session.writer.run.events:
+        if event["event"] == "facts":
+            return dict(event["facts"])
+    target, environment = session.target, session.writer.run.environment
+    striping = target.striping()
+    facts = {
+        **asdict(target.facts(session.workspace.path)),
+        "path": str(target.path),
+        "cpus": environment["cpus"],
+        "memory_bytes": environment["memory_bytes"],
+        "striping": None if striping is None else asdict(striping),
+        "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
+    }
+    if "against" in session.sides:
+        other = session.sides["against"]
+        facts["against"] = {**asdict(other.target.facts(other.workspace.path)), "path": str(other.target.path)}
+    session.writer.append_event({"event": "facts", "facts": facts})
+    if facts["remote"]:
+        described = target.describe()
+        session.writer.append_event({"event": "description", "description": asdict(described), "unlike": list(unlike_targets(described))})
+    return facts
+
+
+def chosen_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
+    """The run's cells: chosen after a pilot, or as stored when resuming."""
+    if session.writer.run.cells:
+        stored = next(event for event in session.writer.run.events if event["event"] == "context")
+        return [cell_from_record(record) for record in session.writer.run.cells], float(stored["phase_s"])
+    request = session.request
+    room = limits(facts, memory_available_bytes(), request.full, request.files)
+    if "against" in facts:
+        other = limits(facts["against"], memory_available_bytes(), request.full, request.files)
+        room = (min(room[0], other[0]), min(room[1], other[1]))
+    if request.like is not None:
+        return _cells_like(session, request.like, room)
+    pilot = _pilot(session, facts, room) if any(study.needs_pilot for study in request.studies) else NO_PILOT
+    described = session.target.describe() if any(study.needs_description for study in request.studies) else None
+    context = make_context(request, facts, pilot, room, described)
+    cells, skipped = choose_cells(request.studies, context)
+    if not cells:
+        why = "; ".join(sorted({one.reason for one in skipped}))
+        remedy = "Ask for less, or give a directory with more room, or one on a file system that can do this."
+        raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
+    session.writer.append_event(
+        {"event": "context", "phase_s": context.phase_s, "pilot": asdict(pilot), "max_bytes": room[0], "max_items": room[1]}
+    )
+    for one in skipped:
+        session.writer.append_event({"event": "skipped", **asdict(one)})
+    session.writer.write_cells([cell_record(cell) for cell in cells])
+    return cells, context.phase_s
+
+
+def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
+    """The very cells of another run, so that the two can be compared."""
+    wanted = {study.name for study in session.request.studies}
+    cells = [cell_from_record(record) for record in like.cells if record["study"] in wanted]
+    stored = next((event for event in like.events if event["event"] == "context"), None)
+    if not cells or stored is None:
+        raise BadInputError("that run has no cells of this study", where=like.id, remedy="strakes runs lists what was measured.")
+    largest = max(cell.plan.bytes_on_target() for cell in cells), max(cell.plan.inodes_on_target() for cell in cells)
+    if largest[0] > room[0] or largest[1] > room[1]:
+        why = f"its plans need {largest[0]:,} bytes and {largest[1]:,} files; {room[0]:,} and {room[1]:,} may be used"
+        raise BadInputError("the plans of that run do not fit here", where=like.id, why=why, remedy="Free some space.")
+    session.writer.append_event({**stored, "like": like.id})
+    session.writer.write_cells([cell_record(cell) for cell in cells])
+    return cells, float(stored["phase_s"])
+
+
+def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) -> Pilot:
+    session.progress.update("pilot", 0.0, "first rough rates, to choose the amounts")
+    seconds = max(0.02, min(_LONGEST_PILOT_PHASE_S, session.request.budget_s * _PILOT_SHARE))
+    plan = pilot_plan(team_size(facts["cpus"], session.request.launch), *room, seconds, session.request.seed)
+    pilots = []
+    for side in session.sides:
+        cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
+        visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
+        pilots.append(pilot_from_samples({sample["name"]: sample for sample in visit["samples"]}))
+    # The amounts have to suit the slower one, too.
+    return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)

@@ -1,0 +1,44 @@
+"""Measuring cells one after the other, each going on where the one before ended; what they made is removed, and that is timed."""
+
+from __future__ import annotations
+
+import time
+
+from strakes.errors import BadInputError
+from strakes.plan import MetadataPhase, Plan
+from strakes.studies.base import Cell
+from strakes.survey.prepared import files_kept
+from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, visit_cell
+
+
+def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> None:
+    """Every cell its number of visits, one after the other; then what they left is removed, and how long that takes is kept."""
+    visits = max(study.visits_in_sequence for study in session.request.studies)
+    done = [visit["cell"] for visit in session.visits if visit["purpose"] == "measure" and visit["ended"] == "ok"]
+    wanted = [(cell, block) for cell in cells for block in range(1, visits + 1) if block > done.count(cell.key)]
+    kept = {session.sides[cell.place.target].workspace.path / cell.place.kept for cell in cells if cell.place.kept}
+    if done and not all(path.exists() for path in kept):
+        remedy = "Begin anew without --resume, and with --keep where it is to be interrupted."
+        raise BadInputError("what this run had made is gone", where=", ".join(map(str, sorted(kept))), remedy=remedy)
+    for number, (cell, block) in enumerate(wanted, start=len(done) + 1):
+        if session.left_s() <= 0:
+            session.writer.append_event({"event": "dropped", "cell": cell.key, "reason": "the budget was spent; --resume goes on"})
+            break
+        session.progress.update(cell.key, number / (len(done) + len(wanted)), f"round {number} of {len(done) + len(wanted)}")
+        visit_cell(session, cell, "measure", block, max(SHORTEST_LIMIT_S, LIMIT_FACTOR * phase_s))
+    if not session.request.keep:
+        _clear(session, cells)
+
+
+def _clear(session: Session, cells: list[Cell]) -> None:
+    """Removes what kept places hold by the engine, with all its ranks, and keeps how long that took."""
+    for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
+        side = session.sides[target]
+        session.progress.update("removing the population", 1.0, "")
+        plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)
+        files = files_kept(session.visits, name)
+        started = time.monotonic()
+        result = session.engine.run(plan, side.workspace.path, name, SHORTEST_LIMIT_S + session.elapsed_s(), prepared=True)
+        elapsed_s = time.monotonic() - started
+        if result.ended == "ok" and result.cleaned:
+            session.writer.append_event({"event": "clean-up", "files": files, "elapsed_s": elapsed_s})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.portrait.model import Finding
 from strakes.studies.access_patterns import AccessPatterns
-from strakes.studies.base import Study
+from strakes.studies.base import Cell, Study
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
@@ -13,7 +13,7 @@ from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.results import Results
 from strakes.studies.transfer_size import TransferSize
 from strakes.units import KIB, MIB
-from studies.world import measured
+from studies.world import context, measured, results_of, visits_of
 
 
 def finding(study: Study, results: Results, identifier: str) -> Finding:
@@ -48,6 +48,19 @@ def test_data_per_process_does_not_guess_the_cache_knee() -> None:
     found = finding(study, measured(study, saturating_at_one_mebibyte), "data-per-process-knee")
     assert found.verdict == "unknown"
     assert "48 GiB" in found.needs
+
+
+def test_the_cache_knee_is_found_by_what_was_in_the_cache() -> None:
+    study = DataPerProcess()
+    cells = [one for one in study.cells(context(full=True)) if isinstance(one, Cell)]
+    visits = visits_of(cells, lambda phase, ranks: 1000.0 * MIB, 6, 0.01)
+    for visit in visits:
+        for sample in visit["samples"]:
+            # 64 MiB of the page cache are ours.
+            sample["cache"] = {"method": "cachestat", "resident_before_bytes": min(sample["bytes"], 64 * MIB)}
+    found = finding(study, results_of(cells, visits), "data-per-process-knee")
+    assert found.verdict == "measured"
+    assert "between 64 MiB and 256 MiB per rank" in found.statement
 
 
 def test_processes_per_node_finds_the_saturating_number() -> None:

@@ -82,7 +82,7 @@ def test_too_little_room_is_refused_with_what_is_there(changes: dict[str, Any]) 
 def test_whatever_the_target_every_cell_fits_and_is_valid(budget_s: float, rate: float, creates: float, room: int) -> None:
     asked = request(budget_s=budget_s)
     context = make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000))
-    cells, skipped = choose_cells(STUDIES, context)
+    cells, skipped = choose_cells(asked, context)
     assert cells
     assert all(cell.plan.bytes_on_target() <= room for cell in cells)
     assert all(one.reason for one in skipped)
@@ -95,7 +95,7 @@ def test_a_larger_budget_gives_longer_phases() -> None:
 
 
 def test_a_cell_survives_the_store() -> None:
-    cells, _ = choose_cells(STUDIES, make_context(request(), facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))
+    cells, _ = choose_cells(request(), make_context(request(), facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))
     for cell in cells:
         assert cell_from_record(cell_record(cell)) == cell
 
@@ -117,3 +117,12 @@ def test_what_is_resumed_must_be_the_same_but_may_have_another_budget_and_seed()
     assert request().fingerprint() == request(budget_s=60.0, seed=9).fingerprint()
     assert request().fingerprint() != request(confidence=0.95).fingerprint()
     assert request().fingerprint() != request(directory=Path("/elsewhere")).fingerprint()
+
+
+def test_without_the_mount_only_plans_that_are_all_metadata_go_through_libcephfs() -> None:
+    asked = request(libcephfs=True)
+    cells, _ = choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))
+    inside = {cell.study for cell in cells if cell.plan.inside_ceph()}
+    assert inside == {"metadata-ops", "open-close"}
+    assert all(cell_from_record(cell_record(cell)).plan.inside_ceph() for cell in cells if cell.study in inside)
+    assert asked.fingerprint() != request().fingerprint()

@@ -29,23 +29,23 @@ _LOOK_IN = click.option(
 _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
 
 
-class IopsType(click.ParamType[tuple[int, int]]):
-    """ID=IOPS: which server, and how many reads, and writes, a second its device does."""
+class ByIdType(click.ParamType[tuple[int, int]]):
+    """ID=IOPS and the like: which server, and what holds for it."""
 
-    name = "ID=IOPS"
-
-    def __init__(self, least: int) -> None:
-        self._least = least
+    def __init__(self, option: Option) -> None:
+        self.name = option.metavar
+        self._least, self._most = int(option.least or 0), option.most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
-        number, _, operations = str(value).partition("=")
-        if not (number.isdecimal() and operations.isdecimal()):
-            self.fail(f"not ID=IOPS: {value!r}. Write it like 0=100", param, ctx)
-        if int(operations) < self._least:
-            self.fail(f"at least {self._least} operations a second", param, ctx)
-        return int(number), int(operations)
+        number, _, limit = str(value).partition("=")
+        if not (number.isdecimal() and limit.isdecimal()):
+            self.fail(f"not {self.name}: {value!r}. Write it like 0=100", param, ctx)
+        if int(limit) < self._least or (self._most is not None and int(limit) > self._most):
+            bounds = f"at least {self._least}" if self._most is None else f"{self._least} to {self._most:g}"
+            self.fail(f"{limit!r} is out of bounds: {bounds}", param, ctx)
+        return int(number), int(limit)
 
 
 class UpGroup(click.Group):
@@ -183,15 +183,15 @@ def _settings(option: Option) -> dict[str, Any]:
         return {"is_flag": True, "help": option.help}
     common: dict[str, Any] = {
         "help": option.help,
-        "show_default": option.form != "iops",
+        "show_default": option.form != "by-id",
         "metavar": option.metavar or _METAVARS.get(option.form),
     }
     if option.form == "count":
         return {**common, "type": click.IntRange(int(option.least or 0), int(option.most) if option.most is not None else None)}
     if option.form == "choice":
         return {**common, "type": click.Choice(option.choices)}
-    if option.form == "iops":
-        return {**common, "type": IopsType(int(option.least or 1)), "multiple": True}
+    if option.form == "by-id":
+        return {**common, "type": ByIdType(option), "multiple": True}
     return {**common, "type": BYTES if option.form == "size" else SECONDS}
 
 

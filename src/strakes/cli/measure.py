@@ -44,6 +44,7 @@ def measure(
     against: Path | None = None,
     like: Run | None = None,
     files: int | None = None,
+    libcephfs: bool = False,
     show_summary: bool = True,
 ) -> int:
     """Run the studies on ``directory`` and show what came of it; returns the exit status."""
@@ -70,6 +71,7 @@ def measure(
         against=against,
         like=like,
         files=files,
+        libcephfs=libcephfs,
     )
     with LiveProgress(quiet=quiet) as progress:
         progress.start(total_s=budget)

@@ -211,6 +211,12 @@ def launch_from(
     return Launch("local", ranks)
 
 
+def libcephfs_option(command: Command) -> Command:
+    """``--libcephfs``: ``libcephfs`` is a bool."""
+    text = "On CephFS: metadata operations without the mount, every rank a client of its own."
+    return click.option("--libcephfs", is_flag=True, help=text)(command)
+
+
 def quiet_option(command: Command) -> Command:
     """``--quiet``: ``quiet`` is a bool."""
     return click.option("-q", "--quiet", is_flag=True, help="Show no progress.")(command)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import Output, measuring_options, precision_option
+from strakes.cli.options import Output, libcephfs_option, measuring_options, precision_option
 from strakes.errors import BadInputError
 
 
@@ -17,10 +17,12 @@ from strakes.errors import BadInputError
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @measuring_options("10m")
 @precision_option
+@libcephfs_option
 @click.option(
     "--files", type=click.IntRange(min=1), default=100_000, show_default=True, metavar="N", help="S3: how far a population grows."
 )
-def command(source: str, directory: Path, files: int, budget: float, json: Output | None, **options: Any) -> int:
+@click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR: S2's two devices.")
+def command(source: str, directory: Path, files: int, against: Path | None, budget: float, json: Output | None, **options: Any) -> int:
     """Measure again what SOURCE measured, at a scale that fits here, and set its values beside ours.
 
     S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5 access patterns. Published
@@ -31,16 +33,20 @@ def command(source: str, directory: Path, files: int, budget: float, json: Outpu
     from strakes.reproduce.show import render, to_document
     from strakes.reproduce.sources import SOURCES
     from strakes.store import Store
+    from strakes.studies.against import Against
     from strakes.studies.registry import study_named
 
     chosen = SOURCES[source.upper()]
     if chosen.grown and options["resume"] is not None:
         remedy = f"Resume its parts: strakes study {chosen.studies[0]} {directory} --resume, and so on."
         raise BadInputError(f"{chosen.name} is several runs", remedy=remedy)
+    if chosen.grown and against is not None:
+        remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
+        raise BadInputError(f"{chosen.name} cannot be measured in turn with another", why="a population grows by itself", remedy=remedy)
     parts = [(chosen.studies, budget * (0.7 if chosen.grown else 1.0)), *([((chosen.grown,), budget * 0.3)] if chosen.grown else [])]
     runs = []
     for names, share in parts:
-        studies = tuple(study_named(name) for name in names)
+        studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         grown = {"files": files} if names == (chosen.grown,) else {}
         title = f"{chosen.name} {' '.join(names)}"
         measure(
@@ -51,6 +57,7 @@ def command(source: str, directory: Path, files: int, budget: float, json: Outpu
             full=True,
             budget=share,
             json=None,
+            against=against,
             show_summary=False,
             **{**options, **grown},
         )

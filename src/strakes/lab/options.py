@@ -9,12 +9,12 @@ from typing import Any, Literal, cast
 from strakes.errors import BadInputError
 from strakes.units import format_bytes, format_seconds, parse_bytes
 
-Form = Literal["count", "size", "seconds", "choice", "flag", "iops"]
+Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """How one field is written: ``least`` and ``most`` bound numbers; ``iops`` is ``ID=IOPS`` and may be repeated."""
+    """How one field is written: ``least`` and ``most`` bound numbers; ``by-id`` is ``ID=NUMBER`` and may be repeated."""
 
     form: Form
     help: str
@@ -58,7 +58,11 @@ def flag(text: str) -> bool:
 
 
 def iops_by_id(text: str) -> tuple[tuple[int, int], ...]:
-    return field(default=(), metadata={"option": Option("iops", text, least=10, metavar="ID=IOPS")})
+    return field(default=(), metadata={"option": Option("by-id", text, least=10, metavar="ID=IOPS")})
+
+
+def percent_by_id(text: str, metavar: str) -> tuple[tuple[int, int], ...]:
+    return field(default=(), metadata={"option": Option("by-id", text, least=5, most=100, metavar=metavar)})
 
 
 def require_bounds(options: LabOptions) -> None:

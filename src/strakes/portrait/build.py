@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.interop.study import imported_scope, imported_warnings
+from strakes.plan.model import plan_from_record
 from strakes.portrait.collect import collect
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
 from strakes.portrait.servers import server_counts
@@ -98,7 +99,19 @@ def _scope(run: Run, results: Results) -> str:
     ranks = [int(one.settings["ranks"]) for one in results.measured if "ranks" in one.settings and one.estimate]
     span = f"{min(ranks)} to {max(ranks)} ranks" if ranks and min(ranks) != max(ranks) else f"{max(ranks, default=0)} ranks"
     host = run.environment.get("host", "this node")
-    return f"one client measured: {span} on node {host}; nothing is said about more clients or about the servers' own limits"
+    without_mount = _ranks_without_mount(run)
+    if not without_mount:
+        return f"one client measured: {span} on node {host}; nothing is said about more clients or about the servers' own limits"
+    clients = f"up to {max(without_mount)} clients, all on node {host}: every rank has a session of its own (libcephfs)"
+    if len(without_mount) < len(run.cells):
+        clients = f"metadata by {clients}; the rest by one client, the mount, with {span}"
+    return f"{clients}; nothing is said about more nodes"
+
+
+def _ranks_without_mount(run: Run) -> list[int]:
+    """Ranks of the cells in which every rank is a client of its own."""
+    plans = [plan_from_record(cell["plan"]) for cell in run.cells if "plan" in cell]
+    return [plan.ranks for plan in plans if plan.inside_ceph()]
 
 
 def _judged(study: Study, results: Results) -> tuple[list[Finding], list[Recommendation]]:

@@ -33,23 +33,25 @@ def cell_record(cell: Cell) -> dict[str, Any]:
     }
 
 
-def metric_value(metric: Metric, sample: Mapping[str, Any]) -> float:
-    """The value of a metric in its unit, from a raw sample message."""
+def metric_value(metric: Metric, sample: Mapping[str, Any], device: str = "") -> float:
+    """The value of a metric in its unit, from a raw sample message; ``device``: that of the file system, where it has one here."""
     if metric == "seconds_per_item":
         items_per_rank = sample["operations"] / len(sample["ranks"])
         return float(sample["elapsed_s"] / items_per_rank) if items_per_rank else float("nan")
     if metric in SIDE_METRICS:
-        return _side_value(metric, sample)
+        return _side_value(metric, sample, device)
     return float(sample[metric])
 
 
-def _side_value(metric: Metric, sample: Mapping[str, Any]) -> float:
-    """Of the node that was measured: the busiest device, the share of processor time that waited for one, memory left."""
+def _side_value(metric: Metric, sample: Mapping[str, Any], device: str) -> float:
+    """Of the node that was measured: how busy the device is (else the busiest), the share of processor time that waited, memory left."""
     counters = sample["counters"]
     if metric == "memory_available":
         return float(counters.get("memory_available_bytes", 0))
     if metric == "device_busy":
-        busiest = max((float(one["busy_s"]) for one in counters.get("devices", {}).values()), default=0.0)
+        devices = counters.get("devices", {})
+        own = [devices[device]] if device in devices else devices.values()
+        busiest = max((float(one["busy_s"]) for one in own), default=0.0)
         return min(100.0, 100 * busiest / float(sample["elapsed_s"])) if sample["elapsed_s"] else 0.0
     spent = [float(counters.get(f"cpu_{what}_s", 0.0)) for what in ("iowait", "user", "system", "idle")]
     return 100 * spent[0] / sum(spent) if sum(spent) else 0.0
@@ -63,11 +65,21 @@ def collect(
     for visit in visits:
         if visit["ended"] == "ok":
             by_cell.setdefault(visit["cell"], []).append(visit)
-    measured = [_measured(cell, measure, by_cell.get(cell["key"], []), rule) for cell in cells for measure in cell["measures"]]
+    measured = [
+        _measured(cell, measure, by_cell.get(cell["key"], []), rule, _device(cell, facts)) for cell in cells for measure in cell["measures"]
+    ]
     return Results(tuple(measured), rule.confidence, facts)
 
 
-def _measured(cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Sequence[Mapping[str, Any]], rule: StoppingRule) -> Measured:
+def _device(cell: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The device here that the cell's file system is on; empty where there is none."""
+    side = facts.get("against", {}) if cell.get("place", {}).get("target") == "against" else facts
+    return str((side.get("block_device") or {}).get("name", ""))
+
+
+def _measured(
+    cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Sequence[Mapping[str, Any]], rule: StoppingRule, device: str
+) -> Measured:
     metric: Metric = measure["metric"]
     imported = bool(cell.get("imported", False))
     asked = 0 if imported else _asked(cell["plan"], measure["phase"])
@@ -75,7 +87,7 @@ def _measured(cell: Mapping[str, Any], measure: Mapping[str, Any], visits: Seque
     for visit in visits:
         sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
         if sample is not None:
-            value, servers = metric_value(metric, sample), visit.get("servers", {})
+            value, servers = metric_value(metric, sample, device), visit.get("servers", {})
             observations.append(Observation(visit["block"], visit["purpose"], value, asked, sample, servers))
     identifier = f"{cell['key']}:{Measure(measure['phase'], metric, {}).suffix}"
     settings = {**cell["settings"], **measure["settings"]}

@@ -31,7 +31,7 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
         "replication": [{**asdict(row), "implied_mb_per_s": row.implied_mb_per_s} for row in table()] if source.name == "S2" else [],
         "disagreements": list(disagreements()) if source.name == "S2" else [],
-        "omitted": [asdict(one) for one in source.omitted],
+        "omitted": [asdict(one) for one in source.left_out(against=_against(portraits))],
         "skipped": [asdict(one) for portrait in portraits for one in portrait.skipped],
     }
 
@@ -58,12 +58,16 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     for portrait in portraits:
         for finding in portrait.findings:
             lines += [f"  {line}" for line in wrap(f"{_VERDICTS[finding.verdict]}: {finding.statement}", _WIDTH - 2, most=4)]
-    left_out = [f"{one.what}: {one.why}" for one in source.omitted]
+    left_out = [f"{one.what}: {one.why}" for one in source.left_out(against=_against(portraits))]
     skipped = dict.fromkeys(f"{one.study}: {one.reason}" for portrait in portraits for one in portrait.skipped)
     if left_out or skipped:
         lines += ["", "Left out, and why"]
         lines += [f"  {line}" for text in (*left_out, *skipped) for line in wrap(text, _WIDTH - 2)]
     return "\n".join([*lines, "", *(f"Report  {clean(report)}" for report in reports)])
+
+
+def _against(portraits: Sequence[Portrait]) -> bool:
+    return any("against" in portrait.target for portrait in portraits)
 
 
 def _replication() -> list[str]:

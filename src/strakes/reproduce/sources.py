@@ -16,13 +16,21 @@ class Omitted:
 
 @dataclass(frozen=True)
 class Source:
-    """``studies`` are measured together, interleaved; ``grown`` afterwards, by itself. ``scale``: what, and how much of it they had."""
+    """``studies`` are measured together, interleaved; ``grown`` afterwards, by itself. ``scale``: what, and how much of it they had.
+
+    ``compared``: what it takes two file systems to reproduce.
+    """
 
     name: str
     studies: tuple[str, ...]
     scale: Mapping[str, str]
     grown: str = ""
     omitted: tuple[Omitted, ...] = ()
+    compared: Omitted | None = None
+
+    def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
+        """What no study stood for, on one file system or on two."""
+        return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
 SOURCES: Mapping[str, Source] = {
@@ -61,8 +69,8 @@ SOURCES: Mapping[str, Source] = {
                     "it takes a replicated pair of metadata servers; strakes failover rehearses one, the published arithmetic is below",
                 ),
                 Omitted("the time to recover against the number of clients", "it takes a fail-over: strakes failover"),
-                Omitted("two metadata devices", "one target was given; give the other with: strakes study metadata-ops DIR --against DIR2"),
             ),
+            compared=Omitted("two metadata devices", "one target was given; give the other with: --against DIR2"),
         ),
         Source(
             "S3",

@@ -63,7 +63,13 @@ class Against(Study):
             return []
         ratios = [within_blocks(a.by_block(), b.by_block(), lower_is_better=a.lower_is_better) for a, b in pairs]
         said = judge(ratios, results.confidence, MARGIN)
-        return [self._overall(pairs, results), *(self._cell(a, b, one, len(pairs)) for (a, b), one in zip(pairs, said, strict=True))]
+        each = [
+            replace(one, id=f"{self.name}-{side}-{one.id}", study=self.name, statement=f"{side}: {one.statement}")
+            for side in ("A", "B")
+            for one in self.inner.summaries(self._side(results, side))
+        ]
+        cells = [self._cell(a, b, one, len(pairs)) for (a, b), one in zip(pairs, said, strict=True)]
+        return [self._overall(pairs, results), *each, *cells]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return [

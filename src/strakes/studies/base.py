@@ -192,6 +192,10 @@ class Study(ABC):
     def findings(self, results: Results) -> Sequence[Finding]:
         """What can be stated, each with its verdict."""
 
+    def summaries(self, results: Results) -> Sequence[Finding]:
+        """Of the findings those that sum up one file system, and are wanted of each where two are compared."""
+        return ()
+
     def advice(self, results: Results) -> Sequence[Advice]:
         """What to recommend, if anything."""
         return ()

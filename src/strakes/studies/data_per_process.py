@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from strakes.plan import Plan, TransferPhase
 from strakes.portrait.model import Figure, Finding, Reference, SkippedCell
+from strakes.statistics.interval import median
 from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.results import Results
+from strakes.studies.results import Measured, Results
 from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
 
 _SURVEY_LEVELS = (MIB, 8 * MIB, 64 * MIB, 256 * MIB)
@@ -16,6 +17,8 @@ _FULL_LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 *
 _TRANSFER = 256 * KIB
 # A cell may take this many times the usual phase: large amounts are the point of this study.
 _PATIENCE = 6
+# With less than this share of the data in the page cache reads are the file system's.
+_OUT_OF_CACHE = 0.5
 
 
 class DataPerProcess(Study):
@@ -88,22 +91,43 @@ class DataPerProcess(Study):
             statement = f"Reads of just written data ({size} per rank) are {{ratio}} times as fast as after dropping the cache."
             found.append(ratio_finding(f"{self.name}-cache", statement, cached[-1], dropped[-1], results))
         if cached:
-            found.append(self._knee(results, cached[-1].settings["data_bytes"], cached[-1].settings["ranks"]))
+            found.append(self._knee(results, cached))
         return found
 
-    def _knee(self, results: Results, largest: object, ranks: object) -> Finding:
-        """The size at which reads leave the cache needs more data than memory: else it is unknown, never guessed."""
-        total = float(str(largest)) * float(str(ranks))
-        memory = float(results.facts.get("memory_bytes", 0))
-        evidence = results.ids(results.where(cache="as written"))
-        if total <= memory:
-            amounts = f"the largest amount read, {format_bytes(total)}, fits in memory ({format_bytes(memory)})"
-            statement = f"Where reads leave the cache is unknown: {amounts}."
-            needs = f"a study with more than {format_bytes(2 * memory)} of data (S3 asks for twice the memory)"
-            return Finding(f"{self.name}-knee", self.name, statement, "unknown", evidence, needs=needs)
-        amounts = f"{format_bytes(total)}, with {format_bytes(memory)} of memory"
-        statement = f"Amounts beyond memory were read ({amounts}): the figure shows where cached reads fall to the dropped ones."
-        return Finding(f"{self.name}-knee", self.name, statement, "measured", evidence)
+    def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
+        """Where reads leave the cache, by what was in it before each read; never guessed from the size of the memory."""
+        identifier, evidence = f"{self.name}-knee", results.ids(cached)
+        shares = [(one, share) for one in cached if (share := _resident_share(one)) is not None]
+        left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
+        if left is None:
+            memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
+            needs = f"a study with more than {memory} of data (S3 asks for twice the memory)"
+            if not shares:
+                text = "Where reads leave the cache is unknown: what was in it is not told here."
+            else:
+                largest, share = shares[-1]
+                each = format_bytes(float(largest.settings["data_bytes"]))
+                text = f"Where reads leave the cache is unknown: with {each} per rank {share:.0%} of what was written were still in it."
+            return Finding(identifier, self.name, text, "unknown", evidence, needs=needs)
+        one, share = shares[left]
+        at = format_bytes(float(one.settings["data_bytes"]))
+        if left == 0:
+            text = f"Just written data is hardly in this node's page cache even with {at} per rank: {share:.0%} of it."
+        else:
+            before, share_before = shares[left - 1]
+            fits = format_bytes(float(before.settings["data_bytes"]))
+            text = (
+                f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of what was just written were still in "
+                f"it, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
+            )
+        return Finding(identifier, self.name, text, "measured", evidence)
 
     def advice(self, results: Results) -> Sequence[Advice]:
         return saturation_advice("data per process, at least", "writes", results.where(operation="write"), "data_bytes", results)
+
+
+def _resident_share(one: Measured) -> float | None:
+    """The median share of what was to be read that the page cache held before; None where the kernel does not tell."""
+    caches = [(seen.sample.get("cache", {}), seen.sample["bytes"]) for seen in one.observations]
+    known = [cache["resident_before_bytes"] / amount for cache, amount in caches if amount and cache.get("method", "none") != "none"]
+    return median(known) if known else None

@@ -122,8 +122,8 @@ class MetadataOps(Study):
                 (100.0, "10 near-line SAS disks in RAID 10", "disks"),
             )
         )
-        question = "Is a device of this node the limit?"
-        title, label = f"{self.title}: device utilisation", "busiest device of this node"
+        question = "Is the device the limit?"
+        title, label = f"{self.title}: device utilisation", _which_device(results)
         return [Figure(self.name, title, question, "operation", "", "category", label, "%", tuple(lines), theirs)] if lines else []
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
@@ -134,7 +134,7 @@ class MetadataOps(Study):
         cell = busiest.estimate
         assert cell is not None
         text = (
-            f"The busiest device of this node is {cell.median:.0f} % busy during {busiest.settings['operation']} with {ranks} ranks "
+            f"The {_which_device(results)} is {cell.median:.0f} % busy during {busiest.settings['operation']} with {ranks} ranks "
             "(S2: about 20 % on SSDs, 100 % on disks)."
         )
         if cell.low is None or cell.high is None:
@@ -164,8 +164,11 @@ class MetadataOps(Study):
                 statement = f"{operation} with {most} ranks is {{ratio}} times as fast as with {ranks[0]} (linear would be {linear:.0f})."
                 tone = Tone(good=(DEAR[1] * linear, math.inf), bad=(0.0, linear / 2))
                 found.append(ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], one[0], results, tone=tone))
-        found += [*self._mean_of_six(results, most), *self._busy(results, most)]
-        return found
+        return [*found, *self.summaries(results)]
+
+    def summaries(self, results: Results) -> Sequence[Finding]:
+        ranks = results.levels("ranks")
+        return [*self._mean_of_six(results, ranks[-1]), *self._busy(results, ranks[-1])] if ranks else []
 
     def _mean_of_six(self, results: Results, ranks: Setting) -> list[Finding]:
         """S2's summary, the mean of the six mdtest operations, always beside the operations themselves."""
@@ -237,6 +240,10 @@ class MetadataOps(Study):
             for operation in ("file-create", "file-stat", "file-remove")
             for one in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
         ]
+
+
+def _which_device(results: Results) -> str:
+    return "device of the file system" if results.facts.get("block_device") else "busiest device of this node"
 
 
 def _everywhere(value: float) -> tuple[tuple[str, float], ...]:

@@ -38,8 +38,9 @@ class NamespaceScaling(Study):
         if len(targets) < 2:
             why = f"{len(targets) or 'no'} metadata target can be told apart here ({context.file_system}); two or more are needed"
             return [SkippedCell(self.name, {}, why)]
-        # Every rank has a directory of its own, and every target as many ranks.
-        ranks = len(targets) * math.ceil(max(4, context.team) / len(targets))
+        # Every rank has a directory of its own, and every target as many ranks: of those asked for as many as that takes.
+        each = max(1, context.most_ranks // len(targets)) if context.most_ranks else math.ceil(max(4, context.team) / len(targets))
+        ranks = len(targets) * each
         least = smallest_runs(bonferroni(0.9, 2)) + 1
         cells = [self._cell(context, "manual", targets[:1], ranks, least, of=len(targets))]
         for number in range(2, len(targets) + 1):

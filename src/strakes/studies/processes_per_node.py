@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
+from strakes.statistics.interval import smallest_runs
 from strakes.studies.base import Advice, Cell, Context, Measure, Study, power_of_two_at_most
-from strakes.studies.compose import saturation_advice, saturation_finding, series
-from strakes.studies.results import Results
+from strakes.studies.compose import SATURATED, better_ratio, saturation_advice, saturation_finding, series
+from strakes.studies.results import Measured, Results
+from strakes.studies.target_baseline import layout_on
+from strakes.targets.model import Description, Layout
 from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB  # as S1 did
+# S1's second factor, data per process, with its layout: a stripe count of 4 and stripes of 64 KiB.
+_FULL_AMOUNTS = (MIB, 8 * MIB)
+_STRIPES = 4
+# The node against the data targets behind it: settings of the two cells that are held against each other.
+_ALONE, _TOGETHER = "one data target", "all data targets"
 
 
 class ProcessesPerNode(Study):
@@ -24,6 +33,7 @@ class ProcessesPerNode(Study):
     question = "How many processes of one node should do I/O?"
     source = "S1"
     in_survey = True
+    needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []
@@ -37,7 +47,42 @@ class ProcessesPerNode(Study):
                 )
             else:
                 cells.append(self._cell(context, ranks, amount))
+        return [*cells, *self._by_amount(context), *self._by_targets(context)] if context.full else cells
+
+    def _by_amount(self, context: Context) -> list[Cell | SkippedCell]:
+        """S1's own table: as much for each process, however many there are."""
+        stripes = context.striping
+        layout = None
+        if stripes is not None and stripes.data_targets > 1 and _TRANSFER % stripes.unit_bytes == 0:
+            layout = Layout(_TRANSFER, min(_STRIPES, stripes.data_targets))
+        cells: list[Cell | SkippedCell] = []
+        for each in _FULL_AMOUNTS:
+            for ranks in _FULL_LEVELS:
+                settings: dict[str, Setting] = {"ranks": ranks, "data_bytes": each, "transfer_bytes": _TRANSFER}
+                if each * ranks > context.max_bytes:
+                    reason = f"{format_bytes(each * ranks)} are more than may be used here"
+                    cells.append(SkippedCell(self.name, settings, reason))
+                    continue
+                cell = self._cell(context, ranks, each)
+                key = f"{self.name}/each-{each}/{ranks}"
+                cells.append(replace(cell, key=key, settings=settings, layout=layout, priority=2))
         return cells
+
+    def _by_targets(self, context: Context) -> list[Cell | SkippedCell]:
+        """The same work on one data target and on all of them."""
+        parts = context.description or Description("", "")
+        one = parts.data_targets[0] if len(parts.data_targets) > 1 else None
+        layout = layout_on(one, parts, context.file_system) if one is not None else None
+        if one is None or layout is None:
+            reason = "no data target can be written to alone here" if one is not None else "no two data targets are told apart here"
+            return [SkippedCell(self.name, {"on": _ALONE}, reason)]
+        cell = self._cell(context, context.team, context.amount_bytes(context.team))
+        settings: dict[str, Setting] = {"ranks": context.team, "transfer_bytes": _TRANSFER}
+        every = Layout(stripe_count=-1) if context.file_system == "lustre" else None
+        return [
+            replace(cell, key=f"{self.name}/on-{count}", settings={**settings, "on": on, "data_targets": count}, layout=where, least_runs=6)
+            for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every))
+        ]
 
     def _cell(self, context: Context, ranks: int, amount: int) -> Cell:
         write = TransferPhase("write", "write", "file-per-process", "segmented", _TRANSFER, amount, sync="fsync", stop=context.stonewall())
@@ -51,7 +96,15 @@ class ProcessesPerNode(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        lines = [line for operation in ("write", "read") for line in series(operation, results.where(operation=operation), "ranks")]
+        lines = [line for operation in ("write", "read") for line in series(operation, _of_node(results, operation), "ranks")]
+        lines += [
+            line
+            for operation in ("write", "read")
+            for each in results.levels("data_bytes")
+            for line in series(
+                f"{operation}, {format_bytes(float(each))} per process", results.where(operation=operation, data_bytes=each), "ranks"
+            )
+        ]
         theirs = Reference("S1", "S1: 8 processes always good, 8 - 32 fine; its node link (9.785 GB/s) was full from 8 on", 8, 32)
         return [
             Figure(
@@ -73,40 +126,68 @@ class ProcessesPerNode(Study):
             finding
             for operation in ("write", "read")
             for finding in saturation_finding(
-                f"{self.name}-{operation}", f"{operation}s of this node", results.where(operation=operation), "ranks", results
+                f"{self.name}-{operation}", f"{operation}s of this node", _of_node(results, operation), "ranks", results
             )
         ]
-        cells = results.ids(results.where(operation="write"))
-        if cells:
-            found.append(self._bottleneck(results, cells))
-        return found
+        for each in results.levels("data_bytes"):
+            cells, text = results.where(operation="write", data_bytes=each), f"writes of {format_bytes(float(each))} by each process"
+            found += saturation_finding(f"{self.name}-write-{each}", text, cells, "ranks", results)
+        written = results.ids(_of_node(results, "write"))
+        return [*found, self._bottleneck(results, written)] if written else found
 
     def _bottleneck(self, results: Results, cells: tuple[str, ...]) -> Finding:
-        """S1's test x < y*n compares the node link with the data targets behind a file's stripes."""
+        """S1's test x < y*n: what the node reaches on all data targets, against as many times what it reaches on one of them."""
         identifier = f"{self.name}-bottleneck"
+        alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
+        if alone and together:
+            return self._measured_bottleneck(identifier, alone[0], together[0], results)
         if not results.facts.get("remote", False):
             statement = (
                 "The test x < y*n (node link against data targets) does not apply: this file system is local, no link is in its path."
             )
             return Finding(identifier, self.name, statement, "unknown", cells, needs="a file system that is reached over a network")
-        statement = "Whether the node link is the bottleneck (x < y*n) is unknown: neither the link nor one data target was measured alone."
+        statement = "Whether the node is the bottleneck (x < y*n) is unknown: no data target was measured alone."
         return Finding(
             identifier,
             self.name,
             statement,
             "unknown",
             cells,
-            needs="the rate of each data target alone and the link measured between nodes",
+            needs="strakes study processes-per-node DIR on a file system where files can be put on one data target",
         )
+
+    def _measured_bottleneck(self, identifier: str, alone: Measured, together: Measured, results: Results) -> Finding:
+        number = int(together.settings["data_targets"])
+        evidence = (together.id, alone.id)
+        ratio = better_ratio(together, alone, results.confidence)
+        what = f"S1's test x < y*n, writes: {number} data targets together"
+        if ratio is None or ratio.interval is None:
+            needs = f"at least {smallest_runs(results.confidence)} blocks that measure both"
+            return Finding(identifier, self.name, f"{what}: not known.", "inconclusive", evidence, needs=needs)
+        low, high = ratio.interval.low / number, ratio.interval.high / number
+        interval = IntervalOf(low, high, ratio.interval.confidence, f"rate on all {number} over {number} times the rate on one")
+        text = f"{what} give {ratio.median:.2f} times what one gives"
+        if high < SATURATED:
+            text += ": this node (its processors, client or link) is the bottleneck, not the data targets."
+            return Finding(identifier, self.name, text, "holds", evidence, interval)
+        if low >= SATURATED:
+            return Finding(identifier, self.name, f"{text}: the data targets are the bottleneck.", "does-not", evidence, interval)
+        needs = "a narrower interval: a larger --budget"
+        return Finding(identifier, self.name, f"{text}: which of them limits is open.", "inconclusive", evidence, interval, needs)
 
     def advice(self, results: Results) -> Sequence[Advice]:
         return [
             advice
             for operation in ("write", "read")
             for advice in saturation_advice(
-                f"processes per node, {operation}s", f"{operation}s", results.where(operation=operation), "ranks", results
+                f"processes per node, {operation}s", f"{operation}s", _of_node(results, operation), "ranks", results
             )
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return ()
+
+
+def _of_node(results: Results, operation: str) -> list[Measured]:
+    """The cells with the same amount in total, wherever the file system puts it."""
+    return [one for one in results.where(operation=operation) if not one.settings.keys() & {"data_bytes", "on"}]

@@ -43,7 +43,7 @@ class TargetBaseline(Study):
         least = smallest_runs(bonferroni(0.9, max(1, len(metadata), len(parts.data_targets)))) + 1
         cells += [self._metadata_cell(context, name, index, least) for name, index in metadata]
         for target in parts.data_targets:
-            layout = _layout_for(target, parts, context.file_system)
+            layout = layout_on(target, parts, context.file_system)
             if layout is None:
                 reason = "its files cannot be put on this target alone: it is in no pool by itself"
                 cells.append(SkippedCell(self.name, {"kind": "data", "target": target.name}, reason))
@@ -145,7 +145,7 @@ class TargetBaseline(Study):
         return []
 
 
-def _layout_for(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
+def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
     """One stripe on this target: by its number where the file system lets one choose it, else by a pool that holds it alone."""
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

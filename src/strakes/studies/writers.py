@@ -13,6 +13,8 @@ from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (64 * KIB, MIB, 8 * MIB)
 _FULL_SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
+# Other numbers of ranks in total, with the amount of each that S1's rules are about.
+_FULL_TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 
 class Writers(Study):
@@ -26,7 +28,9 @@ class Writers(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = 16 if context.full else 8
         cells: list[Cell | SkippedCell] = []
-        for size in _FULL_SIZES if context.full else _SIZES:
+        levels = [(ranks, size) for size in (_FULL_SIZES if context.full else _SIZES)]
+        levels += [(team, _TEAM_BYTES) for team in (_FULL_TEAMS if context.full else ())]
+        for ranks, size in levels:
             for writers in [2**power for power in range(ranks.bit_length())]:
                 settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
                 if ranks * size > context.max_bytes:
@@ -46,15 +50,16 @@ class Writers(Study):
                     stop=context.stonewall(),
                 )
                 measures = (Measure("write", "bytes_per_s", {"operation": "write"}),)
-                key = f"{self.name}/{size}/{writers}"
-                cells.append(Cell(self.name, key, settings, Plan(ranks, (phase,), context.seed), measures))
+                other = f"/of-{ranks}" if ranks != levels[0][0] else ""
+                key = f"{self.name}/{size}/{writers}{other}"
+                cells.append(Cell(self.name, key, settings, Plan(ranks, (phase,), context.seed), measures, priority=2 if other else 1))
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
         lines = tuple(
             line
-            for size in results.levels("data_bytes")
-            for line in series(f"{format_bytes(float(size))} of each rank", results.where(data_bytes=size), "writers")
+            for ranks, size in _groups(results)
+            for line in series(f"{format_bytes(float(size))} of each of {ranks} ranks", _along(results, ranks, size), "writers")
         )
         theirs = Reference(
             "S1",
@@ -62,34 +67,50 @@ class Writers(Study):
             8,
             32,
         )
-        ranks = "writers of this node"
-        return [Figure(self.name, self.title, self.question, ranks, "", "log", "bandwidth of all ranks", "B/s", lines, (theirs,))]
+        writers = "writers of this node"
+        return [Figure(self.name, self.title, self.question, writers, "", "log", "bandwidth of all ranks", "B/s", lines, (theirs,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         found: list[Finding] = []
-        for size in results.levels("data_bytes"):
-            cells = results.where(data_bytes=size)
-            each = format_bytes(float(size))
-            found += saturation_finding(f"{self.name}-{size}", f"writes of {each} by each rank", cells, "writers", results)
+        for ranks, size in _groups(results):
+            cells = _along(results, ranks, size)
+            each, identifier = f"{format_bytes(float(size))} of each of {ranks} ranks", f"{self.name}-{size}-of-{ranks}"
+            found += saturation_finding(identifier, f"writes of {each}", cells, "writers", results)
             fewer, everybody = _best_of_few(cells), cells[-1]
             if fewer is not None:
                 number = fewer.settings["writers"]
-                text = f"With {each} of each rank, {number} writers are {{ratio}} times as fast as every rank for itself."
-                found.append(ratio_finding(f"{self.name}-{size}-few-to-all", text, fewer, everybody, results))
-        return found
+                text = f"With {each}, {number} writers are {{ratio}} times as fast as every rank for itself."
+                found.append(ratio_finding(f"{identifier}-few-to-all", text, fewer, everybody, results))
+        return [*found, *self._of_all_ranks(results)]
+
+    def _of_all_ranks(self, results: Results) -> list[Finding]:
+        """S1's last table: every process writes, more and more of them."""
+        cells = [one for one in results.where(data_bytes=_TEAM_BYTES) if one.settings["writers"] == one.settings["ranks"]]
+        by_ranks = sorted(cells, key=lambda one: float(one.settings["ranks"]))
+        noun = f"writes of {format_bytes(_TEAM_BYTES)} by every rank for itself"
+        return saturation_finding(f"{self.name}-all-ranks", noun, by_ranks, "ranks", results)
 
     def advice(self, results: Results) -> Sequence[Advice]:
         return [
             advice
-            for size in results.levels("data_bytes")
+            for ranks, size in _groups(results)
             for advice in saturation_advice(
-                f"writers of a node, {format_bytes(float(size))} of each rank",
+                f"writers of a node, {format_bytes(float(size))} of each of {ranks} ranks",
                 "writes",
-                results.where(data_bytes=size),
+                _along(results, ranks, size),
                 "writers",
                 results,
             )
         ]
+
+
+def _groups(results: Results) -> list[tuple[Setting, Setting]]:
+    """Numbers of ranks, and amounts of each, that were measured together."""
+    return list(dict.fromkeys((one.settings["ranks"], one.settings["data_bytes"]) for one in results.where()))
+
+
+def _along(results: Results, ranks: Setting, size: Setting) -> list[Measured]:
+    return results.where(ranks=ranks, data_bytes=size)
 
 
 def _best_of_few(cells: Sequence[Measured]) -> Measured | None:

@@ -41,7 +41,7 @@ def target_facts(session: Session) -> Mapping[str, Any]:
         facts["against"] = {**asdict(other.target.facts(other.workspace.path)), "path": str(other.target.path)}
     session.writer.append_event({"event": "facts", "facts": facts})
     if facts["remote"]:
-        described = target.describe()
+        described = session.description = target.describe()
         session.writer.append_event({"event": "description", "description": asdict(described), "unlike": list(unlike_targets(described))})
     return facts
 
@@ -59,9 +59,10 @@ def chosen_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if request.like is not None:
         return _cells_like(session, request.like, room)
     pilot = _pilot(session, facts, room) if any(study.needs_pilot for study in request.studies) else NO_PILOT
-    described = session.target.describe() if any(study.needs_description for study in request.studies) else None
-    context = make_context(request, facts, pilot, room, described)
-    cells, skipped = choose_cells(request.studies, context)
+    if session.description is None and any(study.needs_description for study in request.studies):
+        session.description = session.target.describe()
+    context = make_context(request, facts, pilot, room, session.description)
+    cells, skipped = choose_cells(request, context)
     if not cells:
         why = "; ".join(sorted({one.reason for one in skipped}))
         remedy = "Ask for less, or give a directory with more room, or one on a file system that can do this."

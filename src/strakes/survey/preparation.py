@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.launch.choice import Launch, processes
-from strakes.plan import plan_from_json
+from strakes.plan import MetadataPhase, Plan, plan_from_json
 from strakes.portrait.model import SkippedCell
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.base import Cell, Context, Measure, Pilot, Study
+from strakes.studies.base import Cell, Context, Measure, Pilot
 from strakes.studies.place import place_from_record
 from strakes.survey.request import Request
 from strakes.targets.model import Description, Striping, layout_from_record
@@ -59,7 +59,7 @@ def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool, fi
 
 def phase_seconds(request: Request, context: Context) -> float:
     """How long one phase may take so that every cell gets enough runs within the budget."""
-    trial, _ = choose_cells(request.studies, context)
+    trial, _ = choose_cells(request, context)
     phases = sum(len(cell.plan.phases) for cell in trial)
     blocks = smallest_runs(request.confidence) + _BLOCKS_TO_DECIDE
     seconds = request.budget_s * MEASURE_SHARE / (blocks * max(1, phases) * _OVERHEAD)
@@ -101,11 +101,11 @@ def most_ranks(launch: Launch) -> int | None:
     return processes(launch) if launch.launcher == "mpi" else launch.ranks
 
 
-def choose_cells(studies: Sequence[Study], context: Context) -> tuple[list[Cell], list[SkippedCell]]:
+def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
     """All cells of the studies that fit the target, and those that do not, with the reason."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
-    for study in studies:
+    for study in request.studies:
         for one in study.cells(context):
             if isinstance(one, SkippedCell):
                 skipped.append(one)
@@ -116,8 +116,16 @@ def choose_cells(studies: Sequence[Study], context: Context) -> tuple[list[Cell]
                 needs = f"{format_bytes(one.plan.bytes_on_target())} and {one.plan.inodes_on_target():,} files"
                 skipped.append(SkippedCell(one.study, one.settings, f"needs {needs}, more than may be used here"))
             else:
-                cells.append(one)
+                cells.append(replace(one, plan=_through_libcephfs(one.plan)) if request.libcephfs else one)
     return cells, skipped
+
+
+def _through_libcephfs(plan: Plan) -> Plan:
+    """The plan without the mount, where all it does is metadata: data would go through a cache of each client that cannot be dropped."""
+    phases = [phase for phase in plan.phases if isinstance(phase, MetadataPhase)]
+    if len(phases) < len(plan.phases):
+        return plan
+    return replace(plan, phases=tuple(replace(phase, backend="cephfs") for phase in phases))
 
 
 def cell_from_record(record: Mapping[str, Any]) -> Cell:

@@ -19,6 +19,7 @@ class Request:
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id. ``against``: a second file
     system, measured in turn with the first. ``like``: a run whose plans are taken as they are. ``files``: how many a population grows to.
+    ``libcephfs``: metadata operations without the mount, every rank a client of its own.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Request:
     against: Path | None = None
     like: Run | None = None
     files: int | None = None
+    libcephfs: bool = False
 
     def fingerprint(self) -> str:
         """What must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
@@ -51,6 +53,7 @@ class Request:
             "launch": [self.launch.launcher, self.launch.ranks, list(self.launch.hosts), self.launch.ranks_per_node],
             **({"against": str(self.against.resolve())} if self.against else {}),
             **({"files": self.files} if self.files else {}),
+            **({"libcephfs": True} if self.libcephfs else {}),
         }
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -6,8 +6,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from strakes.errors import InterruptedByUser
+from strakes.errors import EnvironmentLacksError, InterruptedByUser
 from strakes.launch.choice import engine_for
+from strakes.launch.messages import Hello
 from strakes.store import RunWriter, Store
 from strakes.survey.blocks import measure_in_blocks
 from strakes.survey.choosing import chosen_cells, target_facts
@@ -20,6 +21,7 @@ from strakes.survey.session import Session, Side
 from strakes.survey.watch import Watch
 from strakes.targets.base import Target
 from strakes.targets.calls import UnansweredError
+from strakes.targets.ceph.inside import inside
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 
@@ -40,6 +42,8 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
 def _perform(request: Request, target: Target, store: Store, progress: Progress) -> RunWriter:
     with engine_for(request.launch) as engine:
         hello = engine.start()
+        if request.libcephfs:
+            _require_libcephfs(request, hello)
         if request.resume is None:
             environment = {**target.environment(), "engine": asdict(hello)}
             writer = store.create(request.kind, request.name, request.directory, request.options(), environment)
@@ -77,6 +81,14 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
             raise
     writer.finish("complete")
     return writer
+
+
+def _require_libcephfs(request: Request, hello: Hello) -> None:
+    """Raises EnvironmentLacksError for an engine without it, BadInputError for a directory that is not on CephFS."""
+    if why := hello.absent.get("cephfs"):
+        raise EnvironmentLacksError("the engine cannot use libcephfs", why=why["why"], remedy=why["remedy"])
+    for directory in filter(None, (request.directory, request.against)):
+        inside(directory)
 
 
 def _side(stack: ExitStack, target: Target, run_id: str, *, keep: bool, adopt: bool) -> Side:

@@ -18,6 +18,7 @@ from strakes.survey.prepared import grown, prepare, rounds_begun
 from strakes.survey.request import Progress, Request
 from strakes.survey.watch import Watch
 from strakes.targets.base import Target
+from strakes.targets.model import Description
 from strakes.targets.workspace import Workspace
 
 # A plan that takes this many times what was expected, and this long at least, is given up.
@@ -51,6 +52,7 @@ class Session:
     spent_before_s: float
     visits: list[dict[str, Any]]
     cells: list[Cell] = field(default_factory=list)
+    description: Description | None = None
     block_thought_of: int = 0
     thought_s: float = 0.0
 

@@ -53,7 +53,7 @@ def test_a_cluster_is_described_with_its_ranks_stores_and_pools() -> None:
         ("cephfs:1", "mds.a", "active"),
     ]
     assert [(one.name, one.state, one.total_bytes, one.pools) for one in found.data_targets] == [
-        (f"osd.{number}", "up", 4 * GIB, ("cephfs_data", "cephfs_meta")) for number in range(3)
+        (f"osd.{number}", "up", 4 * GIB, ("cephfs_data",)) for number in range(3)
     ]
     assert {one.name: one.state for one in found.servers if one.role == "mds"} == {"mds.a": "active", "mds.b": "standby", "mds.c": "active"}
     assert unlike_targets(found) == ()

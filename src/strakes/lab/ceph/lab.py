@@ -21,6 +21,8 @@ from strakes.lab.places import refuse_long_path
 from strakes.lab.site import Site
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
+# Placement groups of a pool that is on one store alone.
+_GROUPS_OF_ONE = 8
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
 # All of them together take 300 MiB. This one answers "ceph fs status"; free space needs none.
 _MODULE = "status"
@@ -50,7 +52,7 @@ class CephLab(Lab[CephOptions]):
         self._ports = dict(zip(options.monitors, ports.free_ports(options.mons), strict=True))
         self._devices: dict[int, Device] = {}
         self._device_groups: dict[int, Group | None] = {}
-        self._cpu_groups: list[Group] = []
+        self._cpu_groups: dict[str, Group] = {}
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
@@ -60,8 +62,8 @@ class CephLab(Lab[CephOptions]):
             require_packages("ceph", _FOR_OTHERS_THAN_ROOT, install=False, say=lambda _text: None)
         if options.slow_osd:
             require("blkio", "--slow-osd")
-        if options.mds_cpu:
-            require("cpu", "--mds-cpu")
+        if options.mds_cpu or options.slow_mds:
+            require("cpu", "--mds-cpu" if options.mds_cpu else "--slow-mds")
         if options.store == "bluestore":
             require_space(directory, options.osds * options.osd_size, "--osd-size")
 
@@ -80,8 +82,11 @@ class CephLab(Lab[CephOptions]):
         return "" if space and space.free else "the free space is not known yet"
 
     def slow_down(self) -> None:
-        for group in self._cpu_groups:
-            limit_cpu(group, self.options.mds_cpu or 100)
+        slow = self._slow_servers()
+        for name, group in self._cpu_groups.items():
+            limit = slow.get(name, self.options.mds_cpu)
+            if limit is not None:
+                limit_cpu(group, limit)
         for number, device in self._devices.items():
             device.slow_down(self._device_groups[number])
 
@@ -96,6 +101,7 @@ class CephLab(Lab[CephOptions]):
             "monitors": [f"{ports.LOOPBACK}:{port}" for port in self._ports.values()],
             "admin_sockets": str(self.site.directory / "run"),
             "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
+            "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},
         }
 
     def _prepare(self) -> None:
@@ -147,9 +153,10 @@ class CephLab(Lab[CephOptions]):
         for name in self.options.metadata_servers:
             self.site.make_directory("mds", name)
             join = []
-            if self.options.mds_cpu:
-                self._cpu_groups.append(make_group("cpu", self.site.id, f"mds.{name}"))
-                join.append(self._cpu_groups[-1].procs)
+            # Any of them may get the rank that is to be slow.
+            if self.options.mds_cpu or self.options.slow_mds:
+                self._cpu_groups[name] = make_group("cpu", self.site.id, f"mds.{name}")
+                join.append(self._cpu_groups[name].procs)
             self.site.start(f"mds.{name}", *self._daemon("ceph-mds", name), "-f", join=join)
         self.site.start("mgr.x", *self._daemon("ceph-mgr", "x"), "-f")
 
@@ -160,6 +167,8 @@ class CephLab(Lab[CephOptions]):
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
             monitors.command("fs new", fs_name=FILE_SYSTEM, metadata=METADATA_POOL, data=DATA_POOL)
+            for number in self._stores_with_pools():
+                self._make_pool_on(monitors, number)
             monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
             if self.options.standby_replay:
                 monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
@@ -167,6 +176,27 @@ class CephLab(Lab[CephOptions]):
             monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
             self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
             self.site.wait_until("the placement groups", lambda: _unclean(monitors))
+
+    def _stores_with_pools(self) -> range:
+        return range(self.options.osds if self.options.pool_per_osd else 0)
+
+    def _make_pool_on(self, monitors: Monitors, number: int) -> None:
+        """A data pool with one copy of everything on this store alone: a rule for a class of devices that nothing else is of."""
+        pool, own_class = _pool_of(number), f"only{number}"
+        monitors.command("osd crush rm-device-class", ids=[str(number)])
+        monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
+        monitors.command("osd crush rule create-replicated", name=pool, root="default", type="osd", **{"class": own_class})
+        monitors.command("osd pool create", pool=pool, pg_num=_GROUPS_OF_ONE, pgp_num=_GROUPS_OF_ONE, rule=pool, size=1)
+        monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
+
+    def _slow_servers(self) -> dict[str, int]:
+        """Who has the ranks that are to be slow, and what they may use."""
+        if not self.options.slow_mds:
+            return {}
+        with Monitors(self._config) as monitors:
+            daemons = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
+        holding = {daemon["rank"]: daemon["name"] for daemon in daemons if daemon["state"] == "up:active"}
+        return {holding[rank]: percent for rank, percent in self.options.slow_mds}
 
     def _lacking_ranks(self, monitors: Monitors) -> str:
         file_system = monitors.command("fs dump")["filesystems"][0]["mdsmap"]
@@ -184,6 +214,11 @@ class CephLab(Lab[CephOptions]):
 
     def _daemon(self, program: str, name: str) -> tuple[str | Path, ...]:
         return (program, "-c", self._config, "-i", name)
+
+
+def _pool_of(number: int) -> str:
+    """The data pool that is on one store alone."""
+    return f"{DATA_POOL}.osd{number}"
 
 
 def _lacking_stores(monitors: Monitors, wanted: int) -> str:

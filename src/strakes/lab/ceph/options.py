@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from strakes.errors import BadInputError
-from strakes.lab.options import LabOptions, choice, count, flag, iops_by_id, maybe_count, seconds, size
+from strakes.lab.options import LabOptions, choice, count, flag, iops_by_id, maybe_count, percent_by_id, seconds, size
 
 # How often the monitors look at the beacons; nothing shorter can be set.
 MONITOR_TICK_S = 1.0
@@ -25,6 +25,10 @@ class CephOptions(LabOptions):
     mds_memory: int = size("256MiB", "Cache limit of each metadata server.", least="16MiB")
     slow_osd: tuple[tuple[int, int], ...] = iops_by_id(
         "The device of the object store ID (0, 1, ...) does so many reads, and writes, a second. May be repeated."
+    )
+    pool_per_osd: bool = flag("Besides the usual data pool one on each object store alone, so that files can be put there.")
+    slow_mds: tuple[tuple[int, int], ...] = percent_by_id(
+        "Whoever has the metadata rank RANK (0, 1, ...) when all is up may use so much of one processor. May be repeated.", "RANK=PERCENT"
     )
     mds_cpu: int | None = maybe_count("Each metadata server may use so much of one processor.", least=5, most=100, metavar="PERCENT")
     beacon_interval: float = seconds(0.5, "Time between a metadata server's signs of life.", least=0.1, most=60)
@@ -55,6 +59,11 @@ def check(options: CephOptions) -> None:
         if number >= options.osds or stores.count(number) > 1:
             why = f"the stores are 0 to {options.osds - 1}" if number >= options.osds else "it is given twice"
             raise BadInputError(f"--slow-osd {number} is not possible", why=why)
+    ranks = [rank for rank, _ in options.slow_mds]
+    for rank in ranks:
+        if rank >= options.mds or ranks.count(rank) > 1:
+            why = f"the ranks are 0 to {options.mds - 1}" if rank >= options.mds else "it is given twice"
+            raise BadInputError(f"--slow-mds {rank} is not possible", why=why)
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device that could be slow", remedy="Leave --store memstore out.")
     # The monitors forgive a silence that they may have caused themselves; with less between the two they forgive every one.

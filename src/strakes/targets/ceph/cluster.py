@@ -127,7 +127,9 @@ def description(
     *, fs_dump: Json, mdsmap: Json, osd_df: Json, osd_dump: Json, osd_tree: Json, mon_dump: Json, versions: Json, groups: Sequence[Json]
 ) -> Description:
     hosts = hosts_of(osd_tree)
-    stores = data_targets(osd_df, osd_dump, groups, hosts)
+    # Of other pools no file of this file system can be.
+    own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
+    stores = data_targets(osd_df, osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
     return Description(
         file_system_name=mdsmap["fs_name"],

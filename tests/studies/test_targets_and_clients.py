@@ -149,6 +149,19 @@ def test_a_population_that_bends_is_said_to_bend_there() -> None:
     assert "times as fast as they were made" in findings["population-clean-up"].statement
 
 
+def test_the_servers_memory_stands_on_the_axis_of_the_population() -> None:
+    def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
+        return {"mds.0": {"now.memory_bytes": 1e9 + 10 * float(cell.settings["files"])}, "osd.0": {"data.read_bytes": 1.0}}
+
+    study = Population()
+    results = measured_by_cell(study, lambda cell, block: 1000.0, blocks=5, servers=servers)
+    memory = next(figure for figure in study.figures(results) if figure.title.endswith("memory"))
+    rates = study.figures(results)[0]
+    assert [line.name for line in memory.series] == ["available on this node", "used by the metadata servers"]
+    assert [point.x for point in memory.series[1].points] == [point.x for point in rates.series[0].points]
+    assert "at the beginning" in found(study, results)["population-servers-memory"].statement
+
+
 def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown() -> None:
     study = Population()
     findings = found(study, measured_by_cell(study, lambda cell, block: 1000.0, blocks=5))

@@ -57,6 +57,12 @@ def _side_value(metric: Metric, sample: Mapping[str, Any], device: str) -> float
     return 100 * spent[0] / sum(spent) if sum(spent) else 0.0
 
 
+def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
+    """What the servers that tell use together; None where none does."""
+    told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
+    return sum(told) if told else None
+
+
 def collect(
     cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[str, Any]], rule: StoppingRule, facts: Mapping[str, Any]
 ) -> Results:
@@ -86,8 +92,11 @@ def _measured(
     observations = []
     for visit in visits:
         sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
-        if sample is not None:
-            value, servers = metric_value(metric, sample, device), visit.get("servers", {})
+        if sample is None:
+            continue
+        servers = visit.get("servers", {})
+        value = _memory_of(servers) if metric == "servers_memory" else metric_value(metric, sample, device)
+        if value is not None:
             observations.append(Observation(visit["block"], visit["purpose"], value, asked, sample, servers))
     identifier = f"{cell['key']}:{Measure(measure['phase'], metric, {}).suffix}"
     settings = {**cell["settings"], **measure["settings"]}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strakes.portrait.model import ServerCount
+from strakes.targets.model import NOW
 
 
 def server_counts(cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[str, Any]]) -> tuple[ServerCount, ...]:
@@ -15,7 +16,8 @@ def server_counts(cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[s
     times: Counter[tuple[str, str]] = Counter()
     for visit in visits:
         for server, counters in visit.get("servers", {}).items():
-            sums.setdefault((visit["cell"], server), Counter()).update(counters)
+            counts = {name: value for name, value in counters.items() if not name.startswith(NOW)}
+            sums.setdefault((visit["cell"], server), Counter()).update(counts)
             times[visit["cell"], server] += 1
     studies = {cell["key"]: cell["study"] for cell in cells}
     order = {key: number for number, key in enumerate(studies)}

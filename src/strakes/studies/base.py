@@ -14,7 +14,7 @@ from strakes.studies.results import Results
 from strakes.targets.model import Description, Layout, Striping
 from strakes.units import GIB, KIB, MIB
 
-Metric = Literal["bytes_per_s", "operations_per_s", "seconds_per_item", "device_busy", "iowait", "memory_available"]
+Metric = Literal["bytes_per_s", "operations_per_s", "seconds_per_item", "device_busy", "iowait", "memory_available", "servers_memory"]
 
 UNITS: Mapping[Metric, str] = {
     "bytes_per_s": "B/s",
@@ -23,9 +23,10 @@ UNITS: Mapping[Metric, str] = {
     "device_busy": "%",
     "iowait": "%",
     "memory_available": "B",
+    "servers_memory": "B",
 }
 # What the machine did meanwhile: shown beside the rates, never a reason to repeat a cell.
-SIDE_METRICS: tuple[Metric, ...] = ("device_busy", "iowait", "memory_available")
+SIDE_METRICS: tuple[Metric, ...] = ("device_busy", "iowait", "memory_available", "servers_memory")
 
 
 @dataclass(frozen=True)

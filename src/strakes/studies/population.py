@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from strakes.plan import Plan
 from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
@@ -12,12 +13,17 @@ from strakes.studies.compose import Tone, ratio_finding
 from strakes.studies.place import Place
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.results import Measured, Results
+from strakes.units import format_value
 
 _STEPS = 12
 _ROUNDS = 5
 KEPT = "population"
 # S3: after 40 million files the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
+_THEIR_LOAD = {
+    "iowait": "S3 (its metadata server): 24 % before tuning, 16 % after",
+    "memory": "S3 (its metadata server): from 2 to 11 GB, then 16 GB and full",
+}
 
 
 class Population(Study):
@@ -46,6 +52,7 @@ class Population(Study):
             Measure("fill", "operations_per_s", {"operation": "create and write"}),
             Measure("fill", "iowait", {"operation": "create and write"}),
             Measure("fill", "memory_available", {"operation": "create and write"}),
+            Measure("fill", "servers_memory", {"operation": "create and write"}),
         )
         plan = Plan(ranks, (pool_phase("fill", "accumulate", files=files),), context.seed)
         return [
@@ -87,27 +94,37 @@ class Population(Study):
             (Series("created and written", _points(cells)),),
             (theirs,),
         )
-        beside = [
-            Figure(
-                self.name, f"{self.title}: {title}", question, "files there are", "", "log", label, unit, (Series(label, _points(seen)),)
-            )
-            for metric, title, question, label, unit in (
-                ("iowait", "waiting for devices", "Does this node wait for its devices as files accumulate?", "iowait of this node", "%"),
-                ("memory_available", "memory", "What is left of this node's memory as files accumulate?", "memory available", "B"),
-            )
-            if (seen := results.beside(metric))
-        ]
-        return [rates, *beside]
+        return [rates, *_meanwhile(f"{self.title}: ", results)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         cells = results.where()
         if len(cells) < 2:
             return []
-        return [*_bends(cells, results), *_start_to_end(cells, results), *_clean_up(cells, results)]
+        return [*_bends(cells, results), *_start_to_end(cells, results), *_load(results), *_clean_up(cells, results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where()
         return [Headline(f"files made a second, of {int(cells[-1].settings['files']):,} there are", cells[-1].id)] if cells else []
+
+
+def _meanwhile(title: str, results: Results) -> list[Figure]:
+    """Load of this node and of the servers, over the same axis."""
+    figures = []
+    for name, question, label, unit, metrics in (
+        ("waiting for devices", "Does this node wait for its devices as files accumulate?", "iowait", "%", {"iowait": "this node"}),
+        (
+            "memory",
+            "What becomes of the memory as files accumulate?",
+            "memory",
+            "B",
+            {"memory_available": "available on this node", "servers_memory": "used by the metadata servers"},
+        ),
+    ):
+        lines = tuple(Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric)))
+        if lines:
+            theirs = (Reference("S3", _THEIR_LOAD[label]),)
+            figures.append(Figure("population", f"{title}{name}", question, "files there are", "", "log", label, unit, lines, theirs))
+    return figures
 
 
 def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
@@ -149,9 +166,25 @@ def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
     return [ratio_finding("population-end-to-start", text, aligned[0], aligned[1], results, tone=tone)]
 
 
-def _renumbered(one: Measured) -> Measured:
-    from dataclasses import replace
+def _load(results: Results) -> list[Finding]:
+    """What grew with the population beside it, at its beginning and at its end."""
+    found = []
+    for metric, what in (("iowait", "Waiting for devices (iowait of this node)"), ("servers_memory", "Memory used by the metadata servers")):
+        seen = [one for one in results.beside(metric) if one.estimate is not None]
+        if len(seen) > 1:
+            first, last = (format_value(one.estimate.median, one.unit) for one in (seen[0], seen[-1]) if one.estimate is not None)
+            files = int(seen[-1].settings["files"])
+            theirs = _THEIR_LOAD["iowait" if metric == "iowait" else "memory"]
+            text = f"{what}: {first} at the beginning, {last} with {files:,} files ({theirs})."
+            identifier, evidence = f"population-{metric.replace('_', '-')}", (seen[0].id, seen[-1].id)
+            if min(len(one.by_block()) for one in (seen[0], seen[-1])) < _ROUNDS:
+                found.append(Finding(identifier, "population", text, "inconclusive", evidence, needs="more rounds"))
+            else:
+                found.append(Finding(identifier, "population", text, "measured", evidence))
+    return found
 
+
+def _renumbered(one: Measured) -> Measured:
     return replace(one, observations=tuple(replace(seen, block=number) for number, seen in enumerate(one.observations)))
 
 

@@ -79,7 +79,7 @@ class Results:
         return [one for one in self._agreeing(settings) if not one.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """The same for what the machine did meanwhile: ``device_busy``, ``iowait``, ``memory_available``."""
+        """The same for what the machine did meanwhile: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``."""
         return [one for one in self._agreeing(settings) if one.is_side and one.id.endswith(f":{metric}")]
 
     def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:

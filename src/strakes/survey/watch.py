@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from strakes.targets.base import Target
-from strakes.targets.model import CLIENT, Observation, difference, disturbed
+from strakes.targets.model import CLIENT, NOW, Observation, difference, disturbed
 
 # Of the time that has passed; a slow look happens less often.
 _SHARE = 0.05
@@ -55,4 +55,4 @@ class Watch:
 
 def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
     """Counters with one of the names that mean the same everywhere, zeros too: they say that a target was not used."""
-    return {name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data."))}
+    return {name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))}

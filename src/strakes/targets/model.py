@@ -12,6 +12,8 @@ from typing import Any, Literal
 # client counted begins with "client.".
 Observation = Mapping[str, Mapping[str, float]]
 
+# What begins so is a state, not a count: the later one stands. now.memory_bytes is the memory that a server uses.
+NOW = "now."
 # A counter of this name is the time since which the others count; when it moves, somebody cleared them or the server started anew.
 SINCE = "since_unix_s"
 # A number of who counts: when it moves, another server has taken over.
@@ -141,8 +143,8 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
     Left out, as nothing can be said of them: whatever is in one observation only, and all counters of a side (client or server) that
     were cleared or started anew in between; :func:`disturbed` names them.
 
-    >>> difference({"mdt0": {"md.open": 2.0}}, {"mdt0": {"md.open": 5.0, "md.create": 1.0}})
-    {'mdt0': {'md.open': 3.0, 'md.create': 1.0}}
+    >>> difference({"mdt0": {"md.open": 2.0}}, {"mdt0": {"md.open": 5.0, "md.create": 1.0, "now.memory_bytes": 7.0}})
+    {'mdt0': {'md.open': 3.0, 'md.create': 1.0, 'now.memory_bytes': 7.0}}
     """
     between = {}
     for name in after:
@@ -150,7 +152,7 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
             continue
         undone = {side for side in ("", CLIENT) if _restarted(before[name], after[name], side)}
         between[name] = {
-            counter: value - before[name].get(counter, 0.0)
+            counter: value if counter.startswith(NOW) else value - before[name].get(counter, 0.0)
             for counter, value in after[name].items()
             if _side(counter) not in undone and not counter.endswith((SINCE, SERVER))
         }
@@ -183,7 +185,8 @@ def _side(counter: str) -> str:
 def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: str) -> bool:
     if any(before.get(side + sign) != after.get(side + sign) for sign in (SINCE, SERVER)):
         return True
-    return any(after.get(counter, 0.0) < value for counter, value in before.items() if _side(counter) == side)
+    counts = {counter: value for counter, value in before.items() if _side(counter) == side and not counter.startswith(NOW)}
+    return any(after.get(counter, 0.0) < value for counter, value in counts.items())
 
 
 def layout_record(layout: Layout) -> dict[str, Any]:

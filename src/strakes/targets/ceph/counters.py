@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from strakes.errors import MeasurementError
+from strakes.units import KIB
 
 # A daemon on this machine answers in a millisecond, or is stopped.
 _SOCKET_S = 2.0
@@ -65,7 +66,9 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
         if name.startswith("req_") and isinstance(value, Mapping)
     }
     seen = {common: sum(counts.get(own, 0.0) for own in names) for common, names in _OPERATIONS.items()}
-    return {**seen, "md.requests": sum(counts.values())}
+    resident_kib = dump.get("mds_mem", {}).get("rss")
+    memory = {} if resident_kib is None else {"now.memory_bytes": float(resident_kib * KIB)}
+    return {**seen, "md.requests": sum(counts.values()), **memory}
 
 
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:

@@ -169,7 +169,7 @@ def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
 def _load(results: Results) -> list[Finding]:
     """What grew with the population beside it, at its beginning and at its end."""
     found = []
-    for metric, what in (("iowait", "Waiting for devices (iowait of this node)"), ("servers_memory", "Memory used by the metadata servers")):
+    for metric, what in (("iowait", "Waiting for devices (iowait of this node)"), ("servers_memory", "Memory of the metadata servers")):
         seen = [one for one in results.beside(metric) if one.estimate is not None]
         if len(seen) > 1:
             first, last = (format_value(one.estimate.median, one.unit) for one in (seen[0], seen[-1]) if one.estimate is not None)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conftest import StrakesRunner
 from strakes.portrait.model import Portrait
+from strakes.report.html import render_html
+from strakes.report.published import published
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.reproduce.replication import disagreements, predicted, table
 from strakes.reproduce.show import render, to_document
@@ -54,7 +57,7 @@ def test_a_place_that_was_not_reached_says_so() -> None:
 
 def test_the_scales_are_told_apart() -> None:
     lines = {what: (theirs, ours) for what, theirs, ours in scale(SOURCES["S3"], [portrait_of(Population())])}
-    assert lines["clients"][0].startswith("5") and "1 node" in lines["clients"][1]
+    assert lines["clients"][0].startswith("5") and lines["clients"][1] == "one client"
     assert lines["files"][1].startswith("up to ")
 
 
@@ -87,3 +90,26 @@ def test_the_command_measures_prints_both_and_leaves_nothing(strakes: StrakesRun
     assert "measured here" in done.stdout and "Left out, and why" in done.stdout
     assert not list(directory.iterdir())
     assert strakes("reproduce", "S4", directory, "--budget", "3s", "--quiet").returncode == 2
+
+
+def test_the_report_of_a_reproduction_sets_theirs_and_ours_in_columns_apart() -> None:
+    portrait = replace(portrait_of(Stream()), run={"id": "r", "kind": "reproduce", "name": "S3 stream small-files"})
+    found = published(portrait)
+    assert found is not None and found.source == "S3"
+    value = next(one for one in found.values if one.theirs == "204 MiB/s")
+    assert value.label == "one client" and value.ours and all(median.startswith(("1,0", "9")) for _, median, _ in value.ours)
+    page = render_html(portrait)
+    assert 'class="n theirs"' in page and "published by S3" in page
+    assert published(portrait_of(Stream())) is None
+
+
+def test_what_it_takes_two_file_systems_for_is_left_out_only_of_one() -> None:
+    portrait = portrait_of(study_named("metadata-ops"))
+    both = replace(portrait, target={**portrait.target, "against": {"path": "/b"}})
+    lacking, whole = ([one["what"] for one in to_document(SOURCES["S2"], [one])["omitted"]] for one in (portrait, both))
+    assert "two metadata devices" in lacking and "two metadata devices" not in whole
+
+
+def test_a_population_is_not_measured_in_turn_with_another(strakes: StrakesRunner, tmp_path: Path) -> None:
+    done = strakes("reproduce", "S3", tmp_path, "--against", tmp_path)
+    assert done.returncode == 2 and "in turn" in done.stderr

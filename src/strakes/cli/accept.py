@@ -28,7 +28,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     from strakes.accept.judge import FAIL, judge
     from strakes.accept.needs import needs_from_toml
     from strakes.accept.show import render, to_document
-    from strakes.cli.measure import measure
+    from strakes.cli.measure import perform
     from strakes.portrait.build import results_of
     from strakes.store import Store
     from strakes.studies.registry import study_named
@@ -40,9 +40,9 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
         # Capacity needs no measurement; what does is measured together, interleaved.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         studies = tuple(study_named(name) for name in names)
-        measure(kind="accept", name=title, studies=studies, directory=directory, full=False, json=None, show_summary=False, **options)
-        from_run = "latest"
-    run = Store().open(from_run)
+        _, run = perform(kind="accept", name=title, studies=studies, directory=directory, full=False, **options)
+    else:
+        run = Store().open(from_run)
     facts = next((event["facts"] for event in run.events if event["event"] == "facts"), None)
     if facts is None:
         raise BadInputError("that run says nothing of its file system", where=run.id, remedy="Take one of strakes survey, study or accept.")

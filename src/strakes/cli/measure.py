@@ -7,7 +7,7 @@ import secrets
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from strakes.studies.base import Study
 
 
-def measure(
+def measure(*, html: Output | None, json: Output | None, **options: Any) -> int:
+    """Run the studies on ``directory`` and show what came of it; ``options`` as for ``perform``. Returns the exit status."""
+    portrait, run = perform(html=html, **options)
+    show(portrait, run, html, json)
+    return 0
+
+
+def perform(
     *,
     kind: str,
     name: str,
@@ -31,7 +38,6 @@ def measure(
     confidence: float,
     precision: float,
     html: Output | None,
-    json: Output | None,
     resume: Resume | None,
     launcher: str,
     ranks: int | None,
@@ -45,12 +51,11 @@ def measure(
     like: Run | None = None,
     files: int | None = None,
     libcephfs: bool = False,
-    show_summary: bool = True,
-) -> int:
-    """Run the studies on ``directory`` and show what came of it; returns the exit status."""
+) -> tuple[Portrait, Run]:
+    """Run the studies on ``directory``; the report is written beside the run, or to ``html``."""
     from strakes.store import Store
     from strakes.survey.request import Request
-    from strakes.survey.runner import perform
+    from strakes.survey.runner import perform as run_request
 
     launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec)
     store = Store()
@@ -75,13 +80,10 @@ def measure(
     )
     with LiveProgress(quiet=quiet) as progress:
         progress.start(total_s=budget)
-        writer = perform(request, store, progress)
+        writer = run_request(request, store, progress)
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
-        portrait = publish(run, html)
-    if show_summary:
-        show(portrait, run, html, json)
-    return 0
+        return publish(run, html), run
 
 
 def publish(run: Run, html: Output | None) -> Portrait:

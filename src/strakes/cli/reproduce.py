@@ -22,17 +22,17 @@ from strakes.errors import BadInputError
     "--files", type=click.IntRange(min=1), default=100_000, show_default=True, metavar="N", help="S3: how far a population grows."
 )
 @click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR: S2's two devices.")
-def command(source: str, directory: Path, files: int, against: Path | None, budget: float, json: Output | None, **options: Any) -> int:
+def command(
+    source: str, directory: Path, files: int, against: Path | None, budget: float, html: Output | None, json: Output | None, **options: Any
+) -> int:
     """Measure again what SOURCE measured, at a scale that fits here, and set its values beside ours.
 
     S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5 access patterns. Published
     values are never mixed with measured ones; what the target cannot do is left out, with the reason.
     """
-    from strakes.cli.measure import measure, report_path
-    from strakes.portrait.build import build_portrait
+    from strakes.cli.measure import perform, report_path
     from strakes.reproduce.show import render, to_document
     from strakes.reproduce.sources import SOURCES
-    from strakes.store import Store
     from strakes.studies.against import Against
     from strakes.studies.registry import study_named
 
@@ -44,27 +44,34 @@ def command(source: str, directory: Path, files: int, against: Path | None, budg
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
         raise BadInputError(f"{chosen.name} cannot be measured in turn with another", why="a population grows by itself", remedy=remedy)
     parts = [(chosen.studies, budget * (0.7 if chosen.grown else 1.0)), *([((chosen.grown,), budget * 0.3)] if chosen.grown else [])]
-    runs = []
+    done = []
     for names, share in parts:
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         grown = {"files": files} if names == (chosen.grown,) else {}
         title = f"{chosen.name} {' '.join(names)}"
-        measure(
+        report = _second(html) if done else html
+        portrait, run = perform(
             kind="reproduce",
             name=title,
             studies=studies,
             directory=directory,
             full=True,
             budget=share,
-            json=None,
             against=against,
-            show_summary=False,
+            html=report,
             **{**options, **grown},
         )
-        runs.append(Store().open("latest"))
-    portraits = [build_portrait(run) for run in runs]
+        done.append((portrait, report_path(run, report)))
+    portraits = [portrait for portrait, _ in done]
     if json is not None:
         json.write(json_module.dumps(to_document(chosen, portraits), indent=1, allow_nan=False))
     if json is None or json.path is not None:
-        click.echo(render(chosen, portraits, [str(report_path(run, options["html"])) for run in runs]))
+        click.echo(render(chosen, portraits, [str(path) for _, path in done]))
     return 0
+
+
+def _second(html: Output | None) -> Output | None:
+    """Where the report of a population goes: beside the one of the rest."""
+    if html is None or html.path is None:
+        return html
+    return Output(html.path.with_stem(f"{html.path.stem}-population"))

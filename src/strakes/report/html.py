@@ -15,6 +15,7 @@ from strakes.portrait.model import CellEstimate, Portrait, Recommendation
 from strakes.report.facts import ended_early, facts_of, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import flat_facts, label_of, level_of, percent, show, show_interval, show_interval_of
+from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
 from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
@@ -70,6 +71,8 @@ def render_html(portrait: Portrait) -> str:
         groups=_groups(settled),
         open=foremost([one for one in statements if one not in settled], MOST_OPEN),
         recommendations=[_recommendation(one, cells) for one in portrait.recommendations],
+        published=published(portrait),
+        measured=bool(portrait.cells),
         sections=parts,
         notices=notices(portrait),
         omissions=omissions(portrait.skipped),

@@ -82,7 +82,7 @@ SOURCES: Mapping[str, Source] = {
         Source(
             "S4",
             ("target-baseline", "namespace-scaling"),
-            {"file system": "Lustre with 5 metadata targets"},
+            {"file system": "Lustre", "metadata targets": "1 to 5"},
         ),
         Source(
             "S5",

@@ -45,13 +45,15 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
     target: Mapping[str, Any] = portraits[0].target
     ranks = [int(cell.settings["ranks"]) for portrait in portraits for cell in portrait.cells if "ranks" in cell.settings]
     files = [int(cell.settings["files"]) for portrait in portraits for cell in portrait.cells if "files" in cell.settings]
+    targets = [int(cell.settings["metadata_targets"]) for one in portraits for cell in one.cells if "metadata_targets" in cell.settings]
     data = [int(cell.settings["data_bytes"]) for portrait in portraits for cell in portrait.cells if "data_bytes" in cell.settings]
     processors = target.get("cpus", "unknown number of")
     ours = {
         "file system": f"{target.get('file_system', 'unknown')} at {target.get('path', '')}",
         "nodes": f"1, of {processors} processors",
         "processes": f"up to {max(ranks, default=0)} ranks of one node",
-        "clients": f"1 node with up to {max(ranks, default=0)} ranks",
+        "clients": portraits[0].scope.partition(";")[0],
+        "metadata targets": f"1 to {max(targets)}" if targets else "none are told apart",
         "files": f"up to {max(files):,}" if files else "as many as fit the time",
         "data per process": f"up to {max(data) / 2**20:,.0f} MiB" if data else "as much as fits the time",
         "data per client": "as much as fits the time",

@@ -54,7 +54,11 @@ class TargetBaseline(Study):
     def _metadata_cell(self, context: Context, name: str, index: int, least: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
         stop = context.stonewall()
-        phases = tuple(MetadataPhase(one, one, "unique", items, stop=AMOUNT if one == "file-remove" else stop) for one in _OPERATIONS)
+        phases = tuple(
+            # What a rank made is looked at by another one, whose client has to ask for it.
+            MetadataPhase(one, one, "unique", items, rank_shift=int(one == "file-stat"), stop=AMOUNT if one == "file-remove" else stop)
+            for one in _OPERATIONS
+        )
         return Cell(
             self.name,
             f"{self.name}/metadata/{name}",
@@ -125,21 +129,25 @@ class TargetBaseline(Study):
         identifier = f"{self.name}-{kind}-{name}"
         evidence = results.ids(results.where(kind=kind))
         claim = f"The {kind} target {name} keeps up with the others"
+        open_claim = f"Whether the {kind} target {name} keeps up with the others"
         if not scores[name].keys() & others.keys():
-            return Finding(identifier, self.name, f"{claim}: not known.", "inconclusive", evidence, needs="blocks that measure all targets")
+            return Finding(
+                identifier, self.name, f"{open_claim} is not known.", "inconclusive", evidence, needs="blocks that measure all targets"
+            )
         ratio = paired_ratio(scores[name], others, confidence)
         if ratio.interval is None:
             needs = f"at least {smallest_runs(confidence)} blocks"
-            return Finding(identifier, self.name, f"{claim}: not known.", "inconclusive", evidence, needs=needs)
+            return Finding(identifier, self.name, f"{open_claim} is not known.", "inconclusive", evidence, needs=needs)
         low, high = ratio.interval.low, ratio.interval.high
         interval = IntervalOf(low, high, confidence, "ratio to the median of the others, all operations")
-        text = f"{claim}: {ratio.median:.2f} times their rate (slow is below {SLOW_SHARE})."
+        rate = f"{ratio.median:.2f} times their rate (slow is below {SLOW_SHARE})"
         if high < SLOW_SHARE:
             text = f"The {kind} target {name} is slow: {ratio.median:.2f} times the rate of the others."
             return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
         if low >= SLOW_SHARE:
-            return Finding(identifier, self.name, text, "holds", evidence, interval, tone="good")
-        return Finding(identifier, self.name, text, "inconclusive", evidence, interval, "a narrower interval: a larger --budget")
+            return Finding(identifier, self.name, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
+        needs = "a narrower interval: a larger --budget"
+        return Finding(identifier, self.name, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return []

@@ -13,6 +13,8 @@ from strakes.studies.place import Place
 from strakes.targets.base import Target
 from strakes.targets.model import Placement, placement_differences
 
+_NEVER_EMPTY = "stays"
+
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
     """Makes ``workspace/name`` as the place wants it; returns what was given, for the store.
@@ -32,6 +34,9 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
             (directory / entry).mkdir()
         else:
             given[entry] = asdict(_placed(target, directory, entry, wanted))
+        if place.kept:
+            # CephFS gives an empty directory back to the rank that has its parent, whatever it is pinned to.
+            (directory / entry / _NEVER_EMPTY).touch(0o600)
     return given
 
 

@@ -1,0 +1,59 @@
+"""What a publication had and what was measured of it here, for the report of a run that reproduces it: theirs and ours in columns apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strakes.portrait.model import Portrait
+from strakes.report.numbers import show, show_interval
+from strakes.report.sources import SOURCES as PAPERS
+from strakes.reproduce.sources import SOURCES, Source
+from strakes.reproduce.tables import beside, scale, statements
+
+
+@dataclass(frozen=True)
+class Value:
+    """One published value, and every own one at the same place of the figure: name, median, interval."""
+
+    figure: str
+    at: str
+    label: str
+    theirs: str
+    ours: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Everything of one source that this run stands beside. ``left_out``: what, and why."""
+
+    source: str
+    paper: str
+    scale: tuple[tuple[str, str, str], ...]
+    values: tuple[Value, ...]
+    statements: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def published(portrait: Portrait) -> Published | None:
+    """None for a run that reproduces nothing."""
+    source = _source_of(portrait)
+    if source is None:
+        return None
+    values = tuple(
+        Value(
+            one.figure,
+            one.at,
+            one.label.removeprefix(f"{source.name}, published: "),
+            show(one.published, one.unit),
+            tuple((name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in one.own),
+        )
+        for one in beside(portrait, source.name)
+    )
+    left_out = tuple((one.what, one.why) for one in source.left_out(against="against" in portrait.target))
+    return Published(source.name, PAPERS[source.name], scale(source, [portrait]), values, statements(portrait, source.name), left_out)
+
+
+def _source_of(portrait: Portrait) -> Source | None:
+    if portrait.run.get("kind") != "reproduce":
+        return None
+    return SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])

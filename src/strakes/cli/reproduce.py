@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from strakes.cli.options import Output, libcephfs_option, measuring_options, precision_option
 from strakes.errors import BadInputError
+
+if TYPE_CHECKING:
+    from strakes.portrait.model import Portrait
 
 
 @click.command("reproduce")
@@ -44,7 +47,7 @@ def command(
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
         raise BadInputError(f"{chosen.name} cannot be measured in turn with another", why="a population grows by itself", remedy=remedy)
     parts = [(chosen.studies, budget * (0.7 if chosen.grown else 1.0)), *([((chosen.grown,), budget * 0.3)] if chosen.grown else [])]
-    done = []
+    done: list[tuple[Portrait, Path]] = []
     for names, share in parts:
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         grown = {"files": files} if names == (chosen.grown,) else {}

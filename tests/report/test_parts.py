@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from report.example import example_portrait
-from strakes.portrait.model import RunWarning, SkippedCell
+from strakes.portrait.model import Reference, RunWarning, SkippedCell
 from strakes.report.notices import notices, omissions, touching
 from strakes.report.sections import foremost, sections, statement
 from strakes.report.tables import tables_of
@@ -74,3 +74,12 @@ def test_every_study_gets_a_turn_among_the_foremost_before_any_gets_a_second() -
     assert [one.text for one in chosen] == ["a0", "a1", "b0"]
     assert more == 3
     assert foremost([], 3) == ((), 0)
+
+
+def test_a_line_computed_from_our_own_values_is_not_called_published() -> None:
+    portrait = example_portrait()
+    figure = portrait.figures[0]
+    law = Reference("law", "A law fitted to the medians.", label="law", points=((65536.0, 2e8),))
+    plot = sections(replace(portrait, figures=(replace(figure, references=(*figure.references, law)),)))[0].plots[0]
+    assert plot.computed == ("A law fitted to the medians.",)
+    assert plot.published and not any("fitted" in one.text for one in plot.published)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from strakes.portrait.model import Portrait
 
 
+# A population has to grow to its end: more time does not make the rest much better, less makes this worthless.
+_SHARE_OF_GROWN = 0.5
+
+
 @click.command("reproduce")
 @click.argument("source", metavar="SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False))
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
@@ -46,9 +50,10 @@ def command(
     if chosen.grown and against is not None:
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
         raise BadInputError(f"{chosen.name} cannot be measured in turn with another", why="a population grows by itself", remedy=remedy)
-    parts = [(chosen.studies, budget * (0.7 if chosen.grown else 1.0)), *([((chosen.grown,), budget * 0.3)] if chosen.grown else [])]
+    share = _SHARE_OF_GROWN if chosen.grown else 0.0
+    parts = [(chosen.studies, budget * (1 - share)), *([((chosen.grown,), budget * share)] if chosen.grown else [])]
     done: list[tuple[Portrait, Path]] = []
-    for names, share in parts:
+    for names, budget_s in parts:
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         grown = {"files": files} if names == (chosen.grown,) else {}
         title = f"{chosen.name} {' '.join(names)}"
@@ -59,7 +64,7 @@ def command(
             studies=studies,
             directory=directory,
             full=True,
-            budget=share,
+            budget=budget_s,
             against=against,
             html=report,
             **{**options, **grown},

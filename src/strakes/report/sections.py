@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from strakes.portrait.model import CellEstimate, Figure, Finding, Portrait, Reference
 from strakes.report.axes import band, x_axis
@@ -11,6 +12,7 @@ from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
 from strakes.report.numbers import show_interval_of
 from strakes.report.servers import ServerTable, server_table
+from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
 
 VERDICTS: Mapping[str, str] = {
@@ -37,21 +39,25 @@ class Statement:
 
 @dataclass(frozen=True)
 class Published:
-    """What others found elsewhere, opening with the name of the source. ``drawn``: its band or its points are in the figure."""
+    """What others found elsewhere, opening with the name of the source. ``drawn``: how it is seen in the figure."""
 
     text: str
-    drawn: bool
+    drawn: Literal["", "hatched", "marks"]
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with what stands beside it. ``hollow``: some of its markers are, for a warning."""
+    """A figure with what stands beside it; ``computed``: texts on lines that were computed from its own points.
+
+    ``hollow``: some of its markers are, for a warning.
+    """
 
     number: int
     title: str
     question: str
     drawing: Drawing | None
     published: tuple[Published, ...]
+    computed: tuple[str, ...]
     notices: tuple[Notice, ...]
     hollow: bool
 
@@ -128,7 +134,8 @@ def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, C
         title=figure.title,
         question=figure.question,
         drawing=drawing,
-        published=tuple(_published(reference, figure, drawing) for reference in figure.references),
+        published=tuple(_published(reference, figure, drawing) for reference in figure.references if reference.source in SOURCES),
+        computed=tuple(reference.text for reference in figure.references if reference.source not in SOURCES),
         notices=touching(portrait.warnings, mine),
         hollow=drawing is not None and not warned.isdisjoint(mine),
     )
@@ -136,7 +143,9 @@ def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, C
 
 def _published(reference: Reference, figure: Figure, drawing: Drawing | None) -> Published:
     hatched = figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
-    drawn = drawing is not None and (hatched or bool(reference.points))
+    drawn: Literal["", "hatched", "marks"] = ""
+    if drawing is not None:
+        drawn = "hatched" if hatched else "marks" if reference.points else ""
     named = reference.text.startswith(reference.source)
     return Published(reference.text if named else f"{reference.source}: {reference.text}", drawn)
 

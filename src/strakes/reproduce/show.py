@@ -15,6 +15,8 @@ from strakes.reproduce.sources import Source
 from strakes.reproduce.tables import beside, scale, statements
 
 _WIDTH = 100
+# A source may leave many comparisons open; a screen has room for so many of them. S5 alone has seven statements.
+_MOST_OPEN = 10
 _VERDICTS = {"holds": "HOLDS", "does-not": "DOES NOT", "inconclusive": "INCONCLUSIVE", "unknown": "UNKNOWN", "measured": "measured"}
 
 
@@ -56,14 +58,26 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
         lines += ["", *_replication()]
     lines += ["", "What was found here"]
     for portrait in portraits:
-        for finding in portrait.findings:
-            lines += [f"  {line}" for line in wrap(f"{_VERDICTS[finding.verdict]}: {finding.statement}", _WIDTH - 2, most=4)]
+        lines += [f"  {line}" for text in _found(portrait) for line in wrap(text, _WIDTH - 2, most=4)]
     left_out = [f"{one.what}: {one.why}" for one in source.left_out(against=_against(portraits))]
     skipped = dict.fromkeys(f"{one.study}: {one.reason}" for portrait in portraits for one in portrait.skipped)
     if left_out or skipped:
         lines += ["", "Left out, and why"]
         lines += [f"  {line}" for text in (*left_out, *skipped) for line in wrap(text, _WIDTH - 2)]
     return "\n".join([*lines, "", *(f"Report  {clean(report)}" for report in reports)])
+
+
+def _found(portrait: Portrait) -> list[str]:
+    """The findings as lines; of many that are open only the first, and how many more."""
+    lines, left = [], 0
+    undecided = 0
+    for finding in portrait.findings:
+        undecided += finding.verdict == "inconclusive"
+        if finding.verdict == "inconclusive" and undecided > _MOST_OPEN:
+            left += 1
+        else:
+            lines.append(f"{_VERDICTS[finding.verdict]}: {finding.statement}")
+    return [*lines, f"{left} more are INCONCLUSIVE: see the report"] if left else lines
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

@@ -9,6 +9,9 @@ from typing import Any
 from strakes.portrait.model import CellEstimate, Figure, Portrait
 from strakes.reproduce.sources import Source
 
+# A value that a source gives for more places than these is one value.
+_FEW = 2
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -25,13 +28,19 @@ class Beside:
 def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
     """All published values that are drawn as points; own ones stand beside where the figure has them at the same place."""
     cells = {cell.id: cell for cell in portrait.cells}
-    return tuple(
-        Beside(figure.title, _place(x), reference.label, y, figure.y_unit, _own(figure, x, cells))
-        for figure in portrait.figures
-        for reference in figure.references
-        if reference.source == source
-        for x, y in reference.points
-    )
+    found: list[Beside] = []
+    for figure in portrait.figures:
+        for reference in figure.references:
+            if reference.source != source:
+                continue
+            if len(reference.points) > _FEW and len({y for _, y in reference.points}) == 1:
+                value = reference.points[0][1]
+                found.append(Beside(figure.title, "throughout", reference.label, value, figure.y_unit, _largest(figure, cells)))
+                continue
+            found += [
+                Beside(figure.title, _place(x), reference.label, y, figure.y_unit, _own(figure, x, cells)) for x, y in reference.points
+            ]
+    return tuple(found)
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
@@ -65,6 +74,17 @@ def _own(figure: Figure, x: float | str, cells: Mapping[str, CellEstimate]) -> t
     return tuple(
         (series.name, cells[point.cell]) for series in figure.series for point in series.points if point.x == x and point.cell in cells
     )
+
+
+def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
+    """Of each series the largest value, and where it is: what one value for all places is held against."""
+    found = []
+    for series in figure.series:
+        points = [point for point in series.points if point.cell in cells]
+        if points:
+            most = max(points, key=lambda point: cells[point.cell].median)
+            found.append((f"{series.name}, at most ({_place(most.x)})", cells[most.cell]))
+    return tuple(found)
 
 
 def _place(x: float | str) -> str:

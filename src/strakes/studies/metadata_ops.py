@@ -16,6 +16,8 @@ from strakes.units import KIB
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
 _SMALL_FILE = 4 * KIB
+_SYNCED = "create, synchronised"
+_MOST_SYNCED = 5000
 # In the order they are run: everything that needs the items before what removes them.
 _EMPTY: tuple[MetadataOperation, ...] = (
     "dir-create",
@@ -27,7 +29,7 @@ _EMPTY: tuple[MetadataOperation, ...] = (
     "file-rename",
     "file-remove",
 )
-_TITLES = {"small-create": "create 4 KiB", "small-read": "read 4 KiB"}
+_TITLES = {"small-create": "create 4 KiB", "small-read": "read 4 KiB", "synced-create": _SYNCED}
 
 
 class MetadataOps(Study):
@@ -44,8 +46,8 @@ class MetadataOps(Study):
         cells: list[Cell | SkippedCell] = []
         for ranks in teams:
             for directory in ("unique", "shared"):
-                if ranks == 1 and directory == "shared":
-                    continue  # one rank shares with nobody
+                if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
+                    continue  # one rank shares with nobody; over scale everybody has a directory of his own
                 settings = {"ranks": ranks, "directory": directory}
                 if context.max_items < 16 * ranks:
                     cells.append(SkippedCell(self.name, settings, f"only {context.max_items} files may be made here"))
@@ -62,6 +64,10 @@ class MetadataOps(Study):
         phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in _EMPTY]  # type: ignore[arg-type]
         phases.append(MetadataPhase("small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop))  # type: ignore[arg-type]
         phases.append(MetadataPhase("small-read", "file-read", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop))  # type: ignore[arg-type]
+        if context.full:
+            # What a metadata server does for every request: it is on the device before the answer.
+            synced = min(items, _MOST_SYNCED)
+            phases.append(MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop))  # type: ignore[arg-type]
         return Cell(
             self.name,
             f"{self.name}/{directory}/{ranks}",
@@ -110,9 +116,10 @@ class MetadataOps(Study):
     def _devices(self, results: Results) -> list[Figure]:
         """How busy the busiest device of this node was, beside what S2 saw of its two."""
         lines = []
-        for ranks in results.levels("ranks"):
+        levels = results.levels("ranks")
+        for ranks in dict.fromkeys((*levels[:1], *levels[-1:])):
             cells = {str(one.settings["operation"]): one.id for one in results.beside("device_busy", directory="unique", ranks=ranks)}
-            points = tuple(Point(operation, cells[operation]) for operation in SIX if operation in cells)
+            points = tuple(Point(operation, cells[operation]) for operation in (*SIX, _SYNCED) if operation in cells)
             if points:
                 lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks", points))
         theirs = tuple(
@@ -127,7 +134,9 @@ class MetadataOps(Study):
         return [Figure(self.name, title, question, "operation", "", "category", label, "%", tuple(lines), theirs)] if lines else []
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
-        cells = [one for one in results.beside("device_busy", directory="unique", ranks=ranks) if one.settings["operation"] in SIX]
+        cells = [
+            one for one in results.beside("device_busy", directory="unique", ranks=ranks) if one.settings["operation"] in (*SIX, _SYNCED)
+        ]
         if not cells:
             return []
         busiest = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)

@@ -1,0 +1,52 @@
+"""One slow metadata server and one slow object store of a real Ceph are found by name; of an equal set none is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import StrakesRunner
+from lab.running import Labs, need, own_labs
+
+pytestmark = pytest.mark.lab
+
+SERVERS = ("ceph", "--osds", "3", "--mds", "3", "--standby", "0", "--pool-per-osd")
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as found:
+        yield found
+
+
+def said(strakes: StrakesRunner, mount: Path, budget: str, seed: int) -> dict[str, Any]:
+    """The findings by the name of the target they are about."""
+    done = strakes("study", "target-baseline", mount, "--budget", budget, "--seed", str(seed), "--json", "-", "--quiet", timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    return {finding["id"].removeprefix("target-baseline-"): finding for finding in json.loads(done.stdout)["findings"]}
+
+
+def slow_ones(findings: dict[str, Any]) -> set[str]:
+    return {name for name, finding in findings.items() if finding["verdict"] == "does-not"}
+
+
+def test_one_slow_metadata_server_and_one_slow_store_are_found_by_name(labs: Labs, strakes: StrakesRunner) -> None:
+    mount = labs.up(*SERVERS, "--slow-osd", "1=60", "--slow-mds", "1=10")
+    pools = labs.status("ceph")["facts"]["pools_by_store"]
+    assert pools == {f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)}
+    findings = said(strakes, mount, "15s", seed=1)
+    assert set(findings) == {f"metadata-cephfs:{n}" for n in range(3)} | {f"data-osd.{n}" for n in range(3)}
+    assert slow_ones(findings) == {"metadata-cephfs:1", "data-osd.1"}
+    assert "osd.1 is slow" in findings["data-osd.1"]["statement"]
+
+
+@pytest.mark.long
+def test_of_equal_targets_none_is_called_slow_in_ten_runs(labs: Labs, strakes: StrakesRunner) -> None:
+    mount = labs.up(*SERVERS)
+    alarms = [slow_ones(said(strakes, mount, "15s", seed)) for seed in range(10)]
+    assert not any(alarms), alarms

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.interop.study import imported_scope, imported_warnings
-from strakes.plan.model import plan_from_record
 from strakes.portrait.collect import collect
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
+from strakes.portrait.scope import scope_of
 from strakes.portrait.servers import server_counts
 from strakes.portrait.warnings import run_warnings
 from strakes.statistics.stopping import StoppingRule
@@ -55,12 +55,13 @@ def build_portrait(run: Run) -> Portrait:
         for one in results.measured
         if one.estimate is not None
     )
+    ranks = [int(one.settings["ranks"]) for one in results.measured if "ranks" in one.settings and one.estimate]
     judged = [_judged(study, results.of_study(study.name)) for study in studies]
     return Portrait(
         run=_run_facts(run),
         target=facts,
         environment=run.environment,
-        scope=imported_scope(imported) if imported else _scope(run, results),
+        scope=imported_scope(imported) if imported else scope_of(run.cells, ranks, run.environment),
         headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
         cells=cells,
         findings=tuple(finding for findings, _ in judged for finding in findings),
@@ -93,25 +94,6 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
         "measuring_s": spent_s,
         "blocks": max((visit["block"] for visit in run.visits), default=0),
     }
-
-
-def _scope(run: Run, results: Results) -> str:
-    ranks = [int(one.settings["ranks"]) for one in results.measured if "ranks" in one.settings and one.estimate]
-    span = f"{min(ranks)} to {max(ranks)} ranks" if ranks and min(ranks) != max(ranks) else f"{max(ranks, default=0)} ranks"
-    host = run.environment.get("host", "this node")
-    without_mount = _ranks_without_mount(run)
-    if not without_mount:
-        return f"one client measured: {span} on node {host}; nothing is said about more clients or about the servers' own limits"
-    clients = f"up to {max(without_mount)} clients, all on node {host}: every rank has a session of its own (libcephfs)"
-    if len(without_mount) < len(run.cells):
-        clients = f"metadata by {clients}; the rest by one client, the mount, with {span}"
-    return f"{clients}; nothing is said about more nodes"
-
-
-def _ranks_without_mount(run: Run) -> list[int]:
-    """Ranks of the cells in which every rank is a client of its own."""
-    plans = [plan_from_record(cell["plan"]) for cell in run.cells if "plan" in cell]
-    return [plan.ranks for plan in plans if plan.inside_ceph()]
 
 
 def _judged(study: Study, results: Results) -> tuple[list[Finding], list[Recommendation]]:

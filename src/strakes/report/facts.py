@@ -44,7 +44,9 @@ def size_of(target: Mapping[str, Any]) -> str:
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Rows of name and value; what is not known is left out."""
     target, machine = portrait.target, portrait.environment
+    other = target.get("against")
     rows = (
+        ("A against B", f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})" if other else ""),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
         ("Mounted at", target.get("mount_point")),

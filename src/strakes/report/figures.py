@@ -88,7 +88,9 @@ class _SeriesOf:
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        symbol = SYMBOLS[self.index % len(SYMBOLS)]
+        # The second round of colours has other marks and dashes than the first.
+        style = self.index + self.index // len(COLOURS)
+        symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         runs = [
             (x.shifted(place, aside + min(ASIDE, 0.6 * column)), value) for place, cell in self.points for value in _finite(cell.values)
         ]
@@ -113,7 +115,7 @@ class _SeriesOf:
             "cliponaxis": False,
             "x": [x.shifted(place, aside) for place, _ in self.points],
             "y": [cell.median for cell in cells],
-            "line": {"color": colour, "width": 2, "dash": DASHES[self.index % len(DASHES)]},
+            "line": {"color": colour, "width": 2, "dash": dash},
             "marker": {
                 "color": ["#ffffff" if cell.id in warned else colour for cell in cells],
                 "symbol": symbol,

@@ -66,7 +66,7 @@ SOURCES: Mapping[str, Source] = {
             omitted=(
                 Omitted(
                     "what replicating metadata costs",
-                    "it takes a replicated pair of metadata servers; strakes failover rehearses one, the published arithmetic is below",
+                    "it takes a replicated pair of metadata servers; strakes reproduce S2 prints the published arithmetic",
                 ),
                 Omitted("the time to recover against the number of clients", "it takes a fail-over: strakes failover"),
             ),

@@ -58,10 +58,10 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
     data = [int(cell.settings["data_bytes"]) for portrait in portraits for cell in portrait.cells if "data_bytes" in cell.settings]
     processors = target.get("cpus", "unknown number of")
     ours = {
-        "file system": f"{target.get('file_system', 'unknown')} at {target.get('path', '')}",
+        "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}" if "against" in target else _file_system(target),
         "nodes": f"1, of {processors} processors",
         "processes": f"up to {max(ranks, default=0)} ranks of one node",
-        "clients": portraits[0].scope.partition(";")[0],
+        "clients": portraits[0].scope.rpartition(";")[0] or portraits[0].scope,
         "metadata targets": f"1 to {max(targets)}" if targets else "none are told apart",
         "files": f"up to {max(files):,}" if files else "as many as fit the time",
         "data per process": f"up to {max(data) / 2**20:,.0f} MiB" if data else "as much as fits the time",
@@ -74,6 +74,10 @@ def _own(figure: Figure, x: float | str, cells: Mapping[str, CellEstimate]) -> t
     return tuple(
         (series.name, cells[point.cell]) for series in figure.series for point in series.points if point.x == x and point.cell in cells
     )
+
+
+def _file_system(target: Mapping[str, Any]) -> str:
+    return f"{target.get('file_system', 'unknown')} at {target.get('path', '')}"
 
 
 def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:

@@ -16,6 +16,7 @@ PREFIX = "against:"
 # Differences within it are called the same.
 MARGIN = 0.05
 _MOST_RUNS_FOR_ALL = 12
+_MOST_LINES = 3
 
 
 class Against(Study):
@@ -53,8 +54,17 @@ class Against(Study):
         for a in of_a:
             b = next((one for one in of_b if one.title == a.title), None)
             theirs = b.series if b else ()
-            lines = tuple(replace(one, name=f"{side}: {one.name}") for side, group in (("A", a.series), ("B", theirs)) for one in group)
-            figures.append(replace(a, study=self.name, title=f"{a.title}: A against B", series=lines))
+            # Many lines, and every one twice, are not to be told apart: then every line has a figure of its own.
+            names = [one.name for one in a.series] if len(a.series) > _MOST_LINES else [""]
+            for name in names:
+                lines = tuple(
+                    replace(one, name=f"{side}: {one.name}")
+                    for side, group in (("A", a.series), ("B", theirs))
+                    for one in group
+                    if name in ("", one.name)
+                )
+                title = ": ".join(filter(None, (a.title, name, "A against B")))
+                figures.append(replace(a, study=self.name, title=title, series=lines))
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:

@@ -18,6 +18,8 @@ SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "f
 _SMALL_FILE = 4 * KIB
 _SYNCED = "create, synchronised"
 _MOST_SYNCED = 5000
+# With more numbers of ranks the operations are drawn over them.
+_FEW_LEVELS = 2
 # In the order they are run: everything that needs the items before what removes them.
 _EMPTY: tuple[MetadataOperation, ...] = (
     "dir-create",
@@ -85,8 +87,10 @@ class MetadataOps(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         lines = []
+        levels = results.levels("ranks")
         for directory in ("unique", "shared"):
-            for ranks in results.levels("ranks"):
+            # What lies between stands in the figure over scale.
+            for ranks in dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels:
                 cells = {str(one.settings["operation"]): one.id for one in results.where(directory=directory, ranks=ranks)}
                 points = tuple(Point(operation, cells[operation]) for operation in self._order() if operation in cells)
                 if points:
@@ -107,7 +111,7 @@ class MetadataOps(Study):
 
     def _over_scale(self, results: Results) -> list[Figure]:
         """S2's figures 5 - 8: the operations against the number of ranks, each by itself."""
-        if len(results.levels("ranks")) < 3:
+        if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         lines = [line for one in SIX for line in series(one, results.where(operation=one, directory="unique"), "ranks")]
         title, question = f"{self.title} over scale", "How do the six operations of mdtest grow with the number of ranks?"

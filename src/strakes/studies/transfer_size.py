@@ -87,15 +87,20 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        # With stripes of several sizes there are too many lines for one figure.
+        groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
+        return [self._figure(results, operations) for operations in groups]
+
+    def _figure(self, results: Results, operations: tuple[str, ...]) -> Figure:
         lines = [
             line
-            for operation in ("write", "read")
+            for operation in operations
             for io in ("buffered", "direct")
             for line in series(f"{operation}, {io}", _usual(results, operation, io), "transfer_bytes")
         ]
         lines += [
             line
-            for operation in ("write", "read")
+            for operation in operations
             for stripe in results.levels("stripe_bytes")
             for line in series(
                 f"{operation}, stripes of {format_bytes(float(stripe))}",
@@ -103,13 +108,14 @@ class TransferSize(Study):
                 "transfer_bytes",
             )
         ]
+        title = self.title if len(operations) > 1 else f"{self.title}: {operations[0]}s"
         theirs = Reference(
             "S1",
             "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked near 8 MiB",
             64 * KIB,
             8 * MIB,
         )
-        return [Figure(self.name, self.title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,))]
+        return Figure(self.name, title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,))
 
     def findings(self, results: Results) -> Sequence[Finding]:
         found: list[Finding] = []

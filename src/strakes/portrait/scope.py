@@ -1,0 +1,38 @@
+"""Who took part: how many clients, as the file system counts them, with how many ranks, on which nodes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.plan.model import plan_from_record
+
+
+def scope_of(cells: Sequence[Mapping[str, Any]], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
+    """One sentence for every report; ``cells`` as the store keeps them, ``measured_ranks`` those of the cells that were measured.
+
+    >>> scope_of([], [1, 8], {"host": "n1"})
+    "one client measured: 1 to 8 ranks on node n1; nothing is said about more clients or about the servers' own limits"
+    """
+    span = _span(measured_ranks)
+    nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]
+    where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes)})"
+    # Every rank of these cells has a session with the servers of its own.
+    sessions = [plan.ranks for plan in (plan_from_record(cell["plan"]) for cell in cells if "plan" in cell) if plan.inside_ceph()]
+    mounts = "one client" if len(nodes) == 1 else f"{len(nodes)} clients, one on each node"
+    if not sessions:
+        return f"{mounts} measured: {span} on {where}; nothing is said about more clients or about the servers' own limits"
+    clients = f"{_span(sessions, 'client')} measured, every rank one of its own (libcephfs), on {where}"
+    if len(sessions) < len(cells):
+        clients = f"metadata: {clients}; data: {mounts}, by the mount"
+    return f"{clients}; nothing is said about more nodes"
+
+
+def _span(numbers: Sequence[int], noun: str = "rank") -> str:
+    """
+    >>> _span([4]), _span([1, 2, 8]), _span([1])
+    ('4 ranks', '1 to 8 ranks', '1 rank')
+    """
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    number = str(high) if low == high else f"{low} to {high}"
+    return f"{number} {noun}" if high == 1 else f"{number} {noun}s"

@@ -171,6 +171,47 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json_out
             print_timeline(line, moments=moments)
 
 
+@command.command("pair")
+@click.argument("name", default="ha")
+@click.option(
+    "--fault", "faults", type=click.Choice(["power-off", "cut-one", "cut-all"]), multiple=True, help="Only this one; may be repeated."
+)
+@click.option(
+    "--repeat", type=click.IntRange(1, 100), default=5, show_default=True, metavar="N", help="How often each; an interval needs 5."
+)
+@click.option("-n", "--clients", type=click.IntRange(1, 100), default=4, show_default=True, help="Clients.")
+@click.option("--rate", type=click.FloatRange(0.1, 100), default=10.0, show_default=True, help="Records a second of each client.")
+@click.option("--moments", is_flag=True, help="Also everything that happened, in its order, alerts included.")
+@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write table and time lines as JSON; - for standard output.")
+def pair_command(
+    name: str, faults: tuple[str, ...], repeat: int, clients: int, rate: float, moments: bool, json_output: Output | None
+) -> int:
+    """Try the pair of the lab NAME (strakes lab up ha): its power is cut, then one heartbeat link, then both, again and again.
+
+    Clients are at work meanwhile. Every record that one was told is kept has to be there, and never may two nodes serve at a time. Ends
+    with status 1 where that is not so, or somebody else served than should.
+    """
+    from strakes.cli.failover_text import print_timeline, print_trials
+    from strakes.lab.ha.pair import Pair
+    from strakes.lab.ha.trial import FAULTS, Pace
+    from strakes.lab.ha.trials import document, rows, run_trials
+    from strakes.lab.manager import status
+
+    lab = status(name)
+    if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
+        raise BadInputError(f"there is no pair {name}", remedy="Start one: strakes lab up ha")
+    trials = run_trials(
+        Pair(lab.facts), faults or tuple(FAULTS), repeat, Pace(clients, rate), lambda text: click.echo(f"strakes: {text}", err=True)
+    )
+    if json_output is not None:
+        json_output.write(document(trials))
+    if json_output is None or json_output.path is not None:
+        for one in trials if moments else ():
+            print_timeline(one.line, moments=True)
+        print_trials(rows(trials))
+    return 0 if all(one.good for one in trials) else 1
+
+
 def _show_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
         click.echo(f"\r{done} of {total} failures" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

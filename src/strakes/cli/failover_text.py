@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from strakes.failover.rehearsal.rehearse import Rehearsal
     from strakes.failover.rehearsal.story import Scene
     from strakes.failover.timeline import Timeline
+    from strakes.lab.ha.trials import Row, Spread
 
 _MOST_CLIENTS = 10
 _STYLE = {"error": "red", "warning": "yellow"}
@@ -117,6 +118,35 @@ def print_drill(outcome: Outcome, *, moments: bool) -> None:
     print_timeline(outcome.line, moments=moments)
     click.echo(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
     click.echo(f"{outcome.failed:,} files failed, {outcome.unanswered:,} of them there all the same")
+
+
+def print_trials(rows: Sequence[Row]) -> None:
+    heads = ("fault", "as it should", "taken over", "powered off after, s", "longest wait, s", "alerts")
+    _print_rows(
+        heads,
+        [
+            (
+                row.fault,
+                f"{row.good} of {row.runs}",
+                str(row.took_over),
+                "nobody" if row.powered_off is None else _times(row.powered_off),
+                "not answered again" if row.outage is None else _times(row.outage),
+                str(row.told),
+            )
+            for row in rows
+        ],
+    )
+    acknowledged, lost = sum(row.acknowledged for row in rows), sum(row.lost for row in rows)
+    click.echo(f"\n{acknowledged:,} records acknowledged, {lost:,} of them missing afterwards")
+    seen = [text for row in rows for text in row.split_brain]
+    click.echo(f"Split brain: {'; '.join(seen) if seen else 'never seen'}.")
+
+
+def _times(times: Spread) -> str:
+    """The median, and what holds it with 90 % confidence."""
+    if times.interval is None:
+        return f"{times.median_s:.1f}"
+    return f"{times.median_s:.1f} [{times.interval.low:.1f} - {times.interval.high:.1f}]"
 
 
 def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -124,6 +124,28 @@ def mount_command(name: str, at: Path | None) -> None:
     click.echo(lab.mount_point)
 
 
+@command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("name")
+@click.argument("node")
+@click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@_LOOK_IN
+def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) -> int:
+    """Run a command on a node of the lab NAME, of those that have nodes: strakes lab exec ha mds-a crm_mon -1"""
+    import os
+
+    from strakes.lab.manager import status
+
+    lab = status(name, at)
+    commands = lab.facts.get("commands", {}) if lab else {}
+    if node not in commands:
+        raise BadInputError(
+            f"{name} has no node {node}",
+            why=f"there are: {', '.join(commands)}" if commands else "it is not up, or not of a kind that has nodes",
+            remedy="Start a pair: strakes lab up ha",
+        )
+    os.execvp(commands[node][0], [*commands[node], *words])
+
+
 @command.command("down")
 @click.argument("name", required=False)
 @_LOOK_IN

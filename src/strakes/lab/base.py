@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from strakes.lab.options import LabOptions
 from strakes.lab.packages import Package
-from strakes.lab.site import Site
+from strakes.lab.site import READY_LIMIT_S, Site
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
@@ -35,6 +35,16 @@ class Lab(ABC, Generic[OptionsT]):
     @classmethod
     def check(cls, options: OptionsT, directory: Path) -> None:
         """Raise BadInputError or EnvironmentLacksError for what cannot be, before anything is touched."""
+
+    @classmethod
+    def packages_for(cls, options: OptionsT) -> tuple[Package, ...]:  # noqa: ARG003 - for kinds whose options need more
+        """What is needed with these options."""
+        return cls.packages
+
+    @property
+    def ready_limit_s(self) -> float:
+        """How long it may take until it is ready."""
+        return READY_LIMIT_S
 
     @abstractmethod
     def up(self) -> None:

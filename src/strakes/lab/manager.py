@@ -67,7 +67,7 @@ def up(kind: str, name: str, options: LabOptions, *, at: Path | None, install: b
     if lab_class.needs_root and os.geteuid() != 0:
         raise EnvironmentLacksError(f"{kind} needs root here", why="it mounts and makes networks", remedy="Run the same command as root.")
     lab_class.check(options, place.directory)
-    require_packages(kind, lab_class.packages, install=install, say=say)
+    require_packages(kind, lab_class.packages_for(options), install=install, say=say)
     for _ in range(_ATTEMPTS):
         with working_in(place, make=True):
             already = _already_up(place, kind, options)
@@ -116,7 +116,7 @@ def _start(place: Place, kind: str, lab_class: type[Lab[LabOptions]], options: L
         site = Site(place.directory, place.name, lab_id, journal, say)
         lab = lab_class(site, options)
         lab.up()
-        site.wait_until("the file system", lab.ready)
+        site.wait_until("the file system", lab.ready, limit_s=lab.ready_limit_s)
         lab.slow_down()
         journal.ready(site.elapsed_s, lab.facts())
     except BaseException as error:

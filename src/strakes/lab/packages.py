@@ -22,14 +22,16 @@ _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RU
 
 @dataclass(frozen=True)
 class Package:
-    """Debian's name, and what it is needed for: a program, or an absolute path."""
+    """Debian's name, and what it is needed for: a program, or an absolute path, which may be a pattern."""
 
     name: str
     needed: str
 
     @property
     def present(self) -> bool:
-        return Path(self.needed).exists() if self.needed.startswith("/") else shutil.which(self.needed, path=_SEARCH) is not None
+        if self.needed.startswith("/"):
+            return any(Path("/").glob(self.needed[1:]))
+        return shutil.which(self.needed, path=_SEARCH) is not None
 
 
 def missing(packages: Sequence[Package]) -> tuple[Package, ...]:

@@ -13,8 +13,8 @@ case $CRM_alert_kind in
     node) text="node $CRM_alert_node is now $CRM_alert_desc" ;;
     fencing) text="fencing: $CRM_alert_desc" ;;
     resource)
-        # Every successful monitoring would be a message.
-        [ "$CRM_alert_rc" = 0 ] && [ "$CRM_alert_task" = monitor ] && exit 0
+        # Every successful monitoring would be a message, and a copy of DRBD that hears what happens to the other.
+        case $CRM_alert_rc/$CRM_alert_task in 0/monitor | 0/notify) exit 0 ;; esac
         text="$CRM_alert_task of $CRM_alert_rsc on $CRM_alert_node: $CRM_alert_desc" ;;
     *) exit 0 ;;
 esac
@@ -24,7 +24,7 @@ printf '%s\\n' "$text" "at $CRM_alert_timestamp, version $CRM_alert_version" |
     mail -s "[$(uname -n)] $text" "$CRM_alert_recipient"
 """
 _WEBHOOK = """\
-# The recipient is a file with the address, mode 0600: who knows the address can post there.
+# The recipient is a file with the address, readable by hacluster alone: who knows the address can post there.
 escaped=$(printf '%s' "[$(uname -n)] $text" | tr '\\n' ' ' | sed 's/[\\\\"]/\\\\&/g')
 printf 'url = "%s"\\n' "$(cat "$CRM_alert_recipient")" |
     curl --silent --show-error --max-time 20 --header 'Content-Type: application/json' --data "{\\"text\\": \\"$escaped\\"}" --config -

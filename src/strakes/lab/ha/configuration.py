@@ -1,21 +1,22 @@
-"""The lab's cluster: planned as any other, with stand-ins for what a namespace cannot have (DRBD's device, and its mount)."""
+"""The lab's cluster: planned as any other, and what differs from the plan because the nodes are what they are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.description import Alerts, Bmc, Cluster, FileSystem, Network, Node, Target
-from strakes.failover.planned.corosync import corosync_file
 from strakes.failover.planned.pacemaker import pacemaker_file
+from strakes.lab.ha.nodes import NODES
 
-NODES = ("a", "b")
 TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"
+WEBHOOK = "webhook-address"
 
 
-def cluster(directory: Path, token_s: float) -> Cluster:
+def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
     """Two nodes, two heartbeat links, a management network with a BMC each."""
     networks = (
         Network("first", "10.1.0.0/24", heartbeat=True),
@@ -31,50 +32,58 @@ def cluster(directory: Path, token_s: float) -> Cluster:
         )
         for number, name in enumerate(NODES, 1)
     )
-    target = Target(TARGET, {node.name: "/dev/null" for node in nodes}, nodes[0].name, "/none", minor=0, port=7788, address="10.1.0.10/24")
+    target = Target(TARGET, {node.name: device for node in nodes}, nodes[0].name, mount, minor=0, port=7788, address="10.1.0.10/24")
     return Cluster(
         name="lab",
-        drbd="9",
+        drbd=drbd,
         survivor=nodes[0].name,
         quorum_host="",
         token_s=token_s,
-        resync_mib_per_s=1,
+        resync_mib_per_s=100,
         networks=networks,
         nodes=nodes,
         file_system=FileSystem("service", "lab", "active/standby", 0),
         targets=(target,),
-        alerts=Alerts(),
+        alerts=Alerts(mail_to="admin@lab", webhook_url_file=str(directory / WEBHOOK)),
     )
 
 
-def corosync_text(planned: Cluster) -> str:
-    return corosync_file(planned).text
-
-
-def cib_text(planned: Cluster, directory: Path) -> str:
-    """The planned CIB; a promotable resource without a device for DRBD, and the journal's writer for mount and address."""
-    root = Xml.fromstring(pacemaker_file(planned).text)
+def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
+    """A promotable resource without a device for DRBD, and the journal's service for mount and address."""
+    root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":
             primitive.set("provider", "pacemaker")
             primitive.set("type", "Stateful")
             _drop(primitive, "instance_attributes")
-        elif primitive.get("class") == "stonith":
-            _set(primitive, "cipher", "3")  # the software BMC knows no newer one
-            _set(primitive, "power_wait", "1")
     group = next(root.iter("group"))
     for member in list(group):
         group.remove(member)
-    writer = Xml.SubElement(group, "primitive", {"id": TARGET, "class": "ocf", "provider": "heartbeat", "type": "anything"})
-    values = Xml.SubElement(writer, "instance_attributes", id=f"{TARGET}-values")
-    for name, value in {"binfile": str(directory / "ha.sh"), "cmdline_options": "serve"}.items():
-        Xml.SubElement(values, "nvpair", id=f"{TARGET}-{name}", name=name, value=value)
-    operations = Xml.SubElement(writer, "operations")
-    for name, interval in (("monitor", "5s"), ("start", "0s"), ("stop", "0s")):
-        Xml.SubElement(operations, "op", id=f"{TARGET}-{name}", name=name, interval=interval, timeout="60s")
-    properties = next(root.iter("cluster_property_set"))
+    _add_service(group, directory, journal, "5s")
     # A node that has just started does not wait 20 s for a coordinator that may be there.
-    Xml.SubElement(properties, "nvpair", id="lab-dc-deadtime", name="dc-deadtime", value="4s")
+    _set_properties(root, {"dc-deadtime": "4s"})
+    return Xml.tostring(root, encoding="unicode")
+
+
+def machine_cib(planned: Cluster, directory: Path) -> str:
+    """Everything as planned, and the journal's service on the mount; looked at and told of less often, for that starts programs."""
+    root = _planned_cib(planned, directory)
+    _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "60s")
+    for operation in root.iter("op"):
+        if operation.get("name") == "monitor":
+            operation.set("interval", "61s" if operation.get("role") == "Unpromoted" else "60s")
+    configuration = next(root.iter("configuration"))
+    alerts = next(configuration.iter("alerts"))
+    for alert in list(alerts):
+        if alert.get("id") != "alert-webhook":
+            alerts.remove(alert)
+        alert.insert(0, Xml.Element("select"))
+        Xml.SubElement(alert[0], "select_nodes")
+        Xml.SubElement(alert[0], "select_fencing")
+    # What the plan leaves to Pacemaker's 20 s is longer here: the first start of a fencing agent reads a hundred files.
+    defaults = Xml.SubElement(Xml.SubElement(configuration, "op_defaults"), "meta_attributes", id="lab-operations")
+    Xml.SubElement(defaults, "nvpair", id="lab-operations-timeout", name="timeout", value="180s")
+    _set_properties(root, {"dc-deadtime": "5s", "load-threshold": "1000%", "node-action-limit": "6"})
     return Xml.tostring(root, encoding="unicode")
 
 
@@ -91,6 +100,35 @@ def bmc_text(number: int, name: str, script: Path) -> str:
 BMC_EMULATION = (
     "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 0x0a\nmc_enable 0x20\n"
 )
+
+
+def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
+    root = Xml.fromstring(pacemaker_file(planned).text)
+    for primitive in root.iter("primitive"):
+        if primitive.get("class") == "stonith":
+            _set(primitive, "cipher", "3")  # the software BMC knows no newer one
+            _set(primitive, "power_wait", "1")
+    for alert in root.iter("alert"):
+        # The planned programs, from the directory of the lab: /etc is this machine's own.
+        alert.set("path", str(directory / str(alert.get("id"))))
+    return root
+
+
+def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) -> None:
+    service = Xml.SubElement(group, "primitive", {"id": TARGET, "class": "ocf", "provider": "heartbeat", "type": "anything"})
+    values = Xml.SubElement(service, "instance_attributes", id=f"{TARGET}-values")
+    wanted = {"binfile": "/usr/bin/python3", "cmdline_options": f"{directory}/journal.py serve {journal}"}
+    for name, value in wanted.items():
+        Xml.SubElement(values, "nvpair", id=f"{TARGET}-{name}", name=name, value=value)
+    operations = Xml.SubElement(service, "operations")
+    for name, interval in (("monitor", every), ("start", "0s"), ("stop", "0s")):
+        Xml.SubElement(operations, "op", id=f"{TARGET}-{name}", name=name, interval=interval, timeout="60s")
+
+
+def _set_properties(root: Xml.Element, values: Mapping[str, str]) -> None:
+    properties = next(root.iter("cluster_property_set"))
+    for name, value in values.items():
+        Xml.SubElement(properties, "nvpair", id=f"lab-{name}", name=name, value=value)
 
 
 def _drop(element: Xml.Element, tag: str) -> None:

@@ -1,0 +1,117 @@
+"""Whether two sides ever served at a time, and whether what clients were told is kept: from copies of a journal and the clients' record."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
+
+
+@dataclass(frozen=True, order=True)
+class Record:
+    """One line of a journal. A service that starts begins a new ``term``, one more than the last it finds, by a record of its own."""
+
+    term: int
+    node: str
+    client: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """A client sent ``record`` and was told that it is kept; seconds since 1970."""
+
+    record: Record
+    sent_s: float
+    told_s: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``split_brain`` says in words how two sides were seen to serve; ``lost``: acknowledged, and not in the copy that is in use;
+    ``twice``: kept more than once; ``unanswered``: kept although nobody was told."""
+
+    acknowledged: int
+    split_brain: tuple[str, ...] = ()
+    lost: tuple[Record, ...] = ()
+    twice: tuple[Record, ...] = ()
+    unanswered: int = 0
+
+    @property
+    def good(self) -> bool:
+        return not (self.split_brain or self.lost or self.twice)
+
+
+@dataclass
+class _Terms:
+    """Who served in which term."""
+
+    nodes: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def add(self, records: Iterable[Record]) -> None:
+        for one in records:
+            self.nodes[one.term].add(one.node)
+
+    def rivals(self) -> list[str]:
+        return [f"in term {term} both {' and '.join(sorted(nodes))} served" for term, nodes in sorted(self.nodes.items()) if len(nodes) > 1]
+
+
+def judge(copies: Mapping[str, Sequence[Record]], acknowledged: Sequence[Acknowledgement], in_use: str, start: str = "start") -> Judgement:
+    """``copies``: by node, its journal in the order in which it was written; ``in_use`` is the one whose copy is served now.
+
+    A copy that stopped early is only old, and so is an end of it that nobody was told of: neither is split brain. Two nodes in one term
+    are, a record of an old term behind one of a newer, an acknowledgement of an old term for what was sent when a newer one had been told
+    of, and two copies that each hold, behind the last record that both have, what clients were told is kept.
+
+    >>> first, second = Record(1, "a", "c", 1), Record(2, "b", "c", 2)
+    >>> judge({"a": [first], "b": [first, second]}, [Acknowledgement(first, 0.0, 0.1), Acknowledgement(second, 5.0, 5.1)], "b").good
+    True
+    >>> judge({"a": [first], "b": [Record(1, "b", "c", 2)]}, [Acknowledgement(first, 0.0, 0.1)], "b").split_brain
+    ('in term 1 both a and b served',)
+    """
+    told = {one.record for one in acknowledged}
+    terms = _Terms()
+    terms.add(told)
+    for records in copies.values():
+        terms.add(records)
+    current = copies[in_use]
+    counted = Counter((one.client, one.number) for one in current if one.client != start)
+    return Judgement(
+        acknowledged=len(acknowledged),
+        split_brain=(*terms.rivals(), *_stale_writers(copies), *_stale_answers(acknowledged), *_forked(copies, told)),
+        lost=tuple(sorted(told - set(current))),
+        twice=tuple(dict.fromkeys(one for one in current if counted[one.client, one.number] > 1)),
+        unanswered=sum(one.client != start and one not in told for one in current),
+    )
+
+
+def _stale_writers(copies: Mapping[str, Sequence[Record]]) -> list[str]:
+    return [
+        f"in the copy of {name}, {later.node} wrote in term {later.term} after {earlier.node} in term {earlier.term}"
+        for name, records in copies.items()
+        for earlier, later in pairwise(records)
+        if later.term < earlier.term
+    ]
+
+
+def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
+    """Sent after a newer term was told of: what was on its way at that moment proves nothing."""
+    first_told: dict[int, float] = {}
+    for one in acknowledged:
+        first_told[one.record.term] = min(one.told_s, first_told.get(one.record.term, one.told_s))
+    found = {}
+    for one in acknowledged:
+        newer = [term for term, at in first_told.items() if term > one.record.term and at < one.sent_s]
+        if newer:
+            found[one.record.term] = f"{one.record.node} answered in term {one.record.term} although term {min(newer)} had begun to answer"
+    return list(found.values())
+
+
+def _forked(copies: Mapping[str, Sequence[Record]], told: set[Record]) -> list[str]:
+    common = sum(1 for _ in takewhile(lambda line: len(set(line)) == 1, zip(*copies.values(), strict=False)))
+    ends = {name: [one for one in records[common:] if one in told] for name, records in copies.items()}
+    holding = sorted(name for name, records in ends.items() if records)
+    if len(holding) < 2:
+        return []
+    return [f"the copies of {' and '.join(holding)} went apart after {common} records, and clients were told of records on both sides"]

@@ -1,0 +1,91 @@
+"""Commands on a machine of the lab, run by the distribution's Python.
+
+  agent.py serve ADDRESS           on the machine: runs what is asked of it
+  agent.py call ADDRESS COMMAND... outside: its output, its status
+
+One JSON line with the words goes in; lines ``{"to": 1 or 2, "text": base64}`` come out as the command writes, ``{"status": N}`` at the end.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import selectors
+import socket
+import socketserver
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+PORT = 7000
+_CONNECT_S = 5.0
+_OFF = 126
+
+
+class Running(socketserver.StreamRequestHandler):
+    """One command."""
+
+    def handle(self) -> None:
+        words = json.loads(self.rfile.readline())
+        try:
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+        except OSError as error:
+            self._tell({"to": 2, "text": base64.b64encode(f"{words[0]}: {error.strerror}\n".encode()).decode()})
+            self._tell({"status": 127})
+            return
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(process.stdout, selectors.EVENT_READ, 1)
+            waiting.register(process.stderr, selectors.EVENT_READ, 2)
+            while waiting.get_map():
+                for key, _ in waiting.select():
+                    part = os.read(key.fd, 65536)
+                    if part:
+                        self._tell({"to": key.data, "text": base64.b64encode(part).decode()})
+                    else:
+                        waiting.unregister(key.fileobj)
+        self._tell({"status": process.wait()})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self.wfile.write(json.dumps(message).encode() + b"\n")
+
+
+class Agent(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def call(address: str, words: Sequence[str]) -> int:
+    try:
+        connection = socket.create_connection((address, PORT), timeout=_CONNECT_S)
+    except OSError as error:
+        sys.stderr.write(f"the machine at {address} does not answer: {error}\n")
+        return _OFF
+    connection.settimeout(None)
+    # A machine whose power is cut does not say goodbye.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    try:
+        connection.sendall(json.dumps(list(words)).encode() + b"\n")
+        for line in connection.makefile("rb"):
+            message = json.loads(line)
+            if "status" in message:
+                return int(message["status"])
+            stream = sys.stdout if message["to"] == 1 else sys.stderr
+            stream.buffer.write(base64.b64decode(message["text"]))
+            stream.buffer.flush()
+    except OSError as error:
+        sys.stderr.write(f"the machine at {address} has gone: {error}\n")
+    return _OFF
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        Agent((sys.argv[2], PORT), Running).serve_forever()
+    else:
+        sys.exit(call(sys.argv[2], sys.argv[3:]))

@@ -1,0 +1,165 @@
+"""The service of the lab and its clients: run by the distribution's Python, on nodes that have nothing else.
+
+  journal.py serve DIRECTORY                  the service: answers a record when it is on disk in DIRECTORY/journal
+  journal.py ask NAME COUNT RATE ADDRESS...   COUNT clients, RATE records a second each, until standard input ends; a JSON line per record
+
+A line of the journal is ``term node client number time``. Every start of the service begins a new term, one more than the last one that it
+finds, and says so by a record of the client ``start``: two that serve at a time are known by it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import socketserver
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+PORT = 7001
+START = "start"
+ONLY = "only-"
+_PATIENCE_S = 2.0
+_CONNECT_S = 0.5
+
+
+class Journal:
+    """The open journal of one term."""
+
+    def __init__(self, directory: str) -> None:
+        self.node = os.uname().nodename
+        self._lock = threading.Lock()
+        path = os.path.join(directory, "journal")
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
+        if text and not text.endswith(b"\n"):
+            # Torn by a power cut: nobody was told of it.
+            os.write(self._descriptor, b"\n")
+        lines = [line.split() for line in text.splitlines()]
+        self.term = max((int(words[0]) for words in lines if len(words) == 5 and words[0].isdigit()), default=0) + 1
+        self.append(START, "0")
+        parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        os.fsync(parent)
+        os.close(parent)
+
+    def append(self, client: str, number: str) -> None:
+        """Returns when the record is on disk."""
+        with self._lock:
+            line = f"{self.term} {self.node} {client} {number} {time.time():.6f}\n"
+            os.write(self._descriptor, line.encode())
+            os.fdatasync(self._descriptor)
+
+
+class Answering(socketserver.StreamRequestHandler):
+    """One client: ``client number`` comes, ``term node`` goes back when the record is kept."""
+
+    server: Service
+
+    def handle(self) -> None:
+        journal = self.server.journal
+        for line in self.rfile:
+            client, number = line.decode().split()
+            journal.append(client, number)
+            self.wfile.write(f"{journal.term} {journal.node}\n".encode())
+
+
+class Service(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(("", PORT), Answering)
+        self.journal = Journal(directory)
+
+
+class Client:
+    """One that goes to the next address where one does not answer.
+
+    A record is sent once: whether one without an answer was kept is not known.
+    """
+
+    def __init__(self, name: str, addresses: Sequence[str]) -> None:
+        self.name = name
+        self._addresses = addresses
+        self._at = 0
+        self._connection: socket.socket | None = None
+        self._received = b""
+
+    def ask(self, number: int) -> tuple[int, str]:
+        """``(term, node)``. Raises OSError where no answer came."""
+        try:
+            connection = self._connected()
+            connection.settimeout(_PATIENCE_S)
+            connection.sendall(f"{self.name} {number}\n".encode())
+            while b"\n" not in self._received:
+                part = connection.recv(4096)
+                if not part:
+                    raise ConnectionError("closed without an answer")
+                self._received += part
+        except OSError:
+            self._leave()
+            raise
+        line, _, self._received = self._received.partition(b"\n")
+        term, node = line.decode().split()
+        return int(term), node
+
+    def _connected(self) -> socket.socket:
+        if self._connection is None:
+            self._received = b""
+            self._connection = socket.create_connection((self._addresses[self._at], PORT), timeout=_CONNECT_S)
+        return self._connection
+
+    def _leave(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._at = (self._at + 1) % len(self._addresses)
+
+
+def serve(directory: str) -> None:
+    with Service(directory) as service:
+        service.serve_forever()
+
+
+def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
+    lock = threading.Lock()
+    ended = threading.Event()
+
+    def run(client: Client) -> None:
+        begun = time.time()
+        number = 0
+        while not ended.wait(max(0.0, begun + number / rate - time.time())):
+            due = begun + number / rate
+            record: dict[str, Any] = {"client": client.name, "number": number, "due_s": due, "sent_s": time.time()}
+            try:
+                record["term"], record["node"] = client.ask(number)
+            except OSError as error:
+                record["error"] = str(error)
+            record["ended_s"] = time.time()
+            with lock:
+                sys.stdout.write(json.dumps(record) + "\n")
+                sys.stdout.flush()
+            number += 1
+
+    clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
+    # One for each address that never goes elsewhere: whoever answers although it should not is found out.
+    clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
+    threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
+    for thread in threads:
+        thread.start()
+    select.select([sys.stdin], [], [])
+    ended.set()
+    for thread in threads:
+        thread.join(2 * _PATIENCE_S)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    else:
+        ask(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5:])

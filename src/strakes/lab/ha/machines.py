@@ -1,0 +1,161 @@
+"""Nodes as emulated machines (QEMU without KVM): a kernel with real DRBD and disks of their own, for the rest this machine's files."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from strakes.errors import EnvironmentLacksError
+from strakes.failover.description import Cluster
+from strakes.failover.planned.drbd import drbd_files
+from strakes.lab.device import make_file, require_space
+from strakes.lab.ha.configuration import cluster, machine_cib
+from strakes.lab.ha.nodes import NODES, Nodes, put_file
+from strakes.lab.packages import Package
+from strakes.lab.process import run
+from strakes.units import MIB
+
+PACKAGES = (
+    Package("qemu-system-x86", "qemu-system-x86_64"),
+    Package("linux-image-amd64", "/lib/modules/*/kernel/drivers/block/drbd/drbd.ko*"),
+    Package("busybox-static", "/usr/share/doc/busybox-static"),
+    Package("drbd-utils", "drbdadm"),
+    Package("e2fsprogs", "mkfs.ext4"),
+    Package("cpio", "cpio"),
+    Package("kmod", "modprobe"),
+)
+_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_rng", "9pnet_virtio", "9p", "overlay", "ext4", "drbd")
+_SIZES = {"own": 256 * MIB, "replicated": 256 * MIB, "plain": 256 * MIB}
+_COMMAND_S = 180.0
+# An emulated machine on a busy one.
+READY_LIMIT_S = 420.0
+
+
+class Machines(Nodes):
+    """Everything but the kernel, the disks and the networks is this machine's own, which the machines read and cannot write."""
+
+    program = "machines.sh"
+    journal = "/srv/journal"
+    look_every_s = 5.0
+
+    @classmethod
+    def check(cls, directory: Path) -> None:
+        """Raises BadInputError and EnvironmentLacksError for what cannot be."""
+        require_space(directory, len(NODES) * sum(_SIZES.values()), "--at")
+        if not Path("/dev/net/tun").exists():
+            raise EnvironmentLacksError(
+                "emulated machines cannot be connected here",
+                where="/dev/net/tun",
+                why="it does not exist",
+                remedy="modprobe tun; a container must be given the device.",
+            )
+
+    def plan(self, token_s: float) -> Cluster:
+        # Emulated on a busy machine, a node may be silent for long.
+        return cluster(self.site.directory, max(5.0, token_s), device="/dev/vdb", mount=self.journal, drbd="8.4")
+
+    def cib(self, planned: Cluster) -> str:
+        return machine_cib(planned, self.site.directory)
+
+    def connect(self) -> None:
+        for ring in ("ring0", "ring1"):
+            self.hub("link", "add", ring, "type", "bridge")
+            self.hub("link", "set", ring, "up")
+        for name in NODES:
+            for link in ("ring0", "ring1", "to"):
+                self.hub("tuntap", "add", "dev", f"{link}-{name}", "mode", "tap")
+                self.hub("link", "set", f"{link}-{name}", "up", *(("master", link) if link != "to" else ()))
+
+    def furnish(self, planned: Cluster) -> None:
+        site = self.site
+        site.step("an initial file system of this machine's kernel")
+        kernel = _newest_kernel()
+        shutil.copyfile(f"/boot/vmlinuz-{kernel}", site.directory / "kernel")
+        self._make_initrd(kernel)
+        secret = secrets.token_hex(16)
+        for name in NODES:
+            own = site.directory / name
+            for file in drbd_files(planned):
+                path = own / file.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(file.text, encoding="utf-8")
+            authentication = own / "etc/drbd.d/authentication.secret"
+            authentication.write_text(f'common {{ net {{ cram-hmac-alg sha1; shared-secret "{secret}"; }} }}\n', encoding="utf-8")
+            authentication.chmod(0o600)
+            (own / "var/lib/drbd").mkdir()
+            shutil.copyfile(site.directory / "hosts", own / "etc/hosts")
+            for what, size in _SIZES.items():
+                make_file(site.directory / f"{name}.{what}", size)
+            site.run("mkfs.ext4", "-q", "-d", own, site.directory / f"{name}.own")
+            site.run("mkfs.ext4", "-q", site.directory / f"{name}.plain")
+
+    def start(self) -> None:
+        site = self.site
+        for name in NODES:
+            site.start(f"node.{name}", site.directory / "ha.sh", "node", name)
+        site.wait_until("the machines to start", self._silent, limit_s=_COMMAND_S)
+        site.step("DRBD")
+        for name in NODES:
+            self._on(name, "mount /dev/vdc /srv/plain && drbdadm create-md --force journal && drbdadm up journal")
+        first = NODES[0]
+        # Both disks are empty, and so the same: nothing has to be copied at first.
+        self._on(
+            first,
+            "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0 && drbdadm primary journal"
+            " && mkfs.ext4 -q /dev/drbd0 && drbdadm secondary journal",
+        )
+        site.step("the cluster")
+        for name in NODES:
+            self._on(name, f"touch /var/lib/drbd/made && sync && {site.directory}/ha.sh cluster")
+
+    def facts(self) -> Mapping[str, str]:
+        return {"replicated": self.journal, "plain": "/srv/plain"}
+
+    def _silent(self) -> str:
+        time.sleep(1.0)
+        silent = [name for name in NODES if run(self._enter(name, "true"), limit_s=30.0).status != 0]
+        return f"not started yet: {', '.join(f'mds-{name}' for name in silent)}" if silent else ""
+
+    def _on(self, name: str, script: str) -> None:
+        self.site.run(*self._enter(name, "sh", "-c", script), limit_s=_COMMAND_S)
+
+    def _enter(self, name: str, *words: str) -> list[str]:
+        return [str(self.site.directory / "ha.sh"), "enter", name, *words]
+
+    def _make_initrd(self, kernel: str) -> None:
+        site = self.site
+        root = site.make_directory("initrd.d")
+        (root / "bin").mkdir()
+        (root / "modules").mkdir()
+        shutil.copy("/bin/busybox", root / "bin/busybox")
+        put_file(site, "initrd.sh", "initrd.d/init")
+        listed = site.run("modprobe", "--set-version", kernel, "--all", "--show-depends", *_MODULES)
+        paths = dict.fromkeys(line.split()[1] for line in listed.splitlines() if line.startswith("insmod"))
+        for number, path in enumerate(paths):
+            (root / "modules" / f"{number:02}").write_bytes(_module(Path(path)))
+        site.run("sh", "-c", 'cd "$1" && find . | cpio --quiet -o -H newc >"$2"', "sh", root, site.directory / "initrd")
+        shutil.rmtree(root)
+
+
+def _newest_kernel() -> str:
+    """Raises EnvironmentLacksError where no installed kernel has DRBD."""
+    found = [path.parents[4].name for path in Path("/lib/modules").glob("*/kernel/drivers/block/drbd/drbd.ko*")]
+    bootable = [one for one in found if os.access(f"/boot/vmlinuz-{one}", os.R_OK)]
+    if not bootable:
+        raise EnvironmentLacksError(
+            "there is no kernel for the machines",
+            where="/boot",
+            why="no vmlinuz there has a DRBD module in /lib/modules",
+            remedy="apt-get install linux-image-amd64",
+        )
+    return max(bootable, key=lambda one: Path(f"/boot/vmlinuz-{one}").stat().st_mtime)
+
+
+def _module(path: Path) -> bytes:
+    content = path.read_bytes()
+    return lzma.decompress(content) if path.suffix == ".xz" else content

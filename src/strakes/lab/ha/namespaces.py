@@ -1,0 +1,56 @@
+"""Nodes as process, network, mount, host name and IPC namespaces: up in seconds; their journal is on a memory file system that both see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from strakes.failover.description import Cluster
+from strakes.lab.ha.configuration import cluster, namespace_cib
+from strakes.lab.ha.nodes import NODES, Nodes
+
+
+class Namespaces(Nodes):
+    """No DRBD and no mount: a promotable resource without a device stands in for them."""
+
+    program = "namespaces.sh"
+    look_every_s = 0.2
+
+    @property
+    def journal(self) -> str:  # type: ignore[override]
+        return str(self.site.mount_point)
+
+    def plan(self, token_s: float) -> Cluster:
+        return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
+
+    def cib(self, planned: Cluster) -> str:
+        return namespace_cib(planned, self.site.directory, self.journal)
+
+    def connect(self) -> None:
+        site = self.site
+        net = {name: site.directory / f"net.{name}" for name in NODES}
+        for path in net.values():
+            path.touch()
+            site.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
+
+        def ip(where: str, *words: str | Path) -> None:
+            site.run("nsenter", f"--net={net[where]}", "ip", *words)
+
+        first, second = NODES
+        for ring in range(2):
+            ip(first, "link", "add", f"ring{ring}", "type", "veth", "peer", "name", f"ring{ring}", "netns", net[second])
+            for number, name in enumerate(NODES, 1):
+                ip(name, "address", "add", f"10.{ring + 1}.0.{number}/24", "dev", f"ring{ring}")
+                ip(name, "link", "set", f"ring{ring}", "up")
+        for number, name in enumerate(NODES, 1):
+            self.hub("link", "add", f"to-{name}", "type", "veth", "peer", "name", "management", "netns", net[name])
+            ip(name, "address", "add", f"10.9.{number}.1/24", "dev", "management")
+            ip(name, "link", "set", "management", "up")
+            self.hub("link", "set", f"to-{name}", "up")
+            ip(name, "route", "add", "10.9.0.0/24", "via", f"10.9.{number}.254")
+
+    def furnish(self, planned: Cluster) -> None:
+        """Nothing: there is no replication."""
+
+    def start(self) -> None:
+        for name in NODES:
+            self.site.start(f"node.{name}", self.site.directory / "ha.sh", "node", name)

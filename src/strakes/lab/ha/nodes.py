@@ -1,0 +1,69 @@
+"""What the pair of the lab is made of: namespaces of this machine, or emulated machines with disks of their own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from strakes.failover.description import Cluster
+from strakes.lab.site import Site
+
+NODES = ("a", "b")
+ADMIN = "10.9.0.100"
+# Of every node: its own, whatever it is made of; they survive a power cut.
+DISKS = (
+    "etc/corosync/uidgid.d",
+    "var/lib/corosync",
+    *(f"var/lib/pacemaker/{part}" for part in ("cib", "cores", "blackbox", "pengine")),
+    "var/log",
+)
+
+
+class Nodes(ABC):
+    """The two nodes while they are being started; ``program`` is the script that everything calls."""
+
+    program: str
+    # Where the service keeps its journal, as a node sees it.
+    journal: str
+    # How often the cluster is asked how it is: on an emulated machine every question takes long.
+    look_every_s: float
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    @abstractmethod
+    def plan(self, token_s: float) -> Cluster:
+        """The pair as it is planned."""
+
+    @abstractmethod
+    def cib(self, planned: Cluster) -> str:
+        """The planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Heartbeat links and the network of the BMCs, whose hub is there."""
+
+    @abstractmethod
+    def furnish(self, planned: Cluster) -> None:
+        """What the nodes have on their disks beside what all have."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Switch both on."""
+
+    def facts(self) -> Mapping[str, str]:
+        """What is only there in this kind."""
+        return {}
+
+    def hub(self, *words: str | Path) -> None:
+        """``ip`` in the network of the BMCs."""
+        self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
+
+
+def put_file(site: Site, source: str, name: str) -> Path:
+    """One of this package's programs, in the directory of the lab."""
+    path = site.write(name, resources.files("strakes").joinpath(f"lab/ha/{source}").read_text(encoding="utf-8"))
+    path.chmod(0o755)
+    return path

@@ -1,0 +1,167 @@
+"""The pair that is up: what can be done to it, and what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from strakes.errors import MeasurementError
+from strakes.failover.split_brain import Record
+from strakes.lab.process import Completed, run
+
+_ASK_S = 30.0
+_COMMAND_S = 60.0
+_TICK_S = 0.2
+_ROLES = ("Started", "Promoted", "Unpromoted")
+
+
+@dataclass(frozen=True)
+class Button:
+    """What the BMC of a node was asked for: ``set power 0`` cuts its power."""
+
+    at_s: float
+    node: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Somebody was told, ``by`` mail or webhook."""
+
+    at_s: float
+    by: str
+    text: str
+
+
+class Pair:
+    """From the ``facts`` of the lab's status. Every method raises MeasurementError where the pair does not do what it is told."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+        self.nodes: tuple[str, ...] = tuple(facts["nodes"])
+        self._look_every_s = float(facts["look_every_s"])
+
+    def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> Completed:
+        """A command on a node."""
+        return run([*self._facts["commands"][node], *words], limit_s=limit_s)
+
+    def power_off(self, node: str) -> None:
+        """By its BMC, at once."""
+        self._do([*self._facts["power"][node], "off"])
+
+    def power_on(self, node: str) -> None:
+        self._do([*self._facts["power"][node], "on"])
+
+    def has_power(self, node: str) -> bool:
+        return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
+
+    def cut(self, link: int) -> None:
+        """The cable of one heartbeat link (0 or 1)."""
+        self._do([*self._facts["links"][str(link)], "down"])
+
+    def cut_all(self) -> None:
+        for link in self._facts["links"]:
+            self.cut(int(link))
+
+    def restore(self) -> None:
+        """Cables in, power on, and wait until the pair is whole again."""
+        for link in self._facts["links"]:
+            self._do([*self._facts["links"][link], "up"])
+        for node in self.nodes:
+            if not self.has_power(node):
+                self.power_on(node)
+
+    def active(self) -> str:
+        """Which node serves; empty where none is known to."""
+        for node in self.nodes:
+            status = self._status(node)
+            if status is None:
+                continue
+            for resource in status.iter("resource"):
+                places = [place.get("name", "") for place in resource.iterfind("./node")]
+                if resource.get("id") == "journal" and resource.get("role") == "Started" and places:
+                    return places[0]
+        return ""
+
+    def wait_whole(self, limit_s: float) -> None:
+        """Until both nodes see each other and everything runs that should."""
+        self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
+
+    def lacking(self, node: str) -> str:
+        """What is not as it should be, as a node sees it."""
+        return lacking(self._facts["commands"][node])
+
+    def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            if time.monotonic() > deadline:
+                raise MeasurementError(
+                    f"waited {limit_s:.0f} s for {what}", where="the pair", remedy="Look at it: strakes lab status; or start a new one."
+                )
+            time.sleep(tick_s)
+
+    def buttons(self, since_s: float) -> tuple[Button, ...]:
+        """What the BMCs wrote down."""
+        lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
+        found = [Button(float(at), node, what) for at, node, what in lines]
+        return tuple(one for one in found if one.at_s >= since_s)
+
+    def alerts(self, since_s: float) -> tuple[Alert, ...]:
+        """Which arrived."""
+        found = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
+        return tuple(one for one in found if one.at_s >= since_s)
+
+    def journal(self, node: str) -> tuple[Record, ...]:
+        """As that node's own copy has it; of a node that is off, what is on its disk."""
+        return read_journal(self._do(self._facts["journals"][node]))
+
+    def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
+        """The command that is ``count`` clients until its standard input ends; their names end with ``name``."""
+        return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
+
+    def _status(self, node: str) -> Xml.Element | None:
+        return _status(self._facts["commands"][node])
+
+    def _do(self, argv: Sequence[str]) -> str:
+        done = run(argv, limit_s=_COMMAND_S)
+        if done.status != 0:
+            raise MeasurementError("the pair did not do what it was told", where=" ".join(argv), why=done.complaint)
+        return done.stdout
+
+
+def read_journal(text: str) -> tuple[Record, ...]:
+    """The complete records of a journal; what a power cut tore is none.
+
+    >>> read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
+    (Record(term=1, node='mds-a', client='start', number=0), Record(term=1, node='mds-a', client='c0', number=7))
+    """
+    words = [line.split() for line in text.split("\n")[:-1]]
+    return tuple(Record(int(one[0]), one[1], one[2], int(one[3])) for one in words if len(one) == 5)
+
+
+def lacking(command: Sequence[str], lab_id: str = "") -> str:
+    """What a cluster still lacks, as the node says whose ``command`` is given; empty when it is whole and serves."""
+    status = _status(command, lab_id)
+    if status is None:
+        return "the cluster does not answer yet"
+    offline = [str(node.get("name")) for node in status.iterfind("./nodes/node") if node.get("online") != "true"]
+    if offline or len(status.findall("./nodes/node")) < 2:
+        return f"not online: {', '.join(offline) or 'both'}"
+    idle = [str(one.get("id")) for one in status.iter("resource") if one.get("role") not in _ROLES or one.get("pending")]
+    copies = sorted(str(one.get("role")) for one in status.iter("resource") if one.get("role") in ("Promoted", "Unpromoted"))
+    if idle:
+        return f"not started: {', '.join(idle)}"
+    return "" if copies == ["Promoted", "Unpromoted"] else f"the copies are: {', '.join(copies) or 'none'}"
+
+
+def _status(command: Sequence[str], lab_id: str = "") -> Xml.Element | None:
+    asked = run([*command, "crm_mon", "--one-shot", "--output-as=xml"], limit_s=_ASK_S, lab_id=lab_id)
+    try:
+        return Xml.fromstring(asked.stdout) if asked.status == 0 else None
+    except Xml.ParseError:
+        return None

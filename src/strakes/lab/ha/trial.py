@@ -1,0 +1,189 @@
+"""One fault on the pair of the lab while clients are at work, what it was for them, and the pair made whole again."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from strakes.failover.split_brain import Acknowledgement, Judgement, Record, judge
+from strakes.failover.timeline import Moment, Operation, Timeline, outage_of, timeline
+from strakes.lab.ha.journal import ONLY, START
+from strakes.lab.ha.pair import Button, Pair
+
+POWER_OFF, CUT_ONE, CUT_ALL = "power-off", "cut-one", "cut-all"
+FAULTS = {
+    POWER_OFF: "the power of the node that serves is cut by its BMC",
+    CUT_ONE: "the first heartbeat link is cut",
+    CUT_ALL: "both heartbeat links are cut",
+}
+_CLIENTS_END_S = 30.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """``watch_s``: how long nothing is waited for to happen; ``answer_s``: the most that the pair may take for an answer."""
+
+    clients: int = 4
+    rate_per_s: float = 10.0
+    before_s: float = 2.0
+    watch_s: float = 5.0
+    after_s: float = 2.0
+    answer_s: float = 300.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``switched_off``: nodes that the pair itself made sure to be off, and after how many seconds its BMC was asked for it;
+    ``outage_s``: the longest that any client waited for an answer, None where one was never answered again."""
+
+    fault: str
+    served_before: str
+    served_after: str
+    switched_off: dict[str, float]
+    outage_s: float | None
+    judgement: Judgement
+    line: Timeline
+    told: int
+
+    @property
+    def good(self) -> bool:
+        """Whether it went as a pair is there for."""
+        moved = self.served_after != self.served_before
+        expected = {POWER_OFF: moved, CUT_ONE: not moved and not self.switched_off, CUT_ALL: len(self.switched_off) == 1}
+        return self.judgement.good and self.outage_s is not None and expected[self.fault]
+
+
+def run_trial(pair: Pair, fault: str, pace: Pace) -> Trial:
+    """Raises MeasurementError where the pair does not answer in time. The pair is left as the fault left it."""
+    pair.wait_whole(pace.answer_s)
+    before = pair.active()
+    with _Clients(pair, pace) as clients:
+        time.sleep(pace.before_s)
+        fault_s = time.time()
+        _strike(pair, fault, before)
+        done_s = time.time()
+        _wait_for_answer(pair, fault, before, clients, done_s, pace)
+        time.sleep(pace.after_s)
+    after, answers = pair.active(), clients.answers()
+    copies = {node: answers.own(pair.journal(node)) for node in pair.nodes if node == after or not pair.has_power(node)}
+    buttons = pair.buttons(done_s)
+    outages = [outage_of(name, done, fault_s) for name, done in answers.operations().items()]
+    back = [one.back_after_s for one in outages]
+    alerts = pair.alerts(fault_s)
+    moments = [
+        Moment(fault_s, "drill", FAULTS[fault]),
+        *(Moment(one.at_s, f"BMC of {one.node}", one.what) for one in buttons),
+        *(Moment(one.at_s, f"alert by {one.by}", one.text) for one in alerts),
+    ]
+    return Trial(
+        fault=fault,
+        served_before=before,
+        served_after=after,
+        switched_off=_switched_off(buttons, fault, before, fault_s),
+        outage_s=None if not outages or None in back else max(one.stall_s for one in outages),
+        judgement=judge(copies, answers.acknowledged(), after),
+        line=timeline(fault, fault_s, moments, outages),
+        told=len(alerts),
+    )
+
+
+class _Clients:
+    """Clients at work while it is open; what they were answered goes to a file, so that a full pipe holds nobody up."""
+
+    def __init__(self, pair: Pair, pace: Pace) -> None:
+        self._run = secrets.token_hex(3)
+        self._command = pair.clients(self._run, pace.clients, pace.rate_per_s)
+
+    def __enter__(self) -> Self:
+        self._directory = tempfile.TemporaryDirectory(prefix="strakes-clients-")
+        self._path = Path(self._directory.name, "answers")
+        with self._path.open("wb") as output:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=output, start_new_session=True)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._process.communicate(timeout=_CLIENTS_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        self._last = self.answers()
+        self._directory.cleanup()
+
+    def answers(self) -> Answers:
+        """So far; after the end, all."""
+        if not self._path.exists():
+            return self._last
+        return Answers(self._run, tuple(json.loads(line) for line in self._path.read_text().split("\n")[:-1]))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the clients of one ``run`` were told, a mapping for each record that they sent."""
+
+    run: str
+    given: tuple[Mapping[str, Any], ...]
+
+    def acknowledged(self) -> list[Acknowledgement]:
+        return [
+            Acknowledgement(Record(one["term"], one["node"], one["client"], one["number"]), one["sent_s"], one["ended_s"])
+            for one in self.given
+            if "error" not in one
+        ]
+
+    def operations(self) -> dict[str, list[Operation]]:
+        """Of every client that may ask any node, as it was due."""
+        found: dict[str, list[Operation]] = defaultdict(list)
+        for one in self.given:
+            if not one["client"].startswith(ONLY):
+                found[one["client"]].append(Operation(one["due_s"], one["ended_s"], one.get("error", "")))
+        return found
+
+    def own(self, records: Sequence[Record]) -> list[Record]:
+        """Without those of the clients of other runs."""
+        return [one for one in records if one.client == START or one.client.endswith(self.run)]
+
+
+def _strike(pair: Pair, fault: str, active: str) -> None:
+    if fault == POWER_OFF:
+        pair.power_off(active)
+    elif fault == CUT_ONE:
+        pair.cut(0)
+    else:
+        pair.cut_all()
+
+
+def _wait_for_answer(pair: Pair, fault: str, before: str, clients: _Clients, done_s: float, pace: Pace) -> None:
+    def answered(since_s: float, *, elsewhere: bool) -> bool:
+        told = [one for one in clients.answers().acknowledged() if one.sent_s > since_s]
+        return any(not elsewhere or one.record.node != before for one in told)
+
+    if fault == POWER_OFF:
+        pair.wait_until("the other node to answer", lambda: answered(done_s, elsewhere=True), pace.answer_s)
+    elif fault == CUT_ONE:
+        time.sleep(pace.watch_s)
+    else:
+        pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), pace.answer_s)
+        cut_s = _powered_off(pair.buttons(done_s))[0].at_s
+        pair.wait_until("the node that is left to answer", lambda: answered(cut_s + 1.0, elsewhere=False), pace.answer_s)
+
+
+def _powered_off(buttons: Sequence[Button]) -> list[Button]:
+    return [one for one in buttons if one.what.startswith("set power 0")]
+
+
+def _switched_off(buttons: Sequence[Button], fault: str, before: str, fault_s: float) -> dict[str, float]:
+    """Node -> seconds until the pair asked its BMC: to cut its power, or of one that has none, whether it is off."""
+    asked = [one for one in buttons if one.node == before] if fault == POWER_OFF else _powered_off(buttons)
+    found: dict[str, float] = {}
+    for one in asked:
+        found.setdefault(one.node, one.at_s - fault_s)
+    return found

@@ -20,6 +20,7 @@
 #include "crew/wire.hpp"
 #include "measure/clock.hpp"
 #include "mpi/post.hpp"
+#include "mpi/witness.hpp"
 #include "protocol/output.hpp"
 #include "protocol/report.hpp"
 #include "session/follower.hpp"
@@ -151,6 +152,7 @@ int run_engine(int signals, std::span<const std::string_view> arguments) {
         return kUsageStatus;
     }
     ::signal(SIGUSR1, SIG_IGN);  // how Hydra tells everybody that one has gone
+    stand_witness();
     int provided = MPI_THREAD_SINGLE;
     if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
         refuse("MPI cannot be initialised");

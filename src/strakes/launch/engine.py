@@ -277,9 +277,10 @@ class Engine(ABC):
     ) -> PlanResult:
         """What can be said, and swept up, after an engine that did not finish."""
         if ended == "died":
-            gone, why = True, process.how_it_ended()
+            why = process.how_it_ended()
+            gone = self._all_gone(hello)
         else:
-            gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S)
+            gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
             why = "it was stopped" if gone else "not even SIGKILL ends it: it waits for the file system"
             for message in process.remaining():
                 self._take(talk, message)
@@ -294,6 +295,10 @@ class Engine(ABC):
         """Threads that do not come back may be in it still; the next plan gets a fresh one."""
         self.close()
         return result
+
+    def _all_gone(self, hello: Hello | None) -> bool:
+        """Whether nobody of an engine that has ended works on its files any more."""
+        return True
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         """Who it is that has gone or does not answer, where no engine is left to say so."""

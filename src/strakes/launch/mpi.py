@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -16,13 +18,16 @@ from strakes.launch.local import find_engine
 from strakes.launch.messages import Hello, PlanResult
 from strakes.launch.process import EngineProcess
 
-# What Hydra says of a process that ended by itself.
+# What the witness of a rank says when a signal has ended it, in the words in which Hydra says it of any process that ended by itself.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 # MPI's own start takes longer the more ranks there are on a processor.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
 # An engine that has said done and was not able to clean goes by itself, unless one of its processes cannot.
 _LAST_BREATH_S = 1.0
+_TICK_S = 0.02
+# As the kernel shortens it.
+_PROCESS_NAME = "strakes-engine-mpi"[:15]
 _GET_MPI = "pip install 'mpich>=5' into strakes' environment and install strakes again, or build it for the site's MPI (docs/guide/mpi.md)."
 
 
@@ -74,7 +79,7 @@ class MpiEngine(Engine):
     ) -> None:
         super().__init__(self._hear_launcher)
         self._tell = log or (lambda _: None)
-        self._named: tuple[int, str] | None = None
+        self._named: list[tuple[str, str]] = []
         self._ranks = ranks
         self._hosts = tuple(hosts)
         self._ranks_per_node = ranks_per_node
@@ -82,7 +87,7 @@ class MpiEngine(Engine):
         self._executable = executable
 
     def command(self) -> Sequence[str]:
-        self._named = None
+        self._named = []
         mpiexec = find_mpiexec(self._mpiexec)
         engine = self._executable or find_mpi_engine()
         return [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), str(engine), "--expect-ranks", str(self._ranks)]
@@ -98,23 +103,43 @@ class MpiEngine(Engine):
         """The process that the launcher names, before it ended all others; else the first one, which speaks for all."""
         if hello is None:
             return super()._lost(hello)
-        pid, host = self._named or (hello.pid, hello.host)
-        rank = hello.ranks.get(f"{host} {pid}")
-        return {"host": host} if rank is None else {"host": host, "rank": rank}
+        # Launchers name the witnesses of ranks, too, which are none.
+        host, pid = next((named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid)))
+        return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
+
+    def _all_gone(self, hello: Hello | None) -> bool:
+        """Its processes on this host: one that waits for a file system outlives whoever ends it, and its launcher."""
+        here = [int(pid) for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node()]
+        deadline = time.monotonic() + _LAST_BREATH_S
+        while any(map(_is_rank, here)):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_TICK_S)
+        return True
 
     def _hear_launcher(self, line: str) -> None:
         found = _NAMED.search(line)
-        if found is not None and self._named is None:
-            self._named = int(found["pid"]), found["host"]
+        if found is not None:
+            self._named.append((found["host"], found["pid"]))
         self._tell(line)
 
     def _after_an_end_without_cleaning(self, process: EngineProcess, result: PlanResult, directory: Path, name: str) -> PlanResult:
         """A process has gone, and the others with it. One that does not go waits for the file system, which is not touched then."""
+        hello = self._hello
         self._forget()
-        if not process.end_input(_LAST_BREATH_S):
+        if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
             return result
         left = sweep(directory, name)
         return PlanResult(result.ended, result.samples, result.errors, cleaned=not left, left=left, log=result.log)
+
+
+def _is_rank(pid: int) -> bool:
+    """Whether an engine has this number still; one that has ended and that nobody has asked how is none."""
+    try:
+        name, state = re.fullmatch(r"\d+ \((.*)\) (\S).*", Path(f"/proc/{pid}/stat").read_text(), re.DOTALL).groups()  # type: ignore[union-attr]
+    except OSError:
+        return False
+    return name == _PROCESS_NAME and state not in "ZX"
 
 
 def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from strakes.advise.app import App, AppPhase
+from strakes.advise.app import App, AppPhase, Operation
 from strakes.portrait.model import IntervalOf
 from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, level_text
 from strakes.studies.results import Measured, Results
@@ -89,7 +89,9 @@ def choose(app: App, results: Results) -> Chosen:
             unknowns.append(
                 Unknown(phase.name, "who reads", why, "the study startup-load on several nodes; S1 found 1 reader per node best")
             )
-    return Chosen(tuple(choices), tuple(unknowns), _classes(app, results))
+    # A layout is for both operations: that of the larger share decides.
+    operation = max(app.phases, key=lambda one: one.share or 0.0).operation
+    return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
 
 def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
@@ -216,9 +218,8 @@ def _gain(best: Measured, other: Measured, factor: str, results: Results) -> Int
     return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
 
 
-def _classes(app: App, results: Results) -> tuple[SizeClass, ...]:
-    """Stripe counts by file size, for a layout that grows with the file; those of the operation that has the larger share."""
-    operation = max(app.phases, key=lambda one: one.share or 0.0).operation
+def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
+    """Stripe counts by file size, for a layout that grows with the file."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE)
     classes: list[SizeClass] = []
     for size in sorted({float(one.settings["file_bytes"]) for one in cells}):

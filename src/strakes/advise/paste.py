@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from strakes.advise.app import App, AppPhase
 from strakes.advise.choose import Chosen, SizeClass
 from strakes.targets.model import Layout, LayoutComponent
+from strakes.units import format_bytes
 
 # Both want stripes in these; objects of CephFS hold whole stripe units.
 _STRIPE_UNIT = 1 << 16
@@ -31,12 +32,22 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
         if phase.operation == "write" or phase.files == "same":
             found += _layout(phase, chosen, file_system)
     if file_system == "lustre" and len(chosen.classes) > 1:
-        found.append(
-            Paste("a layout that grows with the file", "a shell, once, for a directory of files of all sizes", progressive(chosen.classes))
-        )
+        found += class_layouts(chosen.classes, file_system)
     for phase in app.phases:
         found += _library(app, phase, chosen)
     return (*found, _job(app, chosen))
+
+
+def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
+    """Layouts for files of each size that was measured: one that grows with the file where the file system has it."""
+    if file_system == "lustre" and len(classes) > 1:
+        where = "a shell, once, for a directory of files of all sizes"
+        return (Paste("a layout that grows with the file", where, progressive(classes)),)
+    text = {"lustre": lustre_layout, **dict.fromkeys(_CEPH, ceph_layout)}.get(file_system)
+    if text is None:
+        return ()
+    where = "a shell, before the files are made in DIR"
+    return tuple(Paste(f"files of about {format_bytes(one.file_bytes)}", where, text(one.stripe_count, None)) for one in classes)
 
 
 def lustre_layout(count: int | None, size: int | None) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import Output, json_option
-from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
     from strakes.advise.app import App
@@ -20,7 +19,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--app", "app_path", type=click.Path(path_type=Path), metavar="APP.toml", help="What the application does (examples/apps/).")
 @click.option("--darshan", type=click.Path(path_type=Path), metavar="LOG", help="Fill the description from a Darshan log and print it.")
-@click.option("--from", "run", metavar="RUN", help="The run to advise from  [default: the newest survey or study that was finished]")
+@click.option(
+    "--from",
+    "run",
+    metavar="RUN",
+    help="The run to advise from, or a file that strakes export wrote  [default: $STRAKES_PORTRAIT, else the newest survey or study "
+    "that was finished, else the one that the site has published]",
+)
 @json_option
 def command(app_path: Path | None, darshan: Path | None, run: str | None, json: Output | None) -> int:
     """Settings for one application, ready to paste, each with its reason, the cells it stands on and what it gains.
@@ -38,10 +43,11 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     from strakes.advise.app import read_app
     from strakes.advise.choose import choose
     from strakes.advise.paste import pastes
+    from strakes.advise.source import run_to_advise_from
     from strakes.portrait.build import results_of
 
     app = read_app(app_path)
-    stored = _portrait(run)
+    stored = run_to_advise_from(run)
     results = results_of(stored)
     chosen = choose(app, results)
     file_system = str(results.facts.get("file_system", ""))
@@ -64,23 +70,6 @@ def _describe(log: Path, json: Output | None) -> None:
         json.write(_json({"schema": 1, "app": asdict(app), "remarks": remarks}))
     if json is None or json.path is not None:
         click.echo(to_toml(app, (f"Filled from the Darshan log {log.name}.", *remarks)), nl=False)
-
-
-def _portrait(run: str | None) -> Run:
-    """The run asked for, or the newest that can be advised from."""
-    from strakes.store import Store
-
-    store = Store()
-    if run is not None:
-        return store.open(run)
-    measured = [one for one in store.runs() if one.kind in ("survey", "study") and one.status in ("complete", "partial")]
-    if not measured:
-        raise BadInputError(
-            "nothing was measured yet that advice could stand on",
-            where=str(store.root),
-            remedy="The shortest that does: strakes survey DIR --budget 2m, with DIR on the file system the application uses.",
-        )
-    return store.open(measured[-1].id)
 
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple[Paste, ...]) -> None:

@@ -40,6 +40,7 @@ COMMANDS = {
     "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "advise": Entry("strakes.cli.advise:command", "Settings for one application, from what was measured."),
+    "guide": Entry("strakes.cli.guide:command", "Write the page that tells users how to use a file system."),
     "knobs": Entry("strakes.cli.knobs:command", "Read and change settings of a file system, and put them back."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),

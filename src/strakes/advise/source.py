@@ -1,0 +1,46 @@
+"""Which measurement advice stands on: the one asked for, the user's own, or the one that the site has published."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from strakes.errors import BadInputError
+from strakes.store import Run, Store
+from strakes.store.published import PublishedRun
+
+VARIABLE = "STRAKES_PORTRAIT"
+# Below each of the system's data directories.
+_PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
+_SHARED_DATA = "/usr/local/share:/usr/share"
+
+
+def run_to_advise_from(wanted: str | None) -> Run:
+    """``wanted`` (a run's id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else what the site has published.
+
+    Raises BadInputError when there is none, with the shortest measurement that would do.
+    """
+    store = Store()
+    if wanted is not None:
+        return PublishedRun(Path(wanted)) if os.sep in wanted or Path(wanted).is_file() else store.open(wanted)
+    if chosen := os.environ.get(VARIABLE):
+        return PublishedRun(Path(chosen).expanduser())
+    measured = [one for one in store.runs() if one.kind in ("survey", "study") and one.status in ("complete", "partial")]
+    if measured:
+        return store.open(measured[-1].id)
+    for place in published_places():
+        if place.exists():
+            return PublishedRun(place)
+    why = f"no finished survey or study is there, {VARIABLE} is not set, and the system's data directories have no {_PUBLISHED[0]}"
+    raise BadInputError(
+        "nothing was measured yet that advice could stand on",
+        where=str(store.root),
+        why=why,
+        remedy="The shortest that does: strakes survey DIR --budget 2m, with DIR on the file system the application uses.",
+    )
+
+
+def published_places() -> tuple[Path, ...]:
+    """Where a site's published portrait is looked for, in order (XDG base directories)."""
+    directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
+    return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

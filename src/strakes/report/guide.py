@@ -1,0 +1,178 @@
+"""A portrait as the page "how to use our file system" that a centre gives its users: Markdown, every line with what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from strakes.portrait.model import CellEstimate, Figure, Finding, Portrait
+from strakes.report.facts import ended_early, facts_of, title_of
+from strakes.report.notices import notices
+from strakes.report.numbers import percent, show, show_interval, show_interval_of
+from strakes.report.sections import VERDICTS
+from strakes.report.summary import clean
+from strakes.units import format_bytes
+
+_NO_ADVICE = "No setting stood out with enough evidence to recommend it: defaults do as well as anything that was measured."
+_TOO_SHORT = "The run was too short to advise anything: no figure below has an interval. A larger --budget gives them."
+_OPEN = ("unknown", "inconclusive")
+
+
+def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
+    """The page. ``layouts`` are settings to paste: what each is for, and its text."""
+    parts = (
+        _head(portrait),
+        _advice(portrait),
+        _layouts(layouts),
+        _expect(portrait),
+        _traits(portrait.findings),
+        _studies(portrait),
+        _open(portrait.findings),
+        _mistrust(portrait),
+        _own(portrait),
+    )
+    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
+
+
+def _head(portrait: Portrait) -> Iterator[str]:
+    yield f"# How to use {_text(title_of(portrait))}"
+    yield ""
+    yield from _paragraph(f"What stands here was measured with strakes. Its scope: {portrait.scope}.")
+    if ended_early(portrait):
+        yield from _paragraph(ended_early(portrait))
+    yield from _table(("", ""), facts_of(portrait))
+
+
+def _advice(portrait: Portrait) -> Iterator[str]:
+    yield from _heading("In short")
+    if not portrait.recommendations:
+        precise = any(cell.low is not None for cell in portrait.cells)
+        yield from _paragraph(_NO_ADVICE if precise else _TOO_SHORT)
+        return
+    rows = [
+        (one.setting, f"**{_text(one.value)}**", one.reason, show_interval_of(one.interval), "yes" if one.confirmed else "not yet")
+        for one in portrait.recommendations
+    ]
+    yield from _table(("Set", "to", "because", "how many times better", "confirmed on fresh runs"), rows)
+
+
+def _layouts(layouts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if not layouts:
+        return
+    yield from _heading("Settings to paste")
+    for title, text in layouts:
+        yield from _paragraph(f"{title[0].upper()}{title[1:]}:")
+        yield from ("```sh", text.rstrip(), "```", "")
+
+
+def _expect(portrait: Portrait) -> Iterator[str]:
+    cells = {cell.id: cell for cell in portrait.cells}
+    standing = [(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells]
+    if not standing:
+        return
+    yield from _heading("What to expect")
+    confidence = percent(standing[0][1].confidence)
+    rows = [(label, show(cell.median, cell.unit), show_interval(cell), str(cell.runs)) for label, cell in standing]
+    yield from _table(("", "median", f"{confidence} interval", "runs"), rows)
+
+
+def _traits(findings: Sequence[Finding]) -> Iterator[str]:
+    for tone, title in (("good", "What it does well"), ("bad", "What it does badly")):
+        told = [one for one in findings if one.tone == tone]
+        if told:
+            yield from _heading(title)
+            yield from _statements(told)
+
+
+def _studies(portrait: Portrait) -> Iterator[str]:
+    """Each study's figures as tables, with what they show."""
+    cells = {cell.id: cell for cell in portrait.cells}
+    for study in dict.fromkeys(one.study for one in portrait.figures):
+        yield from _heading(study.replace("-", " ").capitalize())
+        told = [one for one in portrait.findings if one.study == study and one.verdict not in _OPEN and one.tone == "neutral"]
+        yield from _statements(told)
+        for figure in portrait.figures:
+            if figure.study == study:
+                yield from _figure(figure, cells)
+
+
+def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
+    yield from _paragraph(f"**{_text(figure.title)}.** {_text(figure.question)}")
+    levels = list(dict.fromkeys(point.x for series in figure.series for point in series.points))
+    if figure.x_scale != "category":
+        levels.sort(key=float)
+    found = [{point.x: cells[point.cell] for point in series.points if point.cell in cells} for series in figure.series]
+    rows = [(_level(level, figure.x_unit), *(_value(one.get(level)) for one in found)) for level in levels]
+    yield from _table((figure.x_label, *(series.name for series in figure.series)), rows)
+
+
+def _value(cell: CellEstimate | None) -> str:
+    if cell is None:
+        return ""
+    return f"{show(cell.median, cell.unit)} ({show_interval(cell) if cell.low is not None else f'{cell.runs} runs'})"
+
+
+def _level(level: float | str, unit: str) -> str:
+    if isinstance(level, str):
+        return level
+    return format_bytes(level) if unit == "B" else f"{level:,.6g} {unit}".rstrip()
+
+
+def _open(findings: Sequence[Finding]) -> Iterator[str]:
+    told = [one for one in findings if one.verdict in _OPEN]
+    if told:
+        yield from _heading("Not known")
+        yield from _statements(told)
+
+
+def _mistrust(portrait: Portrait) -> Iterator[str]:
+    found = notices(portrait)
+    if found:
+        yield from _heading("Warnings")
+        yield from (f"- **{one.code}** ({one.extent}): {_text(one.text)} {_text(one.remedy)}" for one in found)
+        yield ""
+
+
+def _own(portrait: Portrait) -> Iterator[str]:
+    yield from _heading("For your own application")
+    yield from _paragraph("Describe it in a file (or fill that from a Darshan log), and these measurements say what suits it:")
+    yield from ("```sh", "strakes advise --darshan job.darshan > app.toml", "strakes advise --app app.toml", "```", "")
+    if portrait.reproduce:
+        yield from _paragraph("This page was made from a run that anybody may repeat:")
+        yield from ("```sh", *map(clean, portrait.reproduce[:1]), "```", "")
+
+
+def _statements(findings: Sequence[Finding]) -> Iterator[str]:
+    for one in findings:
+        interval = "" if one.interval is None else f" [{show_interval_of(one.interval)}]"
+        verdict = "" if one.verdict == "measured" else f" ({VERDICTS[one.verdict]})"
+        needs = f" It would take: {one.needs}." if one.needs else ""
+        yield f"- {_text(one.statement)}{verdict}{_text(interval)}{_text(needs)}"
+    if findings:
+        yield ""
+
+
+def _heading(title: str) -> Iterator[str]:
+    yield f"## {title}"
+    yield ""
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    yield text
+    yield ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(_text, head))} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(one if one.startswith('**') else _text(one) for one in row)} |"
+    yield ""
+
+
+def _text(text: str) -> str:
+    """Text that means nothing to Markdown: a path must not become a tag or break a table.
+
+    >>> _text("a|b <i>")
+    'a\\\\|b &lt;i>'
+    """
+    return clean(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("`", "\\`")

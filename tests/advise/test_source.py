@@ -1,0 +1,72 @@
+"""What advice stands on: the run asked for, one that the site has published, or the user's own."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.advise.source import published_places, run_to_advise_from
+from strakes.errors import BadInputError
+from strakes.store.published import PublishedRun
+
+APP = ROOT / "examples" / "apps" / "restart-dump.toml"
+
+
+@pytest.fixture
+def published(strakes: StrakesRunner, tmp_path: Path) -> Path:
+    """A short study as one file."""
+    assert strakes("study", "transfer-size", tmp_path, "--budget", "3s", "--quiet").returncode == 0
+    path = tmp_path / "portrait.json"
+    assert strakes("export", "-o", path).returncode == 0
+    return path
+
+
+def test_a_published_run_advises_as_the_run_itself(strakes: StrakesRunner, published: Path, tmp_path: Path) -> None:
+    own = strakes("advise", "--app", APP)
+    compressed = tmp_path / "portrait.json.gz"
+    compressed.write_bytes(gzip.compress(published.read_bytes()))
+    elsewhere = {"STRAKES_STORE": str(tmp_path / "another user")}
+    by_name = strakes("advise", "--app", APP, "--from", published, environment=elsewhere)
+    by_variable = strakes("advise", "--app", APP, environment=elsewhere | {"STRAKES_PORTRAIT": str(compressed)})
+    assert own.returncode == 0 and own.stdout == by_name.stdout == by_variable.stdout
+
+
+def test_a_user_who_measured_nothing_gets_what_the_system_has(strakes: StrakesRunner, published: Path, tmp_path: Path) -> None:
+    place = tmp_path / "share" / "strakes" / "portrait.json"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(published.read_bytes())
+    site = {"STRAKES_STORE": str(tmp_path / "another user"), "XDG_DATA_DIRS": str(tmp_path / "share")}
+    assert strakes("advise", "--app", APP, environment=site).returncode == 0
+    page = strakes("guide", environment=site)
+    assert page.returncode == 0 and page.stdout.startswith("# How to use ")
+    assert page.stdout == strakes("guide", "latest").stdout
+
+
+def test_relative_data_directories_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_DIRS", "here:/there")
+    assert [str(one) for one in published_places()] == ["/there/strakes/portrait.json", "/there/strakes/portrait.json.gz"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b broken", b"[1, 2]", b'{"schema": 1}', b"\xff"])
+def test_what_is_no_published_run_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "portrait.json"
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match=r"published run cannot be read|not a run that strakes exported") as caught:
+        PublishedRun(path).manifest  # noqa: B018 - reading is what is tried
+    assert str(path) in caught.value.where
+
+
+def test_a_published_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="No such file"):
+        run_to_advise_from(str(tmp_path / "none.json")).manifest  # noqa: B018
+
+
+def test_a_variable_of_nothing_is_no_portrait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("STRAKES_PORTRAIT", "")
+    monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path))
+    with pytest.raises(BadInputError, match="nothing was measured yet"):
+        run_to_advise_from(None)

@@ -1,0 +1,36 @@
+"""The page for a file system's users: every line says what it stands on, and nothing in it can break the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from report.example import example_portrait
+from report.golden import assert_golden
+from strakes.report.guide import render_guide
+
+
+def test_the_page_of_the_example_is_the_golden_one() -> None:
+    assert_golden("guide.md", render_guide(example_portrait(), [("files of about 1 MiB", "lfs setstripe -c 1 DIR")]))
+
+
+def test_a_hostile_path_is_text_on_the_page() -> None:
+    # What is between fences is shown as it is.
+    prose = render_guide(example_portrait()).split("```")[::2]
+    assert not any("<b>" in part or "<script>" in part for part in prose)
+
+
+def test_what_is_not_confirmed_says_so() -> None:
+    portrait = example_portrait()
+    page = render_guide(replace(portrait, recommendations=tuple(replace(one, confirmed=False) for one in portrait.recommendations)))
+    rows = [line for line in page.splitlines() if line.endswith("| not yet |")]
+    assert len(rows) == len(portrait.recommendations) > 0
+
+
+def test_a_run_without_intervals_advises_nothing_and_says_why() -> None:
+    portrait = example_portrait()
+    page = render_guide(replace(portrait, recommendations=(), cells=tuple(replace(one, low=None, high=None) for one in portrait.cells)))
+    assert "too short to advise anything" in page and "No setting stood out" not in page
+
+
+def test_where_nothing_stands_out_the_page_says_so() -> None:
+    assert "No setting stood out" in render_guide(replace(example_portrait(), recommendations=()))

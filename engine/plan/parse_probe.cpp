@@ -10,7 +10,7 @@ ProbePhase parse_probe(const nlohmann::json& body, const std::string& path) {
     ProbePhase phase;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kProbeOperations);
-    phase.backend = reader.choice_or("backend", kSmallFilesBackends, phase.backend);
+    phase.backend = reader.choice_or("backend", kProbeBackends, phase.backend);
     if (reader.has("files")) phase.files = parse_name(reader, "files");
     phase.rate_per_s = reader.positive_number("rate_per_s", kMostRate);
     phase.seconds = reader.positive_number("seconds", kDay);

@@ -227,6 +227,8 @@ inline constexpr std::array kCreateWiths =
     std::to_array<std::pair<std::string_view, CreateWith>>({{"open", CreateWith::open}, {"mknod", CreateWith::mknod}});
 inline constexpr std::array kSmallFilesBackends =
     std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix}});
+inline constexpr std::array kProbeBackends =
+    std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix}, {"cephfs", Backend::cephfs}});
 inline constexpr std::array kSmallFilesModes =
     std::to_array<std::pair<std::string_view, SmallFilesMode>>({{"accumulate", SmallFilesMode::accumulate},
                                                                 {"transactions", SmallFilesMode::transactions},

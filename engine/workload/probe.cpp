@@ -12,10 +12,12 @@
 #include "backend/posix.hpp"
 #include "data/pattern.hpp"
 #include "system/buffer.hpp"
-#include "system/descriptor.hpp"
 #include "workload/entries.hpp"
 #include "workload/items.hpp"
 #include "workload/transfer_loop.hpp"
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph.hpp"
+#endif
 
 namespace strakes {
 
@@ -38,6 +40,7 @@ void rest() noexcept {
 #endif
 }
 
+template <class Io>
 class Probe final : public Workload {
   public:
     Probe(const PhaseSetting& setting, const Seat& seat)
@@ -53,9 +56,11 @@ class Probe final : public Workload {
         seat_.progress.at("preparing");
         seat_.latencies.waits = std::make_unique<Histogram>();
         if (phase_.log) seat_.log->clear(phase_.operations());
-        if (const int error = Posix::make_directory(setting_.root, directory_name_.c_str()); error != 0)
+        if (const auto [call, error] = Io::connect(seat_.rank); error != 0) return call_failure(call, "", error);
+        const int root = Io::root(setting_.root, seat_.rank);
+        if (const int error = Io::make_directory(root, directory_name_.c_str()); error != 0)
             return call_failure("mkdir", setting_.path_of(directory_name_), error);
-        if (Outcome failure = open_in(setting_.root, directory_name_.c_str(), O_RDONLY | O_DIRECTORY, directory_))
+        if (Outcome failure = open_in(root, directory_name_.c_str(), O_RDONLY | O_DIRECTORY, directory_))
             return failure;
         if (phase_.file_bytes > 0) {
             buffer_ = Buffer::of(phase_.file_bytes);
@@ -110,28 +115,30 @@ class Probe final : public Workload {
 
     void finish(RankResult& /*result*/) override {
         seat_.progress.at("closing");
-        data_ = Descriptor();
-        directory_ = Descriptor();
+        data_ = Handle();
+        directory_ = Handle();
         buffer_ = Buffer();
     }
 
   private:
+    using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
+
     [[nodiscard]] Stream stream() const noexcept { return stream_of(setting_.plan.seed, seat_.rank); }
     [[nodiscard]] std::uint64_t since_start() const noexcept {
         return setting_.clock.to_ns(elapsed(start_, setting_.clock.now()));
     }
 
-    Outcome open_in(int directory, const char* name, int flags, Descriptor& into) {
-        const auto [descriptor, error] = Posix::open(directory, name, flags | O_NOFOLLOW);
+    Outcome open_in(int directory, const char* name, int flags, Handle& into) {
+        const auto [descriptor, error] = Io::open(directory, name, flags | O_NOFOLLOW);
         if (error != 0) return call_failure("open", setting_.path_of(directory_name_), error);
-        into = Descriptor(descriptor);
+        into = Handle(descriptor);
         return std::nullopt;
     }
 
     Outcome make_files() {
         for (std::uint64_t number = 0; number < kStatFiles; ++number) {
             name_.set(number, false);
-            Descriptor file;
+            Handle file;
             if (Outcome failure = open_in(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL, file))
                 return failure;
         }
@@ -162,10 +169,10 @@ class Probe final : public Workload {
     [[nodiscard]] int operate(std::uint64_t number) noexcept {
         switch (phase_.operation) {
             case ProbeOperation::file_stat:
-                return Posix::status(directory_.get(), name_.c_str());
+                return Io::status(directory_.get(), name_.c_str());
             case ProbeOperation::write_fsync: {
                 const int error = write_all(data_.get(), number * phase_.file_bytes);
-                return error != 0 ? error : Posix::synchronise(data_.get());
+                return error != 0 ? error : Io::synchronise(data_.get());
             }
             default:
                 return create();
@@ -173,15 +180,15 @@ class Probe final : public Workload {
     }
 
     [[nodiscard]] int create() noexcept {
-        const auto [descriptor, error] = Posix::open(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL);
+        const auto [descriptor, error] = Io::open(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL);
         if (error != 0) return error;
         const int written = phase_.file_bytes > 0 ? write_all(descriptor, 0) : 0;
-        const int closed = Posix::close(descriptor);
+        const int closed = Io::close(descriptor);
         return written != 0 ? written : closed;
     }
 
     [[nodiscard]] int write_all(int descriptor, std::uint64_t offset) noexcept {
-        const int error = move_all<Posix>(false, descriptor, buffer_.bytes(), offset);
+        const int error = move_all<Io>(false, descriptor, buffer_.bytes(), offset);
         return error == LoopEnd::kEndOfFile ? EIO : error;
     }
 
@@ -190,7 +197,7 @@ class Probe final : public Workload {
     const ProbePhase& phase_;
     std::string directory_name_;
     ItemName name_;
-    Descriptor directory_, data_;
+    Handle directory_, data_;
     Buffer buffer_;
     std::uint64_t start_ = 0;
 };
@@ -198,7 +205,11 @@ class Probe final : public Workload {
 }  // namespace
 
 std::unique_ptr<Workload> make_probe(const PhaseSetting& setting, const Seat& seat) {
-    return std::make_unique<Probe>(setting, seat);
+#ifdef STRAKES_CEPHFS
+    if (std::get<ProbePhase>(setting.phase()).backend == Backend::cephfs)
+        return std::make_unique<Probe<Ceph>>(setting, seat);
+#endif
+    return std::make_unique<Probe<Posix>>(setting, seat);
 }
 
 }  // namespace strakes

@@ -13,7 +13,7 @@ from conftest import ROOT, StrakesRunner
 from lab.running import need, own_labs
 from strakes.errors import BadInputError
 from strakes.launch.local import LocalEngine
-from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.plan import MetadataPhase, Plan, ProbePhase, TransferPhase
 
 pytestmark = pytest.mark.lab
 
@@ -87,6 +87,21 @@ def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path)
     assert by_name["r"]["effective"]["verified_bytes"] == 3 * 1024 * KIB
     assert by_name["sr"]["effective"]["verified_bytes"] == 9 * 1024 * KIB
     assert all(by_name[f"file-{one}"]["operations"] == 120 for one in ("create", "rename", "remove"))
+
+
+def test_probes_of_clients_without_a_mount_do_all_that_is_due_and_their_files_are_on_the_mount(place: Path) -> None:
+    def probe(operation: str, file_bytes: int) -> ProbePhase:
+        return ProbePhase(operation, operation, 50, 0.2, backend="cephfs", files=operation, file_bytes=file_bytes, log=True)  # type: ignore[arg-type]
+
+    phases = (probe("file-create", 10), probe("write-fsync", 100), probe("file-stat", 0))
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=3, phases=phases), place, "kept", limit_s=60, keep=True)
+    assert result.ended == "ok", result.errors
+    assert [sample.operations for sample in result.samples] == [30, 30, 30] and all(one.acknowledged for one in result.log)
+    kept = place / "kept"
+    assert [path.stat().st_size for path in kept.glob("file-create.*.probe/f*")] == [10] * 30
+    assert [path.stat().st_size for path in kept.glob("write-fsync.*.probe/data")] == [1000] * 3
+    shutil.rmtree(kept)
 
 
 def test_what_a_client_without_a_mount_keeps_is_on_the_mount(place: Path) -> None:

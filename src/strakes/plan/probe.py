@@ -18,7 +18,7 @@ class ProbePhase:
     operation: Literal["file-create", "file-stat", "write-fsync"]
     rate_per_s: float
     seconds: float
-    backend: Literal["posix"] = "posix"
+    backend: Literal["posix", "cephfs"] = "posix"
     files: str = "probe"
     file_bytes: int = 0
     log: bool = False

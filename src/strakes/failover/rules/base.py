@@ -10,13 +10,18 @@ from typing import Literal
 from strakes.failover.setup import Setup
 
 Severity = Literal["error", "warning"]
+# In place of a source: no public page was found that tells of it.
+OWN = "strakes' own reasoning"
 # One module for each thing that rules are about.
 _MODULES = ("heartbeat", "quorum", "fencing", "timing", "replication", "services", "lustre", "site")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks at."""
+    """``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks at.
+
+    ``source``: a public page that was read and says what ``reason`` says, or where somebody met it.
+    """
 
     name: str
     severity: Severity

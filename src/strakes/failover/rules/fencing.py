@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strakes.failover.cib import Cib, Primitive
-from strakes.failover.rules.base import rule
+from strakes.failover.rules.base import OWN, rule
 from strakes.failover.setup import Setup
 
 _BMC_AGENTS = ("fence_ipmilan", "fence_ilo", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm", "fence_drac5", "fence_redfish")
@@ -27,7 +27,7 @@ def _is_bmc(device: Primitive) -> bool:
     "pacemaker",
     reason="A node that does not answer may still write; taking over from it without powering it off is how both copies come to differ.",
     remedy="stonith-enabled=true, with a device for every node.",
-    source="https://kb.linbit.com/pacemaker-stack/two-node-pacemaker-cluster-behavior/",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def switched_off(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -41,7 +41,7 @@ def switched_off(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="What runs on a node that cannot be powered off is never taken over; without any device nothing is even started.",
     remedy="Add a fencing device with pcmk_host_list=NODE.",
-    source="https://github.com/voxpupuli/puppet-corosync/issues/463",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/verification.rst",
 )
 def no_device(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -57,7 +57,7 @@ def no_device(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A device for a name that no node has is never used; mostly it was meant for one that has none now.",
     remedy="Correct pcmk_host_list or pcmk_host_map.",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Pacemaker_Explained/html/fencing.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def for_nobody(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -74,7 +74,7 @@ def for_nobody(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="An agent that reports success without cutting the power, or asks the broken node to do it itself, lets both nodes write.",
     remedy="Use the BMC (fence_ipmilan), a switched outlet, or sbd.",
-    source="https://clusterlabs.org/pacemaker/doc/en-US/Pacemaker/1.1/html/Pacemaker_Explained/_what_stonith_device_should_you_use.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def pretends(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -89,7 +89,7 @@ def pretends(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="Two devices with one address power off the same machine: the other one goes on while it is believed to be off.",
     remedy="Look up the address of each BMC, and prove each device: stonith_admin --fence NODE",
-    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+    source=OWN,
 )
 def same_bmc(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -128,9 +128,9 @@ def race(setup: Setup) -> Iterator[str]:
     "power-cycle-instead-of-off",
     "error",
     "pacemaker",
-    reason="method=cycle reports success before the node is off; the other node has mounted the file system by then.",
+    reason="With method=cycle the agent may report success before the node is off; the other node has mounted the file system by then.",
     remedy="method=onoff",
-    source="https://access.redhat.com/solutions/1990513",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
 def cycle(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -145,7 +145,7 @@ def cycle(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="Without lanplus the agent speaks IPMI 1.5, which today's BMCs refuse; the device fails when it is needed.",
     remedy="lanplus=1, and prove it: stonith_admin --fence NODE",
-    source="https://github.com/openbmc/ipmitool/issues/6",
+    source="https://github.com/ClusterLabs/fence-agents/issues/314",
 )
 def no_lanplus(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -176,7 +176,7 @@ def password(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="The device is then watched from the very node whose failure it is for: nobody knows whether the other one can reach it.",
     remedy="A location constraint: DEVICE avoids NODE.",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Pacemaker_Explained/html/fencing.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def on_victim(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -193,7 +193,7 @@ def on_victim(setup: Setup) -> Iterator[str]:
     "description",
     reason="What cuts the heartbeat then also cuts the way to the BMC: the nodes neither see nor can power off each other, and all stops.",
     remedy="Put the BMCs on a network of their own, or keep another heartbeat that shares nothing with it.",
-    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def same_network(setup: Setup) -> Iterator[str]:
     assert setup.cluster is not None
@@ -212,7 +212,7 @@ def same_network(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A BMC has the power of its node. On one feed both lose it together, no power-off can be confirmed, nothing is taken over.",
     remedy="A second feed for the node, or a second level of fencing: switched outlets.",
-    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def bmc_power(setup: Setup) -> Iterator[str]:
     assert setup.cluster is not None and setup.cib is not None
@@ -228,7 +228,7 @@ def bmc_power(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A level with a device that does not exist fails, and with it the power-off.",
     remedy="Correct the devices of the level.",
-    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def levels(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None

@@ -29,7 +29,7 @@ def links_of(node: Block) -> dict[int, str]:
     "corosync",
     reason="With a single link one cable, card or switch separates the nodes, and each takes the other for dead.",
     remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first.",
-    source="http://www.drbd.org/users-guide/s-pacemaker-fencing.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def one_path(setup: Setup) -> Iterator[str]:
     for node in nodes_of(setup):
@@ -43,7 +43,7 @@ def one_path(setup: Setup) -> Iterator[str]:
     "corosync",
     reason="Two addresses on the same network are one path: they fail together, and routing may send both through one card.",
     remedy="Put the second link on a network of its own.",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Clusters_from_Scratch/html/cluster-setup.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def same_subnet(setup: Setup) -> Iterator[str]:
     for node in nodes_of(setup):
@@ -74,7 +74,7 @@ def _prefix(setup: Setup, address: str, usual: int) -> int:
     "description",
     reason="Links through the same switch are cut together when it fails or is restarted for new firmware.",
     remedy="Use two switches, or a direct cable between the nodes for one of the links.",
-    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def same_switch(setup: Setup) -> Iterator[str]:
     assert setup.cluster is not None
@@ -88,9 +88,9 @@ def same_switch(setup: Setup) -> Iterator[str]:
     "heartbeat-on-loopback",
     "error",
     "corosync",
-    reason="A ring address that is, or resolves to, 127.x binds to the node itself: each node forms a cluster of one and serves.",
+    reason="A ring address that is, or resolves to, 127.x binds to the node itself: the nodes never form a cluster.",
     remedy="Write the address of the network card; mind the 127.0.1.1 line that installers write into /etc/hosts.",
-    source="https://github.com/corosync/corosync/issues/348",
+    source="https://github.com/corosync/corosync/issues/162",
 )
 def loopback(setup: Setup) -> Iterator[str]:
     for node in nodes_of(setup):
@@ -103,9 +103,9 @@ def loopback(setup: Setup) -> Iterator[str]:
     "links-differ-between-nodes",
     "error",
     "corosync",
-    reason="A link that one node lacks connects nothing, and the redundancy that is counted on is not there.",
+    reason="Corosync wants the same number of links on every node; where one lacks, the redundancy that is counted on is not there.",
     remedy="Give every node the same ringN_addr keys.",
-    source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
+    source="https://github.com/corosync/corosync/blob/main/exec/totemconfig.c",
 )
 def unequal_links(setup: Setup) -> Iterator[str]:
     numbers = {node.get("name"): tuple(links_of(node)) for node in nodes_of(setup)}
@@ -117,9 +117,9 @@ def unequal_links(setup: Setup) -> Iterator[str]:
     "transport-without-redundancy",
     "error",
     "corosync",
-    reason="Only knet carries more than one link in Corosync 3; under udp and udpu the second ring is ignored.",
+    reason="Only knet carries more than one link in Corosync 3: the redundant rings of udp and udpu are gone.",
     remedy="totem: transport: knet",
-    source="https://github.com/corosync/corosync/issues/63",
+    source="https://github.com/corosync/corosync/pull/235",
 )
 def transport(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
@@ -166,7 +166,7 @@ def plain(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A node that is called differently in two places is two nodes: constraints and fencing devices name one that does not exist.",
     remedy="Use the output of uname -n everywhere.",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Pacemaker_Explained/html/nodes.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
 )
 def names(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None

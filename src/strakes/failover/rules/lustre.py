@@ -10,8 +10,6 @@ from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT
 from strakes.failover.rules.base import rule
 from strakes.failover.setup import Setup
 
-_MMP = "https://git.whamcloud.com/?p=doc/manual.git;a=blob;f=ManagingFailover.xml;h=e7b26e905f5db058b54904c152ac400fd30da2dd;hb=HEAD"
-_FAILOVER = "https://git.whamcloud.com/?a=commitdiff&h=0c9dbf5250723806a09535f56bdbdd313a3e2612&p=doc%2Fmanual.git"
 _DEFAULT_HARD_S = 900
 
 
@@ -34,7 +32,7 @@ def _named(words: list[str], option: str) -> list[str]:
     "lustre",
     reason="It is the last line that keeps two nodes from mounting the same ldiskfs; a mistake of a minute then costs the file system.",
     remedy="Do not pass -O ^mmp; mkfs.lustre switches it on where --servicenode or --failnode is given.",
-    source=_MMP,
+    source="https://manpages.debian.org/bookworm/e2fsprogs/ext4.5.en.html",
 )
 def mmp(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
@@ -50,7 +48,7 @@ def mmp(setup: Setup) -> Iterator[str]:
     "lustre",
     reason="Clients and other servers try only the nodes that are named: after the take-over they look for the target where it is not.",
     remedy="--servicenode for both nodes.",
-    source=_FAILOVER,
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def one_server(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
@@ -65,7 +63,7 @@ def one_server(setup: Setup) -> Iterator[str]:
     "lustre",
     reason="A target that knows the MGS on one node cannot be mounted while that node is down, which is when it must be.",
     remedy="--mgsnode for both nodes.",
-    source=_FAILOVER,
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def one_mgs(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
@@ -77,9 +75,9 @@ def one_mgs(setup: Setup) -> Iterator[str]:
     "failnode-and-servicenode",
     "error",
     "lustre",
-    reason="The two ways of naming servers exclude each other: with failnode the first mount decides which node is the primary.",
+    reason="The two ways exclude each other: with servicenode all nodes are equal, with failnode one is another's partner.",
     remedy="Only --servicenode.",
-    source=_FAILOVER,
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
 )
 def mixed(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
@@ -94,7 +92,7 @@ def mixed(setup: Setup) -> Iterator[str]:
     "description",
     reason="Clients that have not come back in time are evicted and lose what they had not written; with thousands it takes minutes.",
     remedy="recovery_time_hard of at least what so many clients need; published experience is 0.21 s for each.",
-    source="https://doc.lustre.org/lustre_manual.xhtml",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def recovery(setup: Setup) -> Iterator[str]:
     assert setup.cluster is not None

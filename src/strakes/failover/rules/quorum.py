@@ -31,7 +31,7 @@ def no_provider(setup: Setup) -> Iterator[str]:
     "corosync",
     reason="One of two is no majority: when a node dies the survivor loses quorum and stops everything.",
     remedy="quorum: two_node: 1 (with fencing), or a quorum device on a third machine.",
-    source="https://kb.linbit.com/pacemaker-stack/two-node-pacemaker-cluster-behavior/",
+    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
 )
 def no_tie_breaker(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
@@ -45,9 +45,9 @@ def no_tie_breaker(setup: Setup) -> Iterator[str]:
     "two-node-with-quorum-device",
     "error",
     "corosync",
-    reason="two_node gives both halves quorum, whatever the device has decided: its vote is lost.",
+    reason='Corosync refuses to start with both: "two_node and quorum device cannot be configured at the same time".',
     remedy="Remove two_node where there is a quorum device.",
-    source="https://github.com/ClusterLabs/crmsh/pull/1797",
+    source="https://github.com/ClusterLabs/crmsh/issues/1795",
 )
 def both(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
@@ -60,9 +60,9 @@ def both(setup: Setup) -> Iterator[str]:
     "two-node-with-more-nodes",
     "error",
     "corosync",
-    reason="two_node with three or more nodes lets every single node believe that it has quorum.",
+    reason="two_node sets the quorum to 1 and is switched off when a third node joins: until then every node alone has quorum.",
     remedy="Remove two_node, and expected_votes, where there are more than two nodes.",
-    source="https://github.com/voxpupuli/puppet-corosync/pull/316",
+    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
 )
 def too_many(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
@@ -78,9 +78,9 @@ def too_many(setup: Setup) -> Iterator[str]:
     "wait-for-all-off",
     "error",
     "corosync",
-    reason="A node that starts while it cannot see the other powers it off; that one comes back and does the same: a fencing loop.",
+    reason="A node that starts while it cannot see the other has quorum at once, and powers the other one off.",
     remedy="Remove wait_for_all: 0; two_node switches it on by itself.",
-    source="https://kb.linbit.com/two-node-pacemaker-cluster-startup-behavior",
+    source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
 )
 def no_waiting(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None

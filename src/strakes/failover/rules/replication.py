@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.rules.base import rule
+from strakes.failover.rules.base import OWN, rule
 from strakes.failover.setup import Setup
 
-_AGENT = "https://manpages.ubuntu.com/manpages/jammy/man7/ocf_linbit_drbd.7.html"
 _AUTOMATIC = ("discard-younger-primary", "discard-older-primary", "discard-least-changes", "violently-as0p", "call-pri-lost-after-sb")
 
 
@@ -15,9 +14,9 @@ _AUTOMATIC = ("discard-younger-primary", "discard-older-primary", "discard-least
     "replication-not-synchronous",
     "error",
     "drbd",
-    reason="With protocol A or B a write is acknowledged before it is on the other disk; after a take-over it never happened.",
+    reason="A write is acknowledged before it is on the other disk: with A a take-over loses it, with B a power cut of both nodes.",
     remedy="net { protocol C; }",
-    source="https://apt-browse.com/browse/debian/stretch/main/all/drbd-doc/8.4~20151102-1/file/usr/share/doc/drbd-doc/users-guide/s-replication-protocols.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
 def protocol(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -31,7 +30,7 @@ def protocol(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="When only the replication is cut, both nodes may be promoted, one with old data, and the copies grow apart.",
     remedy="fencing resource-and-stonith; (8.4: in disk {}, 9: in net {})",
-    source=_AGENT,
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def fencing(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -46,7 +45,7 @@ def fencing(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="The policy asks a handler; without one the primary stays frozen, and nothing keeps the outdated copy from being promoted.",
     remedy="handlers { fence-peer …crm-fence-peer…; unfence-peer (8.4: after-resync-target) …crm-unfence-peer…; }",
-    source="http://www.drbd.org/users-guide/s-pacemaker-fencing.html",
+    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html",
 )
 def handlers(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -62,9 +61,9 @@ def handlers(setup: Setup) -> Iterator[str]:
     "handler-of-the-other-version",
     "error",
     "drbd",
-    reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9: the wrong one fails exactly when the peer is gone.",
+    reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is gone.",
     remedy="Use the handler of the installed version.",
-    source="https://manpages.ubuntu.com/manpages/noble/man7/ocf_linbit_drbd.7.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def handler_version(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -77,9 +76,9 @@ def handler_version(setup: Setup) -> Iterator[str]:
     "two-primaries",
     "error",
     "drbd",
-    reason="Two nodes may then mount the same ext4, XFS or ldiskfs and destroy it; only cluster file systems can live with it.",
+    reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems, with fencing, can live with it.",
     remedy="Remove allow-two-primaries.",
-    source="https://github.com/quantum/esos/issues/129",
+    source="https://github.com/LINBIT/drbd/issues/62",
 )
 def two_primaries(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -124,7 +123,7 @@ def unheard(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Without flushes a power cut loses what was acknowledged, unless every cache below has a battery that is watched.",
     remedy="Leave disk-flushes and md-flushes on; else be sure of the battery.",
-    source="http://lists.linbit.com/pipermail/drbd-user/2010-August/014530.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def flushes(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -137,9 +136,9 @@ def flushes(setup: Setup) -> Iterator[str]:
     "disk-error-passed-on",
     "warning",
     "drbd",
-    reason="An error of the local disk reaches the file system, which goes read-only, though the peer has a good copy.",
+    reason="With 8.4 an error of the local disk reaches the file system, though the peer has a good copy; 9 goes on using the bad disk.",
     remedy="disk { on-io-error detach; }",
-    source="https://linbit.com/drbd-user-guide/users-guide-drbd-8-4/",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def passed_on(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -153,7 +152,7 @@ def passed_on(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Copies that differ silently are found by drbdadm verify, which needs an algorithm, or by the take-over.",
     remedy="net { verify-alg sha256; } and a monthly drbdadm verify.",
-    source="https://manpages.ubuntu.com/manpages/kinetic/en/man5/drbd.conf-9.0.5.html",
+    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html",
 )
 def verify(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -167,7 +166,7 @@ def verify(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Two resources on one disk, minor or port: one of them does not come up, or overwrites the other.",
     remedy="Give each its own disk, minor and port.",
-    source="https://manpages.ubuntu.com/manpages/kinetic/en/man5/drbd.conf-9.0.5.html",
+    source=OWN,
 )
 def collide(setup: Setup) -> Iterator[str]:
     seen: dict[tuple[str, str, str], str] = {}
@@ -187,7 +186,7 @@ def collide(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
     remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",
-    source="https://manpages.ubuntu.com/manpages/kinetic/en/man5/drbd.conf-9.0.5.html",
+    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html",
 )
 def secret(setup: Setup) -> Iterator[str]:
     for name, text in setup.texts.items():

@@ -29,7 +29,7 @@ def _on_drbd(setup: Setup, cib: Cib) -> Iterator[tuple[Primitive, str]]:
     "drbd",
     reason="What is mounted is a device that no DRBD resource of Pacemaker makes: it is never promoted where it is mounted.",
     remedy="Correct the device, or add the ocf:linbit:drbd resource.",
-    source="https://packtpub.com/en-ua/product/postgresql-12-high-availability-cookbook-third-edition-9781838984854/chapter/high-availability-via-pacemaker-12/section/adding-drbd-to-cluster-management-ch12lvl1sec47",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def not_managed(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -45,7 +45,7 @@ def not_managed(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Without the colocation the mount is started on the node that has only the secondary, and fails there.",
     remedy="Colocation of the group with the Promoted role of its DRBD clone, score INFINITY.",
-    source="https://github.com/voxpupuli/puppet-corosync/issues/463",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def colocation(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -66,7 +66,7 @@ def colocation(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Without the order the mount is tried before the device can be written to, fails, and is banned from the node.",
     remedy="Order: promote the DRBD clone, then start the group.",
-    source="https://github.com/voxpupuli/puppet-corosync/issues/463",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def order(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -88,7 +88,7 @@ def order(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="DRBD needs one promoted instance, two in all, and to be told what happens to its peer (notify=true).",
     remedy="promoted-max=1 clone-max=2 clone-node-max=1 notify=true",
-    source="https://manpages.ubuntu.com/manpages/noble/man7/ocf_linbit_drbd.7.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def clone_meta(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -111,7 +111,7 @@ def clone_meta(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A move or ban by hand leaves a constraint behind; with it the service never goes to the other node again.",
     remedy="crm_resource --clear --resource RESOURCE",
-    source="https://lists.clusterlabs.org/pipermail/users/2016-March/018855.html",
+    source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/crm_resource.8.en.html",
 )
 def left_over(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -126,7 +126,7 @@ def left_over(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A service that must, or must not, run on one node with score INFINITY cannot be taken over.",
     remedy="A finite score, less than the stickiness.",
-    source="https://lists.clusterlabs.org/pipermail/users/2016-March/018858.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/constraints.rst",
 )
 def pinned(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -142,7 +142,7 @@ def pinned(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="When the repaired node comes back the service moves home by itself: a second interruption, at a time nobody chose.",
     remedy="rsc_defaults: resource-stickiness=1000, more than any location score.",
-    source="https://clusterlabs.org/pacemaker/doc/deprecated/en-US/Pacemaker/1.1/html/Clusters_from_Scratch/_prevent_resources_from_moving_after_recovery.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
 def stickiness(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -158,9 +158,9 @@ def stickiness(setup: Setup) -> Iterator[str]:
     "nothing-is-managed",
     "error",
     "pacemaker",
-    reason="In maintenance mode, or unmanaged, nothing is taken over; it was switched on for a repair and forgotten.",
+    reason="In maintenance mode, or unmanaged, Pacemaker gives no protection: nothing is taken over.",
     remedy="maintenance-mode=false; crm_resource --meta --set-parameter is-managed --parameter-value true",
-    source="https://github.com/ClusterLabs/crmsh/issues/2147",
+    source="https://github.com/ClusterLabs/crmsh/issues/1956",
 )
 def unmanaged(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -194,7 +194,7 @@ def forgotten(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A take-over that nobody notices is followed by weeks without redundancy, and by the second failure.",
     remedy="Alerts by mail or webhook ([alerts] in cluster.toml).",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Pacemaker_Explained/html/alerts.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/alerts.rst",
 )
 def alerts(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.rules.base import rule
+from strakes.failover.rules.base import OWN, rule
 from strakes.failover.setup import Setup
 
 
@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup
     "description",
     reason="One fuse takes both nodes; no software makes up for it.",
     remedy="Two feeds for each node, or each node on its own.",
-    source="https://projects.clusterlabs.org/w/fencing/configure_multiple_fencing_devices/",
+    source=OWN,
 )
 def one_feed(setup: Setup) -> Iterator[str]:
     assert setup.cluster is not None
@@ -29,7 +29,7 @@ def one_feed(setup: Setup) -> Iterator[str]:
     "fstab",
     reason="What fstab mounts at boot is mounted on a node that was told to wait; DRBD's device is promoted behind Pacemaker's back.",
     remedy="Remove the line; Pacemaker mounts.",
-    source="https://github.com/inverse-inc/packetfence/issues/2833",
+    source="https://www.suse.com/documentation/sle-ha-12/book_sleha/data/sec_ha_config_basics_resources.html",
 )
 def fstab(setup: Setup) -> Iterator[str]:
     for line in setup.fstab.splitlines():

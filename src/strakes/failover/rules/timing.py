@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strakes.failover.cib import seconds
-from strakes.failover.rules.base import rule
+from strakes.failover.rules.base import OWN, rule
 from strakes.failover.setup import Setup
 
 _LEAST_TOKEN_MS = 1000
@@ -36,9 +36,9 @@ def short_token(setup: Setup) -> Iterator[str]:
     "token-too-long",
     "warning",
     "corosync",
-    reason="For so long nobody notices that a node is dead; every client waits as well.",
+    reason="For so long nobody takes over from a node that is dead; every client waits as well.",
     remedy="totem: token: 3000 to 10000",
-    source="https://github.com/voxpupuli/puppet-corosync/issues/300",
+    source="https://github.com/corosync/corosync/pull/600",
 )
 def long_token(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
@@ -51,7 +51,7 @@ def long_token(setup: Setup) -> Iterator[str]:
     "power-off-given-up-too-early",
     "error",
     "pacemaker",
-    reason="The wait for a power-off is over before its delay and the BMC are: it counts as failed, though the node goes off.",
+    reason="The wait is over before the delay (it counts, until Pacemaker 2.1.6) and the BMC are: it fails, though the node goes off.",
     remedy="stonith-timeout of at least 60 s more than the longest delay.",
     source="https://github.com/ClusterLabs/crmsh/pull/890",
 )
@@ -69,7 +69,7 @@ def stonith_timeout(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="Pacemaker looks once at the start and never again: a service that dies stays dead.",
     remedy="Add op monitor interval=20s.",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Pacemaker_Explained/html/resources.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/operations.rst",
 )
 def no_monitor(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -104,7 +104,7 @@ def roles(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="Under load, which is when it matters, a healthy service answers late and is restarted: an outage out of nothing.",
     remedy="timeout=60s for monitors.",
-    source="https://lists.clusterlabs.org/pipermail/users/2026-March/036721.html",
+    source=OWN,
 )
 def short_monitor(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -120,7 +120,7 @@ def short_monitor(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A stop that is not done in time counts as failed, and a node with a failed stop is powered off: each move becomes a crash.",
     remedy="op stop timeout=120s for mounts, 300s for Lustre.",
-    source="https://clusterlabs.org/projects/pacemaker/doc/2.1/Pacemaker_Explained/html/fencing.html",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def short_stop(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -136,7 +136,7 @@ def short_stop(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="After a crash the mount replays the journal and waits for multiple-mount protection; cut short, the take-over fails.",
     remedy="op start timeout=600s",
-    source="https://wiki.lustre.org/Creating_Pacemaker_Resources_for_Lustre_Storage_Services",
+    source="https://github.com/lustre/lustre-release/blob/master/contrib/scripts/pacemaker/Lustre",
 )
 def short_lustre(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None

@@ -74,6 +74,8 @@ def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
             "devices": {"vda": {"busy_s": 0.2 * elapsed_s}},
         },
         "effective": {},
+        # Of a drill: all clients wait as long as this phase of the made-up file system takes.
+        **{f"recovery_{who}_s": elapsed_s for who in ("first", "median", "last")},
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from strakes.cli.options import OUTPUT, SECONDS, Output
+from strakes.cli.fault_options import PATH, fault_from, fault_options, has_sessions, require_consent
+from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output
 from strakes.errors import BadInputError
 
 
@@ -95,55 +97,79 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json_output: O
 
 
 @command.command("drill")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--fault", "fault_text", metavar="FAULT", required=True, help="cephfs-mds (a CephFS lab's active one), or a command that does it."
-)
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
+@fault_options
 @click.option("-n", "--clients", type=click.IntRange(1, 1000), default=10, show_default=True, help="Clients that create files.")
 @click.option("--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Files a second of each client.")
 @click.option("--before", type=SECONDS, default="5s", show_default=True, metavar="TIME", help="From the first file to the fault.")
 @click.option("--after", type=SECONDS, default="30s", show_default=True, metavar="TIME", help="From the fault to the last file.")
+@click.option("--restore-after", type=SECONDS, metavar="TIME", help="Undo the fault so long after it, not when the clients have ended.")
+@click.option("--on-the-mount", is_flag=True, help="On CephFS too: clients are threads that share the mount, one client to the servers.")
+@click.option("--alerts", type=PATH, metavar="FILE", help="Lines that are appended to FILE meanwhile are alerts that arrived.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Without it nothing is done.")
 @click.option("--moments", is_flag=True, help="Also everything that happened, in its order.")
 @click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time line as JSON; - for standard output.")
 def drill_command(
     directory: Path,
-    fault_text: str,
     clients: int,
     rate: float,
     before: float,
     after: float,
+    restore_after: float | None,
+    on_the_mount: bool,
+    alerts: Path | None,
     dry_run: bool,
     agreed: bool,
     moments: bool,
     json_output: Output | None,
+    **fault_words: Any,
 ) -> int:
     """Do it for real: clients create files in DIR on a fixed schedule, a fault happens, and every acknowledged file must be there.
 
-    The clients are threads on this machine and its mount. Ends with status 1 where an acknowledged file is missing.
+    On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone in the end, also when
+    strakes is killed. Ends with status 1 where an acknowledged file is missing, or the servers are not what they were.
     """
     from strakes.cli.failover_text import print_drill
-    from strakes.failover.drill.faults import fault_of
-    from strakes.failover.drill.run import Drill, document, play
+    from strakes.failover.drill.alerts import Alerts
+    from strakes.failover.drill.clients import Timing
+    from strakes.failover.drill.outcome import document
+    from strakes.failover.drill.run import Drill, play
+    from strakes.places import default_root
 
-    fault = fault_of(fault_text, directory)
-    drill = Drill(directory, clients, rate, before, after)
+    fault = fault_from(directory, **fault_words)
+    sessions = not on_the_mount and has_sessions(directory)
+    drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions)
     click.echo(f"strakes: {drill.text}; after {before:g} s: {fault.text}", err=True)
+    when = "when the clients have ended" if restore_after is None else f"{restore_after:g} s after that"
+    click.echo(f"strakes: {when}: {fault.undo.text}" if fault.undo else "strakes: nothing is to undo", err=True)
     if dry_run:
         return 0
-    if not agreed:
-        raise BadInputError(
-            "a drill interrupts the service of everybody who uses this file system",
-            where=str(directory),
-            remedy="Say so: --yes-this-interrupts-service. To see what would be done: --dry-run.",
-        )
-    outcome = play(drill, fault, lambda text: click.echo(f"strakes: {text}", err=True))
+    require_consent(directory, agreed)
+    arriving = Alerts(alerts) if alerts else None
+    outcome = play(drill, fault, default_root(), lambda text: click.echo(f"strakes: {text}", err=True), arriving)
     if json_output is not None:
         json_output.write(document(outcome))
     if json_output is None or json_output.path is not None:
         print_drill(outcome, moments=moments)
-    return 1 if outcome.lost else 0
+    return 1 if outcome.lost or outcome.lacking else 0
+
+
+@command.command("undo")
+def undo_command() -> int:
+    """Put right what drills have left that were killed.
+
+    The next command of strakes does so by itself; this one also tries again what failed. Ends with status 1 when something could not be put
+    right.
+    """
+    from strakes.failover.drill.journal import try_all
+    from strakes.places import default_root
+
+    failed = False
+    for pending, done, error in try_all(default_root()):
+        failed = failed or error is not None
+        click.echo(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
+    return 1 if failed else 0
 
 
 @command.command("timeline")

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from strakes.failover.check import Check
-    from strakes.failover.drill.run import Outcome
+    from strakes.failover.drill.outcome import Outcome
     from strakes.failover.rehearsal.rehearse import Rehearsal
     from strakes.failover.rehearsal.story import Scene
     from strakes.failover.timeline import Timeline
@@ -116,8 +116,12 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
 
 def print_drill(outcome: Outcome, *, moments: bool) -> None:
     print_timeline(outcome.line, moments=moments)
+    click.echo(outcome.clients)
     click.echo(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
-    click.echo(f"{outcome.failed:,} files failed, {outcome.unanswered:,} of them there all the same")
+    said = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
+    click.echo(f"{outcome.failed:,} files failed{said}; {outcome.unanswered:,} of them there all the same, {outcome.repeated:,} made twice")
+    if outcome.lacking:
+        click.echo(click.style("not as before: ", fg="red", bold=True) + outcome.lacking)
 
 
 def print_trials(rows: Sequence[Row]) -> None:

@@ -136,6 +136,7 @@ def _invoke(arguments: list[str]) -> int:
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _put_back_knobs(arguments)
+            _put_right_faults(arguments)
             result = cli.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -162,6 +163,25 @@ def _put_back_knobs(arguments: list[str]) -> None:
             restore_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
         except StrakesError as error:
             click.echo(f"strakes: settings of an ended strakes could not be put back: {error}", err=True)
+
+
+def _put_right_faults(arguments: list[str]) -> None:
+    """So are faults of drills that were killed together with their guards."""
+    if arguments[:2] == ["failover", "undo"] or {"--help", "-h"} & set(arguments):
+        return
+    from strakes.places import default_root
+
+    try:
+        if not os.listdir(default_root() / "drills"):
+            return
+    except (OSError, StrakesError):
+        return
+    from strakes.failover.drill.journal import put_right_abandoned
+
+    try:
+        put_right_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
+    except StrakesError as error:
+        click.echo(f"strakes: the fault of an ended drill could not be undone: {error}", err=True)
 
 
 def _load(name: str, entry: Entry) -> click.Command:

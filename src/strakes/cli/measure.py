@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from strakes.portrait.model import Portrait
     from strakes.store import Run
     from strakes.studies.base import Study
+    from strakes.survey.request import Visit
 
 
 def measure(*, html: Output | None, json: Output | None, **options: Any) -> int:
@@ -51,6 +52,7 @@ def perform(
     like: Run | None = None,
     files: int | None = None,
     libcephfs: bool = False,
+    visit: Visit | None = None,
 ) -> tuple[Portrait, Run]:
     """Run the studies on ``directory``; the report is written beside the run, or to ``html``."""
     from strakes.store import Store
@@ -77,6 +79,7 @@ def perform(
         like=like,
         files=files,
         libcephfs=libcephfs,
+        visit=visit,
     )
     with LiveProgress(quiet=quiet) as progress:
         progress.start(total_s=budget)

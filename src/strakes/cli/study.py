@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from strakes.cli.fault_options import fault_options
 from strakes.cli.options import DIRECTORY, libcephfs_option, measuring_options, precision_option
 from strakes.errors import BadInputError
 
@@ -19,12 +20,23 @@ from strakes.errors import BadInputError
 @libcephfs_option
 @click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR, and compare.")
 @click.option("--like", metavar="RUN", help="Take the plans of that run, so that compare can hold the two against each other.")
-@click.option("--files", type=click.IntRange(min=1), metavar="N", help="How many files a population grows to.")
-def command(name: str, directory: Path | None, against: Path | None, like: str | None, files: int | None, **options: Any) -> int:
+@click.option("--files", type=click.IntRange(min=1), metavar="N", help="Of a population in the end, or in the journal before a fail-over.")
+@fault_options
+@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Consent to the drills of the study recovery.")
+def command(
+    name: str,
+    directory: Path | None,
+    against: Path | None,
+    like: str | None,
+    files: int | None,
+    agreed: bool,
+    **options: Any,
+) -> int:
     """Run the study NAME on DIR; "strakes study list" lists them.
 
     With --against every cell is measured on both file systems in every block; the report says which is faster, with intervals.
     """
+    from strakes.cli.fault_options import drill_visit, take_fault_words
     from strakes.cli.measure import measure
     from strakes.store import Store
     from strakes.studies.against import Against
@@ -34,6 +46,7 @@ def command(name: str, directory: Path | None, against: Path | None, like: str |
         for study in STUDIES:
             click.echo(f"{study.name:<20} {study.source}  {study.question}")
         return 0
+    fault_words = take_fault_words(options)
     if directory is None:
         raise BadInputError("no DIR given", remedy=f"strakes study {name} DIR")
     study = study_named(name)
@@ -41,6 +54,11 @@ def command(name: str, directory: Path | None, against: Path | None, like: str |
         raise BadInputError(f"{name!r} is no study of the catalogue", remedy="strakes study list shows them.")
     if against is not None and study.visits_in_sequence:
         raise BadInputError(f"{name} cannot be measured in turn with another", remedy="Measure both, one after the other.")
+    visit = None
+    if study.interrupts_service:
+        visit = drill_visit(directory, agreed, fault_words)
+    elif agreed or any(fault_words.values()):
+        raise BadInputError(f"{name} does nothing to the service", remedy="Leave out --fault and what belongs to it.")
     return measure(
         kind="study",
         name=name,
@@ -50,5 +68,6 @@ def command(name: str, directory: Path | None, against: Path | None, like: str |
         against=against,
         like=None if like is None else Store().open(like),
         files=files,
+        visit=visit,
         **options,
     )

@@ -77,6 +77,12 @@ class Journal:
         os.fsync(descriptor)
         return journal, lab_id
 
+    @classmethod
+    def reopen(cls, directory: Path) -> Self:
+        """That of a lab that is up."""
+        path = directory / JOURNAL
+        return cls(path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+
     def step(self, text: str) -> None:
         """What will be done next."""
         self._append({"is": "step", "text": text})
@@ -85,7 +91,7 @@ class Journal:
         self._append({"is": "process", "role": record.role, "pid": record.pid, "started": record.started})
 
     def ended(self, role: str) -> None:
-        """A process that was not there to stay."""
+        """A process that was not there to stay, or that is started again."""
         self._append({"is": "ended", "role": role})
 
     def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
@@ -117,7 +123,6 @@ def read_state(directory: Path) -> LabState | None:
             remedy="Remove it with that version.",
         )
     steps = [record["text"] for record in records if record["is"] == "step"]
-    ended = {record["role"] for record in records if record["is"] == "ended"}
     ready = next((record for record in records if record["is"] == "ready"), None)
     return LabState(
         kind=head["kind"],
@@ -126,13 +131,22 @@ def read_state(directory: Path) -> LabState | None:
         boot=head["boot"],
         created_unix_s=head["created_unix_s"],
         options=head["options"],
-        processes=tuple(
-            ProcessRecord(one["role"], one["pid"], one["started"]) for one in records if one["is"] == "process" and one["role"] not in ended
-        ),
+        processes=_processes(records),
         last_step=steps[-1] if steps else "",
         ready_after_s=ready["after_s"] if ready else None,
         facts=ready["facts"] if ready else None,
     )
+
+
+def _processes(records: Sequence[Mapping[str, Any]]) -> tuple[ProcessRecord, ...]:
+    """Those that were not said to have ended; one that was started again stands for the one before."""
+    found: list[ProcessRecord] = []
+    for record in records:
+        if record["is"] == "process":
+            found.append(ProcessRecord(record["role"], record["pid"], record["started"]))
+        elif record["is"] == "ended":
+            found = [one for one in found if one.role != record["role"]]
+    return tuple(found)
 
 
 def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ SOURCES: Mapping[str, Source] = {
                     "what replicating metadata costs",
                     "it takes a replicated pair of metadata servers; strakes reproduce S2 prints the published arithmetic",
                 ),
-                Omitted("the time to recover against the number of clients", "it takes a fail-over: strakes failover"),
+                Omitted("the time to recover against the number of clients", "it interrupts the service: strakes study recovery DIR"),
             ),
             compared=Omitted("two metadata devices", "one target was given; give the other with: --against DIR2"),
         ),

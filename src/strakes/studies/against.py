@@ -30,6 +30,7 @@ class Against(Study):
         self.source = inner.source
         self.needs_pilot = inner.needs_pilot
         self.needs_description = inner.needs_description
+        self.interrupts_service = inner.interrupts_service
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []

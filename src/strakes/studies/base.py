@@ -14,12 +14,26 @@ from strakes.studies.results import Results
 from strakes.targets.model import Description, Layout, Striping
 from strakes.units import GIB, KIB, MIB
 
-Metric = Literal["bytes_per_s", "operations_per_s", "seconds_per_item", "device_busy", "iowait", "memory_available", "servers_memory"]
+Metric = Literal[
+    "bytes_per_s",
+    "operations_per_s",
+    "seconds_per_item",
+    "recovery_first_s",
+    "recovery_median_s",
+    "recovery_last_s",
+    "device_busy",
+    "iowait",
+    "memory_available",
+    "servers_memory",
+]
 
 UNITS: Mapping[Metric, str] = {
     "bytes_per_s": "B/s",
     "operations_per_s": "op/s",
     "seconds_per_item": "s",
+    "recovery_first_s": "s",
+    "recovery_median_s": "s",
+    "recovery_last_s": "s",
     "device_busy": "%",
     "iowait": "%",
     "memory_available": "B",
@@ -175,6 +189,9 @@ class Study(ABC):
     needs_description = False
     # Whether its cells are visited one after the other, each so often, because each goes on where the one before ended.
     visits_in_sequence = 0
+
+    # Whether its visits are drills, which nobody may start without saying so.
+    interrupts_service = False
 
     @property
     def identity(self) -> str:

@@ -15,6 +15,7 @@ from strakes.studies.open_close import OpenClose
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.recovery import Recovery
 from strakes.studies.restart_dump import RestartDump
 from strakes.studies.small_files import SmallFiles
 from strakes.studies.startup_load import StartupLoad
@@ -41,6 +42,7 @@ STUDIES: tuple[Study, ...] = (
     ClientScaling(),
     TargetBaseline(),
     NamespaceScaling(),
+    Recovery(),
 )
 
 # Those of `strakes survey`.

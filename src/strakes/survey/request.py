@@ -9,8 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from strakes.launch.choice import LOCAL, Launch
+from strakes.launch.engine import Engine
+from strakes.launch.messages import PlanResult
+from strakes.plan import Plan
 from strakes.store import Run
 from strakes.studies.base import Study
+
+
+class Visit(Protocol):
+    """How a plan is run in ``workspace/name``, where that is more than handing it to the engine."""
+
+    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult: ...
 
 
 @dataclass(frozen=True)
@@ -19,7 +28,7 @@ class Request:
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id. ``against``: a second file
     system, measured in turn with the first. ``like``: a run whose plans are taken as they are. ``files``: how many a population grows to.
-    ``libcephfs``: metadata operations without the mount, every rank a client of its own.
+    ``libcephfs``: metadata operations without the mount, every rank a client of its own. ``visit``: of studies that interrupt the service.
     """
 
     kind: str
@@ -39,6 +48,7 @@ class Request:
     like: Run | None = None
     files: int | None = None
     libcephfs: bool = False
+    visit: Visit | None = None
 
     def fingerprint(self) -> str:
         """What must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""

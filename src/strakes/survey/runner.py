@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from strakes.errors import EnvironmentLacksError, InterruptedByUser
+from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser
 from strakes.launch.choice import engine_for
 from strakes.launch.messages import Hello
 from strakes.store import RunWriter, Store
@@ -32,6 +32,10 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
     Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, MeasurementError when the target fails;
     KeyboardInterrupt ends it in order. In every case the run keeps what was measured and the target is left as it was.
     """
+    for study in request.studies:
+        if study.interrupts_service and request.visit is None:
+            remedy = f"By itself: strakes study {study.name} DIR --yes-this-interrupts-service"
+            raise BadInputError(f"{study.name} interrupts the service, and nobody asked for that", remedy=remedy)
     target = detect(request.directory)
     try:
         return _perform(request, target, store, progress)

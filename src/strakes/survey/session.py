@@ -86,7 +86,9 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
         resumed = Run(session.writer.path).manifest.get("resumed", [])
         plan = grown(plan, rounds_begun(session.visits, place.kept, len(resumed)))
     side.watch.begin()
-    if place.is_plain():
+    if session.request.visit is not None:
+        result = session.request.visit(session.engine, plan, directory, name, limit_s)
+    elif place.is_plain():
         result = session.engine.run(plan, directory, name, limit_s)
     else:
         result = session.engine.run(plan, directory, name, limit_s, keep=bool(place.kept), prepared=True)

@@ -1,131 +1,206 @@
-"""The drill itself: probes on a fixed schedule, the fault in their midst, and every acknowledged file looked for afterwards."""
+"""The drill itself: probes on a fixed schedule, the fault in their midst, undone in the end, and every acknowledged file looked for."""
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from strakes.errors import MeasurementError, StrakesError
-from strakes.failover.drill.faults import Fault
-from strakes.failover.timeline import Moment, Operation, Timeline, outage_of, timeline
+from strakes.failover.drill.alerts import Alerts
+from strakes.failover.drill.clients import WATCH, Timing, kind_of_clients, watch_phase
+from strakes.failover.drill.faults.base import Fault
+from strakes.failover.drill.guard import Promise
+from strakes.failover.drill.outcome import Outcome, file_of, outcome_of
+from strakes.failover.timeline import Moment
+from strakes.launch.engine import Engine
 from strakes.launch.local import LocalEngine
-from strakes.launch.messages import LoggedOperation, PlanResult, Progress
-from strakes.plan import Plan, ProbePhase
+from strakes.launch.messages import PlanResult, Progress
+from strakes.plan import Plan
+from strakes.targets.command import run
 from strakes.targets.workspace import Workspace
 
 _CELL = "drill"
 # A stalled file system is what the drill is there to see.
 _PATIENCE_S = 600.0
+_LIST_S = 120.0
+_WATCHER_S = 30.0
+# Servers that were put right need some time until they are what they were.
+_BACK_S = 90.0
+_LOOK_EVERY_S = 0.5
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Drill:
-    """What is asked: ``clients`` that each create ``rate_per_s`` files, the fault after ``before_s``, and ``after_s`` more."""
+    """What is asked; ``sessions`` as of ``watch_phase``."""
 
     directory: Path
     clients: int
     rate_per_s: float
-    before_s: float
-    after_s: float
+    timing: Timing
+    sessions: bool
 
     @property
     def text(self) -> str:
-        seconds = self.before_s + self.after_s
-        return f"{self.clients} clients create {self.rate_per_s:g} files a second each for {seconds:g} s in {self.directory}"
+        rate = f"{self.rate_per_s:g} files a second from each for {self.timing.seconds:g} s"
+        return f"{kind_of_clients(self.plan)}: {rate}, in {self.directory}"
 
     @property
     def plan(self) -> Plan:
-        phase = ProbePhase("watch", "file-create", rate_per_s=self.rate_per_s, seconds=self.before_s + self.after_s, log=True)
-        return Plan(ranks=self.clients, phases=(phase,), seed=1)
+        return Plan(self.clients, (watch_phase(self.rate_per_s, self.timing, sessions=self.sessions),), seed=1)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """``lost``: acknowledged and not there afterwards; ``unanswered``: there although they ended with an error."""
+def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: Alerts | None = None) -> Outcome:
+    """``root`` is the store, which keeps what is to undo.
 
-    line: Timeline
-    acknowledged: int
-    failed: int
-    lost: int
-    unanswered: int
-
-
-def play(drill: Drill, fault: Fault, say: Callable[[str], None]) -> Outcome:
-    """Raises MeasurementError when the fault could not be done or the clients did not get to work."""
-    moments: list[Moment] = []
-    struck: list[Moment] = []
-    failures: list[StrakesError] = []
-    ahead_s = [0.0]
-    begun, stop = threading.Event(), threading.Event()
-
-    def strike() -> None:
-        if not begun.wait(_PATIENCE_S) or stop.wait(max(0.0, drill.before_s - ahead_s[0])):
-            return
-        say(fault.text)
-        try:
-            struck.extend(fault.strike())
-        except StrakesError as error:
-            failures.append(error)
-
-    def progress(now: Progress) -> None:
-        # The first word comes when the clients have been at work for a while.
-        if now.operations and not begun.is_set():
-            ahead_s[0] = now.elapsed_s
-            begun.set()
-
-    threads = [threading.Thread(target=strike, daemon=True), threading.Thread(target=fault.watch, args=(moments.append, stop), daemon=True)]
+    Raises MeasurementError when the fault could not be done or undone, or the clients did not get to work.
+    """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
-        engine.start()
-        for thread in threads:
-            thread.start()
+        limit_s = drill.timing.seconds + _PATIENCE_S
+        _, outcome = perform(engine, drill.plan, workspace.path, _CELL, limit_s, drill.timing, fault, root, say, alerts)
+        return outcome
+
+
+def perform(
+    engine: Engine,
+    plan: Plan,
+    workspace: Path,
+    name: str,
+    limit_s: float,
+    timing: Timing,
+    fault: Fault,
+    root: Path,
+    say: Say,
+    alerts: Alerts | None = None,
+) -> tuple[PlanResult, Outcome]:
+    """One plan with a phase of clients at work; what it made stays in ``workspace/name``."""
+    engine.start()
+    with _Stroke(fault, timing, root, say, alerts) as stroke:
         try:
-            result = engine.run(drill.plan, workspace.path, _CELL, drill.before_s + drill.after_s + _PATIENCE_S, progress, keep=True)
+            result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
         finally:
-            stop.set()
-            begun.set()
-        for thread in threads:
-            thread.join(30.0)
-        present = _present(workspace.path / _CELL)
-    if failures:
-        raise failures[0]
-    if not struck or not result.log:
-        raise _nothing(result)
-    return _outcome(drill, result.log, [*moments, *struck], struck[0].at_s, present)
+            # Whatever happens here, a second Ctrl-C too: what is not undone yet is the guard's to undo.
+            stroke.end()
+        if stroke.failure is not None:
+            raise stroke.failure
+        if not stroke.struck or not result.log:
+            raise _nothing(result)
+        lacking = _wait_until_back(fault, stroke.moments)
+    present, recoveries = _present(workspace / name), fault.recoveries()
+    return result, outcome_of(kind_of_clients(plan), result.log, present, stroke.struck[0].at_s, stroke.moments, recoveries, lacking)
 
 
-def _outcome(
-    drill: Drill, log: Sequence[LoggedOperation], moments: Sequence[Moment], fault_s: float, present: Mapping[int, Collection[int]]
-) -> Outcome:
-    outages = []
-    for rank in range(drill.clients):
-        # Open loop: an operation counts from the moment at which it was due.
-        operations = [Operation(one.due_s, one.ended_s, one.errno) for one in log if one.rank == rank]
-        outages.append(outage_of(str(rank), operations, fault_s))
-    there = {(rank, number) for rank, numbers in present.items() for number in numbers}
-    acknowledged = {(one.rank, one.number) for one in log if one.acknowledged}
-    failed = {(one.rank, one.number) for one in log if not one.acknowledged}
-    return Outcome(
-        line=timeline("drill", fault_s, moments, outages),
-        acknowledged=len(acknowledged),
-        failed=len(failed),
-        lost=len(acknowledged - there),
-        unanswered=len(failed & there),
-    )
+class _Stroke:
+    """The fault beside the running clients: done when they have been at work for a while, watched, and undone."""
+
+    def __init__(self, fault: Fault, timing: Timing, root: Path, say: Say, alerts: Alerts | None) -> None:
+        self.moments: list[Moment] = []
+        self.struck: tuple[Moment, ...] = ()
+        self.failure: StrakesError | None = None
+        self._fault, self._timing, self._root, self._say = fault, timing, root, say
+        self._promise: Promise | None = None
+        self._ahead_s = 0.0
+        self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
+        self._striker = threading.Thread(target=self._strike, daemon=True)
+        watches = (fault.watch, alerts.watch) if alerts else (fault.watch,)
+        self._watchers = [threading.Thread(target=one, args=(self.moments.append, self._seen_enough), daemon=True) for one in watches]
+
+    def __enter__(self) -> Self:
+        for thread in (*self._watchers, self._striker):
+            thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._seen_enough.set()
+        for watcher in self._watchers:
+            watcher.join(_WATCHER_S)
+
+    def progress(self, now: Progress) -> None:
+        """The first word comes when the clients have been at work for a while."""
+        if now.name == WATCH and now.operations and not self._begun.is_set():
+            self._ahead_s = now.elapsed_s
+            self._begun.set()
+
+    def end(self) -> None:
+        """The clients have ended: the fault is undone."""
+        self._stop.set()
+        self._begun.set()
+        try:
+            self._striker.join()
+            self._undo()
+        finally:
+            if self._promise is not None:
+                self._promise.close()
+
+    def _strike(self) -> None:
+        self._begun.wait()
+        if self._stop.wait(max(0.0, self._timing.before_s - self._ahead_s)):
+            return
+        self._say(self._fault.text)
+        try:
+            if self._fault.undo is not None:
+                self._promise = Promise(self._root, self._fault.text, self._fault.undo)
+        except StrakesError as error:
+            self.failure = error
+            return
+        try:
+            self.struck = self._fault.strike()
+        except StrakesError as error:
+            self.failure = MeasurementError("the fault could not be done", where=error.where, why=error.why or error.what)
+        except OSError as error:
+            self.failure = MeasurementError("the fault could not be done", where=self._fault.text, why=error.strerror or str(error))
+        self.moments.extend(self.struck)
+        if self.struck and self._timing.restore_after_s is not None and not self._stop.wait(self._timing.restore_after_s):
+            self._undo()
+
+    def _undo(self) -> None:
+        if self._promise is None:
+            return
+        began = time.time()
+        try:
+            done = self._promise.keep()
+        except StrakesError as error:
+            self.failure = self.failure or MeasurementError(
+                "the fault could not be undone", where=error.where, why=error.why or error.what, remedy="Try again: strakes failover undo"
+            )
+            return
+        if done:
+            self._say(f"undone: {done}")
+            self.moments.append(Moment(began, "drill", done))
 
 
-def _present(directory: Path) -> dict[int, set[int]]:
-    """Rank -> numbers of the files that are there; the engine calls them ``fRANK.NUMBER``."""
-    found: dict[int, set[int]] = {}
-    for entry in directory.glob("*.probe/f*.*"):
-        rank, _, number = entry.name[1:].partition(".")
-        found.setdefault(int(rank), set()).add(int(number))
-    return found
+def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
+    """What is still not as before; empty when all is."""
+    deadline = time.monotonic() + _BACK_S
+    while True:
+        try:
+            lacking = fault.lacking()
+        except StrakesError as error:
+            lacking = error.why or error.what
+        if not lacking:
+            moments.append(Moment(time.time(), "drill", "the servers are as before"))
+            return ""
+        if time.monotonic() > deadline:
+            return lacking
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _present(directory: Path) -> frozenset[tuple[int, int]]:
+    """Looked for by a process of its own, which can be given up."""
+    words = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-printf", "%f\\n")
+    found = run(words, _LIST_S)
+    if found.status != 0:
+        raise MeasurementError("the clients' files cannot be listed", where=str(directory), why=found.stderr.strip())
+    return frozenset(file for name in found.stdout.splitlines() if (file := file_of(name)) is not None)
 
 
 def _nothing(result: PlanResult) -> MeasurementError:
@@ -136,7 +211,3 @@ def _nothing(result: PlanResult) -> MeasurementError:
         why=f"{first.what}: {first.why}" if first else f"the clients' plan ended: {result.ended}",
         remedy=first.remedy if first else "Give it more time before the fault: --before 10s",
     )
-
-
-def document(outcome: Outcome) -> str:
-    return json.dumps({"schema": 1, **asdict(outcome), "back_after_s": outcome.line.back_after_s}, indent=1)

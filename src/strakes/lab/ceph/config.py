@@ -9,6 +9,8 @@ from pathlib import Path
 from strakes.lab.ceph.options import MONITOR_TICK_S, CephOptions
 from strakes.lab.ports import LOOPBACK
 
+# Its name in the lab's directory.
+CONFIG = "ceph.conf"
 # The least that Ceph takes; the cache below decides.
 _LEAST_MEMORY_TARGET = 939_524_096
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from strakes.lab import ports
 from strakes.lab.base import CLIENT, Lab
-from strakes.lab.ceph.config import config_text
+from strakes.lab.ceph.config import CONFIG, config_text
 from strakes.lab.ceph.monitor import Monitors
 from strakes.lab.ceph.options import CephOptions, check
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
@@ -48,7 +48,7 @@ class CephLab(Lab[CephOptions]):
     def __init__(self, site: Site, options: CephOptions) -> None:
         super().__init__(site, options)
         self._fsid = str(uuid.uuid4())
-        self._config = site.directory / "ceph.conf"
+        self._config = site.directory / CONFIG
         self._ports = dict(zip(options.monitors, ports.free_ports(options.mons), strict=True))
         self._devices: dict[int, Device] = {}
         self._device_groups: dict[int, Group | None] = {}

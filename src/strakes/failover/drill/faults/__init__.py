@@ -1,0 +1,1 @@
+"""Faults, one kind of system in each module."""

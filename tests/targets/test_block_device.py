@@ -91,3 +91,22 @@ def test_what_a_disk_has_done_has_the_common_names(tmp_path: Path) -> None:
         "data.busy_s": 1.5,
     }
     assert device_counters("sdb", tmp_path) == {}
+
+
+def test_a_device_of_drbd_also_tells_what_it_has_sent(tmp_path: Path) -> None:
+    stat = tmp_path / "block" / "drbd0" / "stat"
+    stat.parent.mkdir(parents=True)
+    stat.write_text("1 0 8 1 2 0 16 1 0 3 3\n")
+    # As DRBD 8.4.11 writes it.
+    (tmp_path / "drbd").write_text(
+        "version: 8.4.11 (api:1/proto:86-101)\nsrcversion: F73C670A7EC572DB9CF3E5B \n"
+        " 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----\n"
+        "    ns:336 nr:0 dw:266621 dr:348 al:11 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:0\n"
+        "10: cs:Connected ro:Secondary/Secondary ds:UpToDate/UpToDate C r-----\n"
+        "    ns:7 nr:0 dw:0 dr:0 al:0 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:0\n"
+    )
+    assert device_counters("drbd0", tmp_path, tmp_path)["data.replicated_bytes"] == 336 * 1024
+    for other in ("drbd1", "sda"):
+        (tmp_path / "block" / other).mkdir()
+        (tmp_path / "block" / other / "stat").write_text("1 0 8 1 2 0 16 1 0 3 3\n")
+        assert "data.replicated_bytes" not in device_counters(other, tmp_path, tmp_path)

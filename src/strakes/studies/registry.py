@@ -16,6 +16,7 @@ from strakes.studies.plan_run import PlanRun
 from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.recovery import Recovery
+from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.restart_dump import RestartDump
 from strakes.studies.small_files import SmallFiles
 from strakes.studies.startup_load import StartupLoad
@@ -43,6 +44,7 @@ STUDIES: tuple[Study, ...] = (
     TargetBaseline(),
     NamespaceScaling(),
     Recovery(),
+    ReplicationCost(),
 )
 
 # Those of `strakes survey`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,10 +62,11 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
     )
 
 
-def device_counters(name: str, sysfs: Path = Path("/sys")) -> dict[str, float]:
+def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, float]:
     """What a disk has done since it was there, for whomever; empty where the kernel does not count (Documentation/block/stat.rst).
 
-    ``data.busy_s`` is the time during which at least one request was under way.
+    ``data.busy_s`` is the time during which at least one request was under way, ``data.replicated_bytes`` what a device of DRBD 8.4 has
+    sent to its peer.
     """
     fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
@@ -75,7 +77,17 @@ def device_counters(name: str, sysfs: Path = Path("/sys")) -> dict[str, float]:
         "data.write_requests": fields[4],
         "data.write_bytes": fields[6] * _SECTOR_BYTES,
         "data.busy_s": fields[9] / 1000,
+        **_replicated(name, proc),
     }
+
+
+def _replicated(name: str, proc: Path) -> dict[str, float]:
+    """``ns`` of /proc/drbd counts in KiB; DRBD 9 has no such file."""
+    minor = name.removeprefix("drbd")
+    if minor == name:
+        return {}
+    found = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd") + "\n", re.MULTILINE)
+    return {"data.replicated_bytes": float(found[1]) * 1024} if found else {}
 
 
 def _read(path: Path) -> str:

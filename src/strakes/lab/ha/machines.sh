@@ -52,7 +52,7 @@ boot)
     ip route add 10.9.0.0/24 via "10.9.$n.254"
     /usr/bin/python3 "$here/agent.py" serve "10.9.$n.1" &
     # One that has been set up takes part when it is switched on.
-    [ -e /var/lib/drbd/made ] && "$here/ha.sh" cluster
+    [ -e /var/lib/drbd/made ] && mount /dev/vdc /srv/plain && "$here/ha.sh" cluster
     # The first process has to fetch those that lost their parents.
     while :; do sleep 1; done
     ;;

@@ -93,8 +93,12 @@ class Pair:
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """What is not as it should be, as a node sees it."""
-        return lacking(self._facts["commands"][node])
+        """What is not as it should be, as a node sees it: a copy that is being brought up to date cannot take over yet."""
+        why = lacking(self._facts["commands"][node])
+        if why or "replicated" not in self._facts:
+            return why
+        asked = self.on(node, "cat", "/proc/drbd")
+        return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not the same yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
         deadline = time.monotonic() + limit_s

@@ -36,7 +36,7 @@ class Pace:
     before_s: float = 2.0
     watch_s: float = 5.0
     after_s: float = 2.0
-    answer_s: float = 300.0
+    answer_s: float = 600.0
 
 
 @dataclass(frozen=True)

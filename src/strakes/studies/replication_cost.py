@@ -1,0 +1,141 @@
+"""replication-cost: what it costs that every change of the metadata is on two nodes before it is done. S2 section 3.2.
+
+DIR is on the replicated device; ``--against DIR2``, on a device of the same kind without replication, makes the cost of it a ratio with an
+interval. What was sent is counted by DRBD itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.plan import MetadataPhase, Plan
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
+from strakes.reproduce.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
+from strakes.statistics.interval import Interval, median, median_interval
+from strakes.studies.base import Cell, Context, Measure, Study
+from strakes.studies.results import Measured, Results
+
+SENT = "data.replicated_bytes"
+_BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB file, synced"
+_SMALL_BYTES = 4096
+# A synchronous create waits for two disks and a network: few are enough, many would take all the time.
+_MOST_SYNCED = 200
+
+
+class ReplicationCost(Study):
+    """Files created in batches, with one wait for the devices at the end, and one by one, with a wait each."""
+
+    name = "replication-cost"
+    title = "What replicating metadata costs"
+    question = "How many files a second with replication, how many bytes of it per file, and how much faster would it be without?"
+    source = "S2"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        cells: list[Cell | SkippedCell] = []
+        for ranks in (1, context.team):
+            if context.max_items < 16 * ranks:
+                cells.append(SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be made here"))
+                continue
+            items = context.items(ranks)
+            synced = min(items, _MOST_SYNCED)
+            stop = context.stonewall()
+            # The wait for one file is a wait for all that were created before it: the file system's journal is written in order.
+            wait = MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True)
+            plans = {
+                _BATCH: (MetadataPhase("create", "file-create", "unique", items, stop=stop), wait),
+                _SYNCED: (MetadataPhase("create", "file-create", "unique", synced, fsync=True, stop=stop),),
+                _WRITTEN: (MetadataPhase("create", "file-create", "unique", synced, file_bytes=_SMALL_BYTES, fsync=True, stop=stop),),
+            }
+            for number, (operation, phases) in enumerate(plans.items()):
+                settings: dict[str, Setting] = {"operation": operation, "ranks": ranks}
+                measures = (Measure("create", "operations_per_s", {}),)
+                cells.append(Cell(self.name, f"{self.name}/{number}/{ranks}", settings, Plan(ranks, phases, context.seed), measures))
+        return cells
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        lines = [
+            Series("1 rank" if ranks == 1 else f"{ranks} ranks", tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
+            for ranks in results.levels("ranks")
+            if (cells := results.where(ranks=ranks))
+        ]
+        files, seconds = MEASURED[0]
+        expected_s = predicted(files)[1]
+        theirs = tuple(
+            Reference(
+                "S2",
+                f"S2 (DRBD, protocol C), {how}: metadata of {files:,} files replicated in {time_s:.3f} s",
+                label=f"S2, published: {how}",
+                points=((_BATCH, files / time_s),),
+            )
+            for how, time_s in ((f"predicted at {CONFIGURED_MB_PER_S:.0f} MB/s", expected_s), ("measured", seconds))
+        )
+        return [Figure(self.name, self.title, self.question, "operation", "", "category", "files a second", "op/s", tuple(lines), theirs)]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        return [
+            *(self._bytes(one, results.confidence) for one in results.where()),
+            *self._arithmetic(results),
+            Finding(
+                f"{self.name}-ratio",
+                self.name,
+                "How much faster it would be without replication is unknown.",
+                "unknown",
+                (),
+                needs="--against a directory on a device of the same kind without replication",
+            ),
+        ]
+
+    def summaries(self, results: Results) -> Sequence[Finding]:
+        """Bytes per file and S2's arithmetic with them, of the side that has a device which counts."""
+        counted = [one for one in results.where() if _bytes_per_file(one)]
+        return [*(self._bytes(one, results.confidence) for one in counted), *self._arithmetic(results)]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        return [
+            Headline(f"{one.settings['operation']}, replicated, {one.settings['ranks']} rank(s)", one.id)
+            for one in results.where(operation=_SYNCED)
+        ]
+
+    def _bytes(self, cell: Measured, confidence: float) -> Finding:
+        operation, ranks = cell.settings["operation"], cell.settings["ranks"]
+        identifier = f"{self.name}-bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
+        each = _bytes_per_file(cell)
+        if not each:
+            text = f"How many bytes are replicated for a file is unknown ({operation}, {ranks} rank(s))."
+            return Finding(identifier, self.name, text, "unknown", (cell.id,), needs="a device of DRBD 8.4 on this machine: it counts")
+        interval = median_interval(each, confidence)
+        text = f"{median(each):,.0f} bytes are replicated for a file ({operation}, {ranks} rank(s)); S2: {BYTES_PER_FILE:,.0f}, published."
+        if interval is None:
+            return Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs="more runs: a larger --budget")
+        return Finding(identifier, self.name, text, "measured", (cell.id,), _of(interval, "bytes replicated for a file"))
+
+    def _arithmetic(self, results: Results) -> list[Finding]:
+        """What the bytes measured here would mean for as many files as S2 had, at the rate that it had configured."""
+        batches = [each for one in results.where(operation=_BATCH) if (each := _bytes_per_file(one))]
+        if not batches:
+            return []
+        own = median([value for each in batches for value in each])
+        files, measured_s = MEASURED[0]
+        expected_s = predicted(files)[1]
+        own_s = files * own / MIB / CONFIGURED_MB_PER_S
+        text = (
+            f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a batch counted here; published, S2: "
+            f"{expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
+        )
+        evidence = results.ids(results.where(operation=_BATCH))
+        return [Finding(f"{self.name}-arithmetic", self.name, text.strip(), "measured", evidence)]
+
+
+def _bytes_per_file(cell: Measured) -> list[float]:
+    """Of every visit in which a device counted what it sent."""
+    found = []
+    for one in cell.observations:
+        sent = sum(counters.get(SENT, 0.0) for counters in one.servers.values())
+        files = one.sample.get("operations", 0)
+        if files and any(SENT in counters for counters in one.servers.values()):
+            found.append(sent / files)
+    return found
+
+
+def _of(interval: Interval, what: str) -> IntervalOf:
+    return IntervalOf(interval.low, interval.high, interval.confidence, what)

@@ -15,15 +15,11 @@ class Namespaces(Nodes):
     program = "namespaces.sh"
     look_every_s = 0.2
 
-    @property
-    def journal(self) -> str:  # type: ignore[override]
-        return str(self.site.mount_point)
-
     def plan(self, token_s: float) -> Cluster:
         return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
 
     def cib(self, planned: Cluster) -> str:
-        return namespace_cib(planned, self.site.directory, self.journal)
+        return namespace_cib(planned, self.site.directory, str(self.site.mount_point))
 
     def connect(self) -> None:
         site = self.site

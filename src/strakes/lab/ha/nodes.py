@@ -25,8 +25,6 @@ class Nodes(ABC):
     """The two nodes while they are being started; ``program`` is the script that everything calls."""
 
     program: str
-    # Where the service keeps its journal, as a node sees it.
-    journal: str
     # How often the cluster is asked how it is: on an emulated machine every question takes long.
     look_every_s: float
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "advise": Entry("strakes.cli.advise:command", "Settings for one application, from what was measured."),
     "guide": Entry("strakes.cli.guide:command", "Write the page that tells users how to use a file system."),
+    "tune": Entry("strakes.cli.tune:command", "Search the best settings for one application, by experiment."),
     "knobs": Entry("strakes.cli.knobs:command", "Read and change settings of a file system, and put them back."),
     "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
     "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),

@@ -44,6 +44,10 @@ def _settled(one: Measured, settled: Collection[str]) -> Measured:
 
 def build_portrait(run: Run) -> Portrait:
     """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    if run.manifest["kind"] == "tune":
+        from strakes.tune.portrait import tuned_portrait
+
+        return tuned_portrait(run)
     options = run.manifest["options"]
     results = results_of(run)
     facts = results.facts

@@ -1,0 +1,98 @@
+"""``strakes tune``: the best settings for one application, searched by experiment and confirmed against the default."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from strakes.cli.options import DIRECTORY, MAX_SEED, Output, Resume, launch_from, measuring_options
+from strakes.cli.progress import LiveProgress
+from strakes.errors import BadInputError
+
+
+@click.command("tune")
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
+@click.option("--app", "app_path", required=True, type=click.Path(path_type=Path), metavar="APP.toml", help="What the application does.")
+@measuring_options("20m")
+@click.option("--only", multiple=True, metavar="NAME=LEVEL,...", help="Try only these levels of a setting. May be repeated.")
+@click.option("--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Vary a setting of the system too. May be repeated.")
+def command(
+    directory: Path,
+    app_path: Path,
+    budget: float,
+    confidence: float,
+    html: Output | None,
+    json: Output | None,
+    resume: Resume | None,
+    launcher: str,
+    ranks: int | None,
+    hosts: tuple[str, ...] | None,
+    ranks_per_node: int | None,
+    mpiexec: Path | None,
+    keep: bool,
+    seed: int | None,
+    quiet: bool,
+    only: Sequence[str],
+    knobs: Sequence[str],
+) -> int:
+    """Search the best settings for the application of APP.toml on DIR, by experiment.
+
+    Varies what can be varied here: size of calls, writers, files, interface, layout, and with --knobs settings of the system, which are put
+    back after every trial. Ends with the default and the best setting on fresh runs in turn: the gain with its interval, or how much no
+    setting gains at most.
+    """
+    from strakes.advise.app import read_app
+    from strakes.cli.measure import publish, report_path
+    from strakes.report.findings import to_document
+    from strakes.store import Store
+    from strakes.tune.outcome import outcome_of
+    from strakes.tune.request import Request
+    from strakes.tune.run import perform
+    from strakes.tune.show import render
+
+    request = Request(
+        app=read_app(app_path),
+        directory=directory,
+        budget_s=budget,
+        confidence=confidence,
+        seed=secrets.randbelow(MAX_SEED) if seed is None else seed,
+        command=shlex.join(["strakes", *sys.argv[1:]]),
+        launch=launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec),
+        only=_levels("--only", only),
+        knobs=_levels("--knobs", knobs, may_be_bare=True),
+        keep=keep,
+        resume=None if resume is None else (resume.run or ""),
+    )
+    store = Store()
+    with LiveProgress(quiet=quiet) as progress:
+        progress.start(total_s=budget)
+        writer = perform(request, store, progress)
+        progress.update("writing the report", 1.0, "")
+        run = store.open(writer.id)
+        portrait = publish(run, html)
+    if json is not None:
+        import json as json_module
+
+        json.write(json_module.dumps(to_document(portrait), indent=1, allow_nan=False))
+    if all(output is None or output.path is not None for output in (json, html)):
+        click.echo(render(outcome_of(run), report_path(run, html)))
+    return 0
+
+
+def _levels(option: str, words: Sequence[str], *, may_be_bare: bool = False) -> dict[str, tuple[str, ...]]:
+    """NAME=LEVEL,LEVEL as typed."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        levels = tuple(value.strip() for value in values.split(",") if value.strip())
+        if not name or (not levels and not (may_be_bare and not equals)):
+            raise BadInputError(f"not NAME=LEVEL,...: {word!r}", remedy=f"Write it like {option} transfer=64KiB,1MiB.")
+        if name in found:
+            raise BadInputError(f"{option} {name} is given twice", remedy="Give it all its levels at once.")
+        found[name] = levels
+    return found

@@ -1,0 +1,1 @@
+"""The best settings for one application, found by experiment and confirmed against the default."""

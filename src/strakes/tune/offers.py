@@ -1,0 +1,158 @@
+"""From an application and what its file system, the engine and the team can do, to the settings that are worth trying."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from strakes.advise.app import App, AppPhase
+from strakes.errors import BadInputError
+from strakes.portrait.model import Setting
+from strakes.targets.model import Layout, Striping
+from strakes.tune.space import Constraint, Factor, Space
+from strakes.units import KIB, MIB, format_bytes
+
+FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
+STRIPE_COUNT, STRIPE_BYTES, POOL = "stripe_count", "stripe_bytes", "pool"
+LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL)
+
+POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
+# The engine's backend of each, whether it goes past the page cache, and how many transfers are under way.
+INTERFACES: Mapping[str, tuple[str, bool, int]] = {
+    POSIX: ("posix", False, 1),
+    DIRECT: ("posix", True, 1),
+    STDIO: ("stdio", False, 1),
+    MMAP: ("mmap", False, 1),
+    URING: ("uring", False, 16),
+    URING_DIRECT: ("uring", True, 16),
+}
+# The engine gathers data of several ranks only for these.
+_GATHERS = (POSIX, DIRECT, STDIO, MMAP)
+
+_TRANSFERS = tuple(8 * KIB << power for power in range(10))
+_STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+_DIRECT_UNIT = 4 * KIB
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What can be done here. ``ranks`` of one node take part in a trial; ``data_bytes`` is the least that a rank moves in one.
+
+    ``interfaces`` work here.
+
+    ``layout``: what new files get now; None where that is not known, and no layout is tried then.
+    """
+
+    ranks: int
+    data_bytes: int
+    interfaces: tuple[str, ...]
+    striping: Striping | None = None
+    layout: Layout | None = None
+    pools: tuple[str, ...] = ()
+
+
+def offers(app: App, able: Abilities) -> Space:
+    """The settings to search; the default is what the application does now. Pure."""
+    factors: list[Factor] = []
+    constraints: list[Constraint] = []
+    moving = [phase for phase in app.phases if phase.files != "same"]
+    if moving:
+        factors += _files_and_writers(app, moving, able.ranks)
+        factors.append(_interfaces(app, able))
+        constraints += _between(able.ranks, {factor.name for factor in factors})
+    if any(phase.files == "same" for phase in app.phases):
+        factors.append(Factor(READERS, _powers(able.ranks), able.ranks))
+    factors.append(_transfers(app, able.data_bytes))
+    factors += _layouts(able)
+    return Space(tuple(factors), tuple(constraints))
+
+
+def narrowed(space: Space, only: Mapping[str, Sequence[Setting]]) -> Space:
+    """Only some levels of some factors; a default that is left out becomes the first of them.
+
+    Raises BadInputError for a factor or a level that there is not.
+    """
+    known = {factor.name: factor for factor in space.factors}
+    for name, levels in only.items():
+        if name not in known:
+            raise BadInputError(f"there is no setting {name!r} here", remedy=f"There are: {', '.join(known)}.")
+        for level in levels:
+            if level not in known[name].levels:
+                there = ", ".join(map(str, known[name].levels))
+                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"It can be: {there}.")
+    factors = []
+    for factor in space.factors:
+        levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
+        factors.append(replace(factor, levels=levels, default=factor.default if factor.default in levels else levels[0]))
+    return Space(tuple(factors), space.constraints)
+
+
+def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list[Factor]:
+    first = phases[0]
+    gathered = first.files == "gathered"
+    now = "shared" if gathered else str(first.files)
+    only_shared = app.interface == "pnetcdf" or any(phase.collective for phase in phases)
+    files: tuple[Setting, ...] = (now,) if only_shared else ("per-process", "shared")
+    writes = any(phase.operation == "write" for phase in phases)
+    group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
+    # So many ranks hand over to one at most that a framework can merge.
+    writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
+    found = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
+    if len(writers) > 1:
+        found.append(Factor(WRITERS, tuple(writers), 1 if gathered else ranks))
+    return found
+
+
+def _interfaces(app: App, able: Abilities) -> Factor:
+    # Libraries above MPI-IO choose their calls themselves; whether they go past the page cache can be asked for.
+    suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
+    return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
+
+
+def _between(ranks: int, names: set[str]) -> list[Constraint]:
+    found = [
+        Constraint(
+            f"a transfer past the page cache is a multiple of {format_bytes(_DIRECT_UNIT)}",
+            lambda settings: not INTERFACES[str(settings[INTERFACE])][1] or int(settings[TRANSFER]) % _DIRECT_UNIT == 0,
+        )
+    ]
+    if WRITERS in names:
+        found.append(
+            Constraint(
+                "data of several ranks are merged by POSIX calls",
+                lambda settings: settings[WRITERS] == ranks or settings[INTERFACE] in _GATHERS,
+            )
+        )
+    return found
+
+
+def _transfers(app: App, data_bytes: int) -> Factor:
+    # A call moves no more than a rank has, and an engine's call divides what it moves.
+    now = min(data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
+    levels = sorted({now, *(size for size in _TRANSFERS if size <= data_bytes)})
+    return Factor(TRANSFER, tuple(levels), now)
+
+
+def _layouts(able: Abilities) -> list[Factor]:
+    if able.striping is None or able.layout is None:
+        return []
+    now, found = able.layout, []
+    targets = able.striping.data_targets
+    if now.stripe_count is not None and targets > 1:
+        count = targets if now.stripe_count == -1 else now.stripe_count
+        found.append(Factor(STRIPE_COUNT, tuple(sorted({*_powers(targets), count})), count))
+    if now.stripe_size_bytes is not None:
+        sizes = {size for size in _STRIPES if size % able.striping.unit_bytes == 0}
+        found.append(Factor(STRIPE_BYTES, tuple(sorted({*sizes, now.stripe_size_bytes})), now.stripe_size_bytes))
+    if len(able.pools) > 1 and now.pool in able.pools:
+        found.append(Factor(POOL, able.pools, now.pool, ordered=False))
+    return found
+
+
+def _powers(most: int) -> tuple[int, ...]:
+    """1, 2, 4, … and ``most``.
+
+    >>> _powers(3), _powers(8)
+    ((1, 2, 3), (1, 2, 4, 8))
+    """
+    return tuple(sorted({1 << power for power in range(most.bit_length())} | {most}))

@@ -1,0 +1,167 @@
+"""What a search came to, read from its run alone: the gain with its interval, what mattered, what limits, and settings to paste. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from strakes.advise.app import App, app_from_text
+from strakes.advise.choose import Choice, Chosen, What
+from strakes.advise.paste import Paste, pastes
+from strakes.errors import BadInputError
+from strakes.portrait.model import IntervalOf, Setting
+from strakes.statistics.interval import Estimate
+from strakes.store import Run
+from strakes.tune import record
+from strakes.tune.bottleneck import Bottleneck, bottlenecks
+from strakes.tune.effects import Effects, effects
+from strakes.tune.offers import FILES, READERS, STRIPE_BYTES, STRIPE_COUNT, TRANSFER, WRITERS
+from strakes.tune.plans import Scale
+from strakes.tune.search import Rules, Search
+from strakes.tune.space import Point
+from strakes.tune.trial import observed
+from strakes.tune.words import KNOB, named, shown, typed
+
+_WHAT: Mapping[str, What] = {
+    TRANSFER: "transfer size",
+    WRITERS: "processes per node",
+    STRIPE_COUNT: "stripe count",
+    STRIPE_BYTES: "stripe size",
+    FILES: "files",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``verdict``: better (the gain's interval begins above 1), not-shown, or unfinished (nothing was confirmed)."""
+
+    run: Run
+    app: App
+    search: Search
+    scale: Scale
+
+    @cached_property
+    def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
+        confirmation, gain = self.search.confirmation, self.gain
+        if confirmation is None or (confirmation.runs and gain is None):
+            return "unfinished"
+        return "better" if gain is not None and gain.interval is not None and gain.interval.low > 1 else "not-shown"
+
+    @cached_property
+    def gain(self) -> Estimate | None:
+        return self.search.gain
+
+    @property
+    def default(self) -> Mapping[str, Setting]:
+        return self.search.space.settings(self.search.space.default)
+
+    @property
+    def best(self) -> Mapping[str, Setting]:
+        return self.search.space.settings(self.search.best)
+
+    @property
+    def changes(self) -> Mapping[str, Setting]:
+        """What is to be set otherwise than it is."""
+        return {name: level for name, level in self.best.items() if level != self.default[name]}
+
+    @cached_property
+    def effects(self) -> Effects:
+        return effects(self.search)
+
+    @cached_property
+    def most_possible(self) -> float:
+        """How many times better than the default any setting may be, by the model of all runs and by the fresh runs."""
+        upper = (1 + self.search.rules.confidence) / 2
+        fresh = self.gain.interval.high if self.gain is not None and self.gain.interval is not None else 1.0
+        return max(self.search.most_possible(upper), fresh)
+
+    @cached_property
+    def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
+        """What limits the default and the best setting."""
+        found = {}
+        for name, point in (("the default", self.search.space.default), ("the best", self.search.best)):
+            visits = self.visits_of(point)
+            if visits:
+                found[name] = bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
+        return found
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return next((event["facts"] for event in self.run.events if event["event"] == "facts"), {})
+
+    @cached_property
+    def evaluations(self) -> float:
+        """Repetitions, those with a share of the data counted as that share."""
+        return sum(self.search.rules.low_share if one.trial.low else 1.0 for one in self.search.told)
+
+    def visits_of(self, point: Point) -> list[dict[str, Any]]:
+        """With all data; the fresh ones where there are any."""
+        settings = self.search.space.settings(point)
+        own = [visit for visit in self.run.visits if visit["settings"] == settings and not visit["low"] and visit["ended"] == "ok"]
+        return [visit for visit in own if visit["purpose"] == "confirm"] or own
+
+    @cached_property
+    def statement(self) -> str:
+        """The result in a sentence or two."""
+        confidence = f"{self.search.rules.confidence:.0%}"
+        if self.verdict == "unfinished":
+            return "The search ended before its winner was confirmed: no gain is claimed."
+        if self.verdict == "better":
+            gain = self.gain
+            assert gain is not None and gain.interval is not None
+            changes = ", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items())
+            return (
+                f"{changes}: {gain.median:.2f} times as fast as the default [{gain.interval.low:.2f} - {gain.interval.high:.2f}, "
+                f"{confidence} interval, {gain.runs} fresh runs of each in turn]."
+            )
+        return (
+            f"No setting is shown to be better than the default; by more than {100 * (self.most_possible - 1):.0f} % none is "
+            f"({confidence}, by the model of all {len(self.search.told)} runs)."
+        )
+
+    @cached_property
+    def pastes(self) -> tuple[Paste, ...]:
+        """Settings as text to paste, where a gain was shown; none otherwise."""
+        if self.verdict != "better":
+            return ()
+        gain = self.gain
+        assert gain is not None and gain.interval is not None
+        interval = IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, "all changes together, over the default")
+        choices = [
+            Choice(phase.name, _WHAT[name], level, shown(name, level), "found by strakes tune", (self.run.id,), interval)
+            for phase in self.app.phases
+            for name, level in self.best.items()
+            if name in _WHAT and isinstance(level, int | str)
+        ]
+        found = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.facts.get("file_system", ""))))
+        knobs = [f"{name.removeprefix(KNOB)}={level}" for name, level in self.changes.items() if name.startswith(KNOB)]
+        if knobs:
+            found.append(
+                Paste(
+                    "settings of the system",
+                    "a shell, as root; strakes knobs restore takes them back",
+                    f"strakes knobs set DIR {' '.join(knobs)}",
+                )
+            )
+        own = {name: level for name, level in self.changes.items() if name in (TRANSFER, READERS, WRITERS, FILES, "interface")}
+        if own:
+            found.append(Paste("the application itself", "its configuration or its source", typed(own)))
+        return tuple(found)
+
+
+def outcome_of(run: Run) -> Outcome:
+    """Raises BadInputError for a run that is no search, or that was ended before its first trial."""
+    preparation = record.preparation_of(run.events)
+    if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
+        raise BadInputError("this run is no search that came to a trial", where=run.id, remedy="strakes runs lists what each run is.")
+    space, scale = preparation
+    options = run.manifest["options"]
+    app = app_from_text(options["app"], str(run.manifest["name"]))
+    search = Search(
+        space, int(options["seed"]), Rules(confidence=float(options["confidence"])), confirmation=record.confirmation_of(run.events)
+    )
+    for one in observed(app, space, run.visits, record.usual_of(run.events)):
+        search.tell(one)
+    return Outcome(run, app, search, scale)

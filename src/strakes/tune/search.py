@@ -1,0 +1,294 @@
+"""The search: which settings to measure next, given everything measured so far. Pure; the same history and seed give the same blocks.
+
+It goes through stages, each with its share of the budget. **Screen**: settings spread over the whole space, with a share of the data; some
+are measured with all of it too, and where the two do not rank alike, no run with a share is made or used any more. **Explore**: functions
+drawn from what is known propose the settings that are best in them (Thompson sampling: Russo et al., Foundations and Trends in Machine
+Learning 11 (2018) 1). **Race**: the few that may be the best are repeated in blocks, and those that fall behind are dropped. **Confirm**:
+the winner and the default, on fresh runs in turn, a number of times that was fixed before the first.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from strakes.statistics.contrast import paired_ratio
+from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.tune.rank import rank_correlation
+from strakes.tune.space import Point, Space
+from strakes.tune.surrogate import Array, Geometry, Numbers, Run, Surrogate
+
+Stage = Literal["screen", "explore", "race", "confirm"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One repetition to be made: ``low`` with the smaller share of the data."""
+
+    point: Point
+    stage: Stage
+    low: bool = False
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One repetition that was made. ``value``: larger is better; None where it failed or came to nothing, which is as bad as can be."""
+
+    trial: Trial
+    block: int
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the budget is shared out. ``low_share``: the share of the data of cheap runs, 1: there are none."""
+
+    confidence: float = 0.9
+    low_share: float = 0.25
+    screen_until: float = 0.2
+    explore_until: float = 0.6
+    race_until: float = 0.8
+    block: int = 6
+    finalists: int = 5
+    most_confirming: int = 20
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Fixed before the first fresh run: what is held against the default, and how often."""
+
+    best: Point
+    runs: int
+
+
+# What the cheap runs must reach to be used: so far their order has to be that of full ones.
+LEAST_RANK_CORRELATION = 0.5
+_CHECKED = 6
+# Of the screening's share of the budget, what the cheap runs get; the rest is for the check.
+_SPREAD_SHARE = 0.6
+# How a setting for the screening is chosen: distance from the others, less how often its levels were used, and some chance.
+_USED, _CHANCE = 0.5, 0.3
+# A finalist stays in the race while it is the best in this share of what is possible.
+_STAYS = 0.02
+_DRAWS = 400
+# So many functions are drawn for each setting of a block, until there are enough different ones.
+_TRIED = 4
+# Drawing functions of more settings than this at once takes too long; a part of them is drawn then.
+_MOST_DRAWN = 700
+
+
+@dataclass
+class Search:
+    """``told`` is the history, in time order; give it back to go on with an interrupted search."""
+
+    space: Space
+    seed: int
+    rules: Rules = Rules()
+    told: list[Observation] = field(default_factory=list)
+    confirmation: Confirmation | None = None
+
+    def __post_init__(self) -> None:
+        self._geometry = Geometry(self.space)
+        self._fitted: tuple[int, Surrogate] | None = None
+
+    def tell(self, observation: Observation) -> None:
+        self.told.append(observation)
+
+    def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
+        """The repetitions to make now, in their order; empty when the search is at its end.
+
+        ``spent`` is the share of the budget that is used, ``cost`` the share one repetition is expected to use.
+        """
+        stage = self._stage(spent)
+        generator = np.random.default_rng([self.seed, self.blocks])
+        trials: list[Trial] = []
+        if stage == "screen":
+            trials = self._screen(cost)
+        if stage == "explore" or (stage == "screen" and not trials):
+            trials = self._explore(generator)
+        if stage == "race":
+            trials = self._race(generator) if self._any_value() else []
+        if not trials:
+            trials = self._confirm(spent, cost)
+        random.Random(f"{self.seed}/{self.blocks}").shuffle(trials)
+        return trials
+
+    @property
+    def blocks(self) -> int:
+        """How many were begun."""
+        return self.told[-1].block + 1 if self.told else 0
+
+    @property
+    def uses_low(self) -> bool:
+        """Whether cheap runs are made, and rank as full ones as far as is known."""
+        if self.rules.low_share >= 1:
+            return False
+        found = self.rank_correlation
+        return found is None or found >= LEAST_RANK_CORRELATION
+
+    @property
+    def rank_correlation(self) -> float | None:
+        """Between cheap and full runs of the settings that have both; None while they are too few."""
+        low, full = self._medians(low=True), self._medians(low=False)
+        both = [point for point in low if point in full]
+        return rank_correlation([low[point] for point in both], [full[point] for point in both]) if len(both) >= _CHECKED else None
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """What is known of all settings, from every run before the confirmation."""
+        before = [one for one in self.told if one.trial.stage != "confirm" and not (one.trial.low and not self.uses_low)]
+        if self._fitted is None or self._fitted[0] != len(before):
+            # Always from the same beginning: what is proposed depends on the history alone.
+            self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
+        return self._fitted[1]
+
+    @property
+    def best(self) -> Point:
+        """The setting thought best of those that were measured, in full where any were."""
+        if self.confirmation is not None:
+            return self.confirmation.best
+        measured = list(self._medians(low=False)) or list(self._medians(low=True))
+        if not measured:
+            return self.space.default
+        means = self.surrogate.mean(np.array([self.space.numbers[point] for point in measured]))
+        return measured[int(np.argmax(means))]
+
+    @property
+    def gain(self) -> Estimate | None:
+        """How many times better the winner is than the default, from the fresh runs alone; None before them, or where it is the default."""
+        best, default = self.fresh(self.best), self.fresh(self.space.default)
+        if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
+            return None
+        return paired_ratio(best, default, self.rules.confidence)
+
+    def fresh(self, point: Point) -> dict[int, float]:
+        """Its values in the confirmation, by block."""
+        return {
+            one.block: one.value for one in self.told if one.trial.stage == "confirm" and one.trial.point == point and one.value is not None
+        }
+
+    def most_possible(self, confidence: float) -> float:
+        """No setting is more than so many times better than the default, by the model of all runs."""
+        numbers, drawn = self.drawn(_DRAWS)
+        default = numbers.index(self.space.numbers[self.space.default])
+        return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
+
+    def drawn(self, count: int) -> tuple[list[int], Array]:
+        """Functions drawn from what is known, one row each: logarithms of the values of the settings of these numbers."""
+        generator = np.random.default_rng([self.seed, 0])
+        chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
+        return [int(number) for number in chosen], self.surrogate.samples(chosen, count, generator)
+
+    def _stage(self, spent: float) -> Stage:
+        if self.confirmation is not None or spent >= self.rules.race_until:
+            return "confirm"
+        if any(one.trial.stage == "race" for one in self.told) or spent >= self.rules.explore_until:
+            return "race"
+        if any(one.trial.stage == "explore" for one in self.told) or spent >= self.rules.screen_until:
+            return "explore" if self._any_value() else "screen"
+        return "screen"
+
+    def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
+        """The default first, then settings far from those measured; then the check that cheap runs rank as full ones."""
+        low = self.rules.low_share < 1
+        share = self.rules.screen_until * (_SPREAD_SHARE if low else 1.0)
+        affordable = int(share / max(1e-9, cost(Trial(self.space.default, "screen", low))))
+        wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
+        seen = [one.trial.point for one in self.told if one.trial.stage == "screen"]
+        rest = [point for point in self._spread_out(wanted) if point not in seen]
+        if rest:
+            return [Trial(point, "screen", low) for point in rest[: self.rules.block]]
+        if low and not self._medians(low=False):
+            return [Trial(point, "screen") for point in self._to_check()]
+        return []
+
+    def _spread_out(self, count: int) -> list[Point]:
+        """The default, then always a setting that is far from those before, and whose levels were used least."""
+        levels = self._geometry.levels
+        places = np.column_stack([levels[:, which] / max(1, len(one.levels) - 1) for which, one in enumerate(self.space.factors)])
+        by_chance = np.random.default_rng([self.seed, 1]).random(len(levels)) * _CHANCE
+        chosen = [self.space.numbers[self.space.default]]
+        nearest = np.full(len(levels), np.inf)
+        while len(chosen) < min(count, len(levels)):
+            nearest = np.minimum(nearest, np.abs(places - places[chosen[-1]]).sum(axis=1))
+            used = np.zeros(len(levels))
+            for which, one in enumerate(self.space.factors):
+                counts = np.bincount(levels[chosen, which], minlength=len(one.levels))
+                used += counts[levels[:, which]] * len(one.levels) / len(chosen)
+            score = nearest - _USED * used + by_chance
+            score[chosen] = -np.inf
+            chosen.append(int(np.argmax(score)))
+        return [self.space.points[number] for number in chosen]
+
+    def _to_check(self) -> list[Point]:
+        """Settings from the best to the worst of the cheap runs, the default among them."""
+        low = self._medians(low=True)
+        order = sorted(low, key=lambda point: -low[point])
+        picks = [order[round(place * (len(order) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)] if len(order) > _CHECKED else order
+        return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
+
+    def _explore(self, generator: np.random.Generator) -> list[Trial]:
+        """The setting thought best, and those that are best in functions drawn from what is known."""
+        incumbent = self.best
+        drawn_from = self._drawn(generator, self.space.numbers[incumbent])
+        chosen = [incumbent]
+        for drawn in self.surrogate.samples(drawn_from, _TRIED * self.rules.block, generator):
+            point = self.space.points[int(drawn_from[int(np.argmax(drawn))])]
+            if point not in chosen:
+                chosen.append(point)
+            if len(chosen) == self.rules.block:
+                break
+        return [Trial(point, "explore") for point in chosen]
+
+    def _race(self, generator: np.random.Generator) -> list[Trial]:
+        """Those that may still be the best; nobody when one is left."""
+        raced = [one.trial.point for one in self.told if one.trial.stage == "race"]
+        candidates = list(dict.fromkeys(raced)) or list(self._medians(low=False)) or list(self._medians(low=True))
+        numbers = np.array([self.space.numbers[point] for point in candidates])
+        drawn = self.surrogate.samples(numbers, _DRAWS, generator)
+        share = np.bincount(drawn.argmax(axis=1), minlength=len(numbers)) / _DRAWS
+        order = sorted(range(len(numbers)), key=lambda place: -share[place])
+        stay = [candidates[place] for place in order if share[place] >= _STAYS][: self.rules.finalists]
+        return [Trial(point, "race") for point in stay] if len(stay) > 1 else []
+
+    def _confirm(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
+        best, default = self.best, self.space.default
+        if self.confirmation is None:
+            pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
+            runs = int((1 - spent) / pair) if pair > 0 else self.rules.most_confirming
+            least = smallest_runs(self.rules.confidence) + 1
+            self.confirmation = Confirmation(best, 0 if best == default else max(least, min(runs, self.rules.most_confirming)))
+        if len(self.fresh(best).keys() & self.fresh(default).keys()) >= self.confirmation.runs:
+            return []
+        return [Trial(best, "confirm"), Trial(default, "confirm")]
+
+    def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
+        """Settings of which functions are drawn: all, or those expected to be good and some others."""
+        count = len(self.space.points)
+        if count <= _MOST_DRAWN:
+            return np.arange(count, dtype=np.int64)
+        good = np.argsort(-self.surrogate.mean())[: _MOST_DRAWN // 2]
+        others = generator.choice(count, _MOST_DRAWN // 2, replace=False)
+        return np.unique(np.concatenate([good, others, np.array(always)])).astype(np.int64)
+
+    def _runs(self, observations: Sequence[Observation]) -> list[Run]:
+        worst = min((one.value for one in observations if one.value is not None), default=1.0)
+        return [
+            Run(self.space.numbers[one.trial.point], worst / 2 if one.value is None else one.value, one.block, one.trial.low)
+            for one in observations
+        ]
+
+    def _any_value(self) -> bool:
+        return any(one.value is not None for one in self.told)
+
+    def _medians(self, *, low: bool) -> dict[Point, float]:
+        """Of the runs so far, by setting."""
+        values: dict[Point, list[float]] = {}
+        for one in self.told:
+            if one.trial.low == low and one.trial.stage != "confirm" and one.value is not None:
+                values.setdefault(one.trial.point, []).append(one.value)
+        return {point: sorted(found)[len(found) // 2] for point, found in values.items()}

@@ -1,0 +1,62 @@
+"""Levels of settings as people write and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strakes.errors import BadInputError
+from strakes.portrait.model import Setting
+from strakes.report.numbers import label_of, level_of
+from strakes.tune.space import Space
+from strakes.units import parse_bytes
+
+KNOB = "knob:"
+
+
+def named(factor: str) -> str:
+    """A factor for people.
+
+    >>> named("transfer_bytes"), named("stripe_count"), named("knob:vm.dirty_bytes")
+    ('transfer', 'stripe count', 'vm.dirty_bytes')
+    """
+    if factor.startswith(KNOB):
+        return factor.removeprefix(KNOB)
+    return "stripe size" if factor == "stripe_bytes" else label_of(factor)
+
+
+def shown(factor: str, level: Setting) -> str:
+    """A level for people.
+
+    >>> shown("transfer_bytes", 65536), shown("writers", 8)
+    ('64 KiB', '8')
+    """
+    return level_of(factor, level)
+
+
+def levels_from(space: Space, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
+    """Levels as they were typed, as those of the space. Raises BadInputError for a factor or a level that there is not."""
+    known = {factor.name: factor for factor in space.factors}
+    found: dict[str, tuple[Setting, ...]] = {}
+    for name, texts in only.items():
+        factor = known.get(name) or known.get(f"{name}_bytes") or next((one for one in space.factors if named(one.name) == name), None)
+        if factor is None:
+            raise BadInputError(f"there is no setting {name!r} to vary here", remedy=f"There are: {', '.join(known)}.")
+        found[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
+    return found
+
+
+def typed(settings: Mapping[str, Setting]) -> str:
+    """A whole setting on one line."""
+    return ", ".join(f"{named(name)} {shown(name, level)}" for name, level in settings.items())
+
+
+def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
+    for level in levels:
+        if text in (str(level), shown(name, level)):
+            return level
+    if name.endswith("_bytes"):
+        size = parse_bytes(text)
+        if size in levels:
+            return size
+    there = ", ".join(shown(name, level) for level in levels)
+    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"It can be: {there}.")

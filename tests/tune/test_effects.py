@@ -1,0 +1,46 @@
+"""What mattered, by how much, and what did not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from strakes.portrait.model import Setting
+from strakes.tune.effects import effects
+from tune.landscapes import hill, search_of, searched
+
+
+def test_what_matters_comes_before_what_does_not() -> None:
+    def only_transfer(at: Mapping[str, Setting], low: bool) -> float:
+        return 100.0 * math.sqrt(int(at["transfer"]))
+
+    found = effects(searched(search_of(1), only_transfer, budget=50, noise=0.05, seed=1))
+    assert found.matter == ("transfer",)
+    (largest,) = [one for one in found.levels if (one.factor, one.level) == ("transfer", 8)]
+    assert largest.low > 1 and largest.ratio == pytest.approx(8**0.5, rel=0.15)
+
+
+def test_settings_that_act_together_are_named() -> None:
+    def together(at: Mapping[str, Setting], low: bool) -> float:
+        few, own = int(at["writers"]) <= 2, at["files"] == "own"
+        return 200.0 if few != own else 100.0
+
+    found = effects(searched(search_of(2), together, budget=80, noise=0.03, seed=2))
+    assert set(found.pairs[0].factors) == {"writers", "files"}
+    assert found.pairs[0].share > 0.3
+
+
+def test_each_step_from_the_best_setting_back_to_the_default_says_what_it_costs() -> None:
+    found = searched(search_of(3), hill, budget=60, noise=0.05, seed=3)
+    steps = {one.factor: one for one in effects(found).steps}
+    assert steps["transfer"].low > 1
+    assert all(one.level != one.default for one in steps.values())
+
+
+def test_levels_are_compared_only_where_both_are_possible() -> None:
+    found = effects(searched(search_of(4), hill, budget=60, noise=0.03, seed=4))
+    (uring,) = [one for one in found.levels if one.level == "uring"]
+    # It is possible only with eight writers, where everything is slower; beside POSIX with eight it is 1.1 times as fast.
+    assert 0.95 < uring.ratio < 1.25

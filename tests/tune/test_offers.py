@@ -1,0 +1,87 @@
+"""What is offered is what the application and the place can do, and begins at what the application does now."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.advise.app import App, AppPhase
+from strakes.errors import BadInputError
+from strakes.targets.model import Layout, Striping
+from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
+from strakes.tune.space import Space
+from strakes.tune.words import levels_from
+from strakes.units import KIB, MIB
+
+DUMP = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,))
+ABLE = Abilities(8, 4 * MIB, tuple(INTERFACES), Striping(3, 64 * KIB), Layout(4 * MIB, 1, pool="data"))
+
+
+def app(*phases: AppPhase, interface: str = "posix", grouping: int = 1) -> App:
+    return App("t", interface, 64, 8, phases or (DUMP,), grouping)  # type: ignore[arg-type]
+
+
+def levels(space: Space, name: str) -> tuple[object, ...]:
+    return next((factor.levels for factor in space.factors if factor.name == name), ())
+
+
+def test_the_default_is_what_the_application_does_now() -> None:
+    space = offers(app(grouping=8), ABLE)
+    assert space.settings(space.default) == {
+        "files": "per-process",
+        "writers": 8,
+        "interface": "posix",
+        "transfer_bytes": MIB,
+        "stripe_count": 1,
+        "stripe_bytes": 4 * MIB,
+    }
+
+
+def test_writers_are_merged_only_as_far_as_the_framework_can() -> None:
+    assert levels(offers(app(), ABLE), "writers") == ()
+    assert levels(offers(app(grouping=4), ABLE), "writers") == (2, 4, 8)
+    assert levels(offers(app(grouping=64), ABLE), "writers") == (1, 2, 4, 8)
+
+
+def test_collective_writes_may_have_any_number_of_writers_but_share_one_file() -> None:
+    space = offers(app(AppPhase("dump", "write", "shared", MIB, collective=True), interface="mpiio"), ABLE)
+    assert levels(space, "writers") == (1, 2, 4, 8)
+    assert levels(space, "files") == ()
+    assert levels(space, "interface") == ("posix", "posix direct")
+
+
+def test_what_the_target_cannot_do_is_not_offered() -> None:
+    able = Abilities(8, 4 * MIB, ("posix", "stdio"))
+    space = offers(app(grouping=8), able)
+    assert levels(space, "stripe_count") == levels(space, "stripe_bytes") == levels(space, "pool") == ()
+    assert levels(space, "interface") == ("posix", "stdio")
+
+
+def test_calls_move_no_more_than_a_rank_has_in_the_smallest_trial() -> None:
+    assert max(int(str(size)) for size in levels(offers(app(), Abilities(8, 128 * KIB, ("posix",))), "transfer_bytes")) == 128 * KIB
+
+
+def test_one_input_for_all_is_read_by_some_and_passed_on() -> None:
+    space = offers(app(AppPhase("mesh", "read", "same", MIB)), ABLE)
+    assert levels(space, "readers") == (1, 2, 4, 8)
+    assert space.settings(space.default)["readers"] == 8
+    assert levels(space, "interface") == ()
+
+
+def test_who_merges_uses_calls_that_the_engine_can_merge() -> None:
+    space = offers(app(grouping=8), ABLE)
+    assert not [point for point in space.points if space.settings(point)["interface"] == "uring" and space.settings(point)["writers"] != 8]
+
+
+def test_levels_can_be_left_out_as_people_write_them() -> None:
+    space = offers(app(grouping=8), ABLE)
+    less = narrowed(space, levels_from(space, {"transfer": ("64KiB", "1 MiB"), "writers": ("2",), "stripe size": ("4MiB",)}))
+    assert levels(less, "transfer_bytes") == (64 * KIB, MIB)
+    assert less.settings(less.default)["writers"] == 2
+
+
+@pytest.mark.parametrize(("name", "level"), [("colour", "red"), ("writers", "3"), ("transfer", "7")])
+def test_levels_that_there_are_not_are_refused_with_those_there_are(name: str, level: str) -> None:
+    space = offers(app(grouping=8), ABLE)
+    with pytest.raises(BadInputError) as refused:
+        levels_from(space, {name: (level,)})
+    assert "It can be:" in refused.value.remedy or "There are:" in refused.value.remedy

@@ -1,0 +1,72 @@
+"""A setting becomes a plan that the engine takes, and samples become one figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.advise.app import App, AppPhase
+from strakes.plan import TransferPhase, plan_from_json
+from strakes.plan.stage import StagePhase
+from strakes.tune.offers import INTERFACES, Abilities, offers
+from strakes.tune.plans import Scale, goodness, has_shares, layout_of, plan_of, seconds_per_byte
+from strakes.units import KIB, MIB
+
+SCALE = Scale(8, 4 * MIB, 1.0)
+WRITE = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,), share=0.9)
+READ = AppPhase("restart", "read", "per-process", 64 * MIB, (MIB,), share=0.1, when="restart")
+MESH = AppPhase("mesh", "read", "same", 64 * MIB)
+
+
+def app(*phases: AppPhase) -> App:
+    return App("t", "posix", 64, 8, phases, grouping=8)
+
+
+@pytest.mark.parametrize("phases", [(WRITE,), (WRITE, READ), (READ,), (MESH,), (WRITE, MESH)])
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(phases: tuple[AppPhase, ...], share: float) -> None:
+    described = app(*phases)
+    space = offers(described, Abilities(8, MIB, tuple(INTERFACES)))
+    for point in space.points:
+        plan = plan_of(described, space.settings(point), SCALE, share)
+        assert plan_from_json(plan.to_json()) == plan
+
+
+def test_a_share_of_the_data_is_less_for_each_rank_and_the_same_otherwise() -> None:
+    described = app(WRITE)
+    settings = offers(described, Abilities(8, MIB, ("posix",))).settings(offers(described, Abilities(8, MIB, ("posix",))).default)
+    whole, part = (plan_of(described, settings, SCALE, share).phases[0] for share in (1.0, 0.25))
+    assert isinstance(whole, TransferPhase) and isinstance(part, TransferPhase)
+    assert (whole.block_bytes, part.block_bytes) == (4 * MIB, MIB)
+    assert whole.transfer_bytes == part.transfer_bytes
+
+
+def test_what_is_only_read_is_made_first() -> None:
+    described = app(MESH)
+    plan = plan_of(described, {"readers": 2, "transfer_bytes": 256 * KIB}, SCALE)
+    make, load = plan.phases
+    assert isinstance(make, TransferPhase) and make.name == "make"
+    assert isinstance(load, StagePhase) and load.readers_per_node == 2 and load.broadcast
+
+
+def test_a_layout_is_asked_for_only_where_one_is_set() -> None:
+    assert layout_of({"writers": 8}) is None
+    found = layout_of({"stripe_count": 2, "stripe_bytes": 65536})
+    assert found is not None and (found.stripe_count, found.stripe_size_bytes, found.pool) == (2, 65536, "")
+
+
+def test_phases_count_by_their_share_of_the_io_as_it_is_now() -> None:
+    described = app(WRITE, READ)
+    assert has_shares(described)
+
+    def samples(write_s: float, read_s: float) -> dict[str, dict[str, float]]:
+        return {"dump": {"bytes": 100, "elapsed_s": write_s}, "restart": {"bytes": 100, "elapsed_s": read_s}}
+
+    usual = seconds_per_byte(described, samples(9.0, 3.0))
+    assert goodness(described, samples(9.0, 3.0), usual) == pytest.approx(1.0)
+    # Writing twice as fast takes 0.45 off a time of 1, reading twice as fast 0.05.
+    assert goodness(described, samples(4.5, 3.0), usual) == pytest.approx(1 / 0.55)
+    assert goodness(described, samples(9.0, 1.5), usual) == pytest.approx(1 / 0.95)
+
+
+def test_a_phase_that_moved_nothing_is_no_result() -> None:
+    assert goodness(app(WRITE), {"dump": {"bytes": 0, "elapsed_s": 1.0}}, {}) is None

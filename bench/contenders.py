@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from bench.work import SMALL, Work
+from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
+
+# The same loop, its calls made in place, and through the C library as those of most programs are.
+FLOOR, LOOP = "floor", "C library loop"
 
 Rates = Mapping[str, float]
 
@@ -39,7 +42,7 @@ class Floor:
     """``floor.c``, compiled here; ``through_library``: its calls go through the C library, as those of most programs do."""
 
     def __init__(self, build: Path, *, through_library: bool) -> None:
-        self.name = "C library loop" if through_library else "floor"
+        self.name = LOOP if through_library else FLOOR
         compiler = shutil.which("cc") or shutil.which("gcc")
         if compiler is None:
             raise SystemExit("bench: no C compiler: install gcc")
@@ -50,17 +53,20 @@ class Floor:
         self.version = output_of([compiler, "--version"]).splitlines()[0]
 
     def takes(self, work: Work) -> bool:
-        return work.kind != "pool"
+        return work.depth == 1
 
     def run(self, work: Work, directory: Path) -> Rates:
         arguments = [str(work.items)]
         if work.kind == "small":
             arguments.append(str(work.file_bytes))
+        if work.kind == "pool":
+            arguments = [str(number) for number in (work.items, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES)]
         if work.kind == "data":
             arguments = [str(work.transfer_bytes), str(work.data_bytes), str(int(work.direct)), str(work.repeat_ms)]
         output = output_of([str(self._program), work.kind, str(directory), str(work.ranks), *arguments])
         rates: dict[str, float] = json.loads(output)
-        return {SMALL: one_after_the_other(*rates.values())} if work.kind == "small" else rates
+        whole = {"small": SMALL, "pool": POOL}.get(work.kind)
+        return rates if whole is None else {whole: one_after_the_other(*rates.values())}
 
 
 def one_after_the_other(*rates: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.contenders import Rates, one_after_the_other
-from bench.work import POOL, SMALL, Work
+from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 from strakes.errors import MeasurementError
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import Sample
@@ -28,6 +28,8 @@ def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
                 transfer_bytes=work.transfer_bytes,
                 block_bytes=work.data_bytes,
                 direct=work.direct,
+                backend="posix" if work.depth == 1 else "uring",
+                queue_depth=work.depth,
                 sync="none",
                 time_open=False,
                 pattern="stamped" if stamped else "once",
@@ -42,7 +44,8 @@ def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
             for operation in ("file-create", "file-remove")
         )
     if work.kind == "pool":
-        pool = SmallFilesPhase("create", "accumulate", 2048, 6144, subdirectories=100, read_unit_bytes=1024, write_unit_bytes=1024)
+        units = {"read_unit_bytes": POOL_UNIT_BYTES, "write_unit_bytes": POOL_UNIT_BYTES}
+        pool = SmallFilesPhase("create", "accumulate", POOL_LEAST_BYTES, POOL_MOST_BYTES, subdirectories=POOL_DIRECTORIES, **units)
         return (
             replace(pool, files_per_rank=work.items),
             replace(pool, name="transactions", mode="transactions", transactions=work.items),
@@ -79,7 +82,7 @@ class Engine:
         self._stamped = stamped
 
     def takes(self, work: Work) -> bool:
-        return work.kind == "data" or not self._stamped
+        return (work.kind == "data" and work.depth == 1) or not self._stamped
 
     def run(self, work: Work, directory: Path) -> Rates:
         samples = run_plan(self._engine, Plan(work.ranks, phases_of(work, stamped=self._stamped)), directory)

@@ -40,7 +40,10 @@ class Fio:
                 operation: self._rate([*common, *options], own, fresh=operation == "file-create") for operation, options in _FILES.items()
             }
         # Not pre-allocated, the buffer as it is, and no dropping of the cache: the same work as the others do.
-        common = ["--ioengine=psync", f"--bs={work.transfer_bytes}", f"--size={work.data_bytes}", f"--direct={int(work.direct)}"]
+        engine = ["--ioengine=psync"]
+        if work.depth > 1:
+            engine = ["--ioengine=io_uring", f"--iodepth={work.depth}", "--fixedbufs", "--registerfiles"]
+        common = [*engine, f"--bs={work.transfer_bytes}", f"--size={work.data_bytes}", f"--direct={int(work.direct)}"]
         common += ["--scramble_buffers=0", "--invalidate=0", f"--runtime={work.repeat_ms}ms"]
         return {operation: self._rate([*common, *options], own) for operation, options in _DATA.items()}
 

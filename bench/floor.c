@@ -9,6 +9,9 @@
 //   floor files DIR RANKS ITEMS                     empty files, a directory for every rank
 //   floor directories DIR RANKS ITEMS
 //   floor small DIR RANKS ITEMS BYTES               files of BYTES bytes: create and write, remove
+//   floor pool DIR RANKS ITEMS SUBDIRECTORIES LEAST MOST UNIT
+//                                                   pools of files of LEAST to MOST bytes, as Postmark has them: create
+//                                                   ITEMS, as many transactions, remove all; UNIT bytes a call
 //   floor data DIR RANKS TRANSFER BYTES DIRECT MS   a file of BYTES for every rank: write it once, then rewrite it and
 //                                                   read it, each over and over for MS milliseconds; DIRECT 0 or 1
 #define _GNU_SOURCE
@@ -50,6 +53,8 @@ struct work {
     char* buffer;
     int direct_flag;
     uint64_t repeat_ns;
+    int subdirectories;  // of a pool
+    uint64_t least, most;
 };
 
 static void die(const char* what) {
@@ -229,6 +234,117 @@ static char* new_buffer(size_t bytes) {
     return buffer;
 }
 
+// A file of a pool. Sizes, directories and choices are drawn from a generator of a few instructions.
+struct pooled {
+    uint64_t item;
+    uint64_t size;
+    int directory;
+};
+struct pool {
+    int directories[256];
+    struct pooled* files;
+    uint64_t count, next;
+    uint64_t state;
+};
+static inline uint64_t below(struct pool* p, uint64_t range) {
+    uint64_t z = p->state += 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    return (((z ^ (z >> 27)) >> 32) * range) >> 32;
+}
+
+// With as many digits as the engine's names have.
+static inline struct name pool_name(const struct work* w, uint64_t item) {
+    struct name n = {"", 17};
+    n.text[0] = 'f';
+    n.text[1] = (char)('0' + w->rank % 10);
+    n.text[2] = '.';
+    for (int digit = 16; digit > 2; --digit, item /= 10) n.text[digit] = (char)('0' + item % 10);
+    return n;
+}
+
+static inline void move_pooled(const struct work* w, const struct pool* p, const struct pooled* f, int flags, uint64_t from,
+                               uint64_t to) {
+    const struct name n = pool_name(w, f->item);
+    const long fd = call(SYS_openat, p->directories[f->directory], (long)n.text, flags | O_NOFOLLOW, 0600, 0);
+    if (fd < 0) die("openat in a pool");
+    const long which = (flags & O_WRONLY) ? SYS_pwrite64 : SYS_pread64;
+    while (from < to) {
+        const uint64_t bytes = to - from < w->transfer ? to - from : w->transfer;
+        if (call(which, fd, (long)w->buffer, (long)bytes, (long)from, 0) != (long)bytes) die("a transfer in a pool");
+        from += bytes;
+    }
+    if (call(SYS_close, fd, 0, 0, 0, 0) != 0) die("close in a pool");
+}
+
+static inline void create_pooled(const struct work* w, struct pool* p) {
+    struct pooled* f = &p->files[p->count++];
+    f->item = p->next++;
+    f->size = w->least + below(p, w->most - w->least + 1);
+    f->directory = (int)below(p, (uint64_t)w->subdirectories);
+    move_pooled(w, p, f, O_CREAT | O_EXCL | O_WRONLY, 0, f->size);
+}
+static inline void remove_pooled(const struct work* w, struct pool* p, uint64_t which) {
+    const struct name n = pool_name(w, p->files[which].item);
+    if (call(SYS_unlinkat, p->directories[p->files[which].directory], (long)n.text, 0, 0, 0) != 0) die("unlinkat");
+    p->files[which] = p->files[--p->count];
+}
+
+// A read or an append, then a creation or a removal.
+static inline void transact(const struct work* w, struct pool* p) {
+    struct pooled* f = &p->files[below(p, p->count)];
+    if (below(p, 100) < 50) {
+        move_pooled(w, p, f, O_RDONLY, 0, f->size);
+    } else if (f->size < w->most) {
+        const uint64_t to = f->size + 1 + below(p, w->most - f->size);
+        move_pooled(w, p, f, O_WRONLY | O_APPEND, f->size, to);
+        f->size = to;
+    }
+    if (p->count == 1 || (p->count < 2 * w->items && below(p, 100) < 50))
+        create_pooled(w, p);
+    else
+        remove_pooled(w, p, below(p, p->count));
+}
+
+static void start_phase(const struct work* w, int phase) {
+    barrier(w);
+    w->shared->start[phase][w->rank] = now();
+}
+static void end_phase(const struct work* w, int phase) {
+    w->shared->end[phase][w->rank] = now();
+    w->shared->operations[phase][w->rank] = w->items;
+    barrier(w);
+}
+
+static const char* const kPoolPhases = "create transactions remove";
+static void do_pool(const struct work* w) {
+    const int d = open_own_directory(w);
+    struct pool p = {.state = (uint64_t)w->rank};
+    p.files = calloc(2 * w->items, sizeof *p.files);
+    if (p.files == NULL) die("memory");
+    char name[16];
+    for (int s = 0; s < w->subdirectories; ++s) {
+        snprintf(name, sizeof name, "s%d", s);
+        if (mkdirat(d, name, 0700) != 0) die("mkdirat");
+        p.directories[s] = openat(d, name, O_RDONLY | O_DIRECTORY);
+        if (p.directories[s] < 0) die("openat of a directory");
+    }
+    start_phase(w, 0);
+    while (p.count < w->items) create_pooled(w, &p);
+    end_phase(w, 0);
+    start_phase(w, 1);
+    for (uint64_t i = 0; i < w->items; ++i) transact(w, &p);
+    end_phase(w, 1);
+    start_phase(w, 2);
+    while (p.count > 0) remove_pooled(w, &p, p.count - 1);
+    end_phase(w, 2);
+    for (int s = 0; s < w->subdirectories; ++s) {
+        snprintf(name, sizeof name, "s%d", s);
+        if (close(p.directories[s]) != 0 || unlinkat(d, name, AT_REMOVEDIR) != 0) die("removal of a directory");
+    }
+    free(p.files);
+    remove_own_directory(w, d);
+}
+
 static int open_data(int d, int flags) {
     const int fd = openat(d, "data", flags | O_NOFOLLOW, 0600);
     if (fd < 0) die("openat of the data file");
@@ -308,7 +424,7 @@ static uint64_t number(const char* text) { return strtoull(text, NULL, 10); }
 
 int main(int argc, char** argv) {
     if (argc < 5) {
-        fprintf(stderr, "usage: floor files|directories|small|data DIR RANKS ...\n");
+        fprintf(stderr, "usage: floor files|directories|small|pool|data DIR RANKS ...\n");
         return 2;
     }
     struct work w = {.ranks = (int)number(argv[3]), .items = number(argv[4])};
@@ -327,6 +443,14 @@ int main(int argc, char** argv) {
         w.bytes = number(argv[5]);
         run_ranks(&w, do_small);
         print_phases(&w, kSmallPhases);
+    } else if (strcmp(argv[1], "pool") == 0 && argc == 9) {
+        w.subdirectories = (int)number(argv[5]);
+        w.least = number(argv[6]);
+        w.most = number(argv[7]);
+        w.bytes = w.transfer = number(argv[8]);
+        if (w.subdirectories < 1 || w.subdirectories > 256 || w.least > w.most || w.transfer == 0) return 2;
+        run_ranks(&w, do_pool);
+        print_phases(&w, kPoolPhases);
     } else if (strcmp(argv[1], "data") == 0 && argc == 8) {
         w.transfer = number(argv[4]);
         w.bytes = number(argv[5]);

@@ -30,21 +30,21 @@ def measure(
     works: Sequence[Work],
     contenders: Sequence[Contender],
     places: Mapping[str, Place],
-    blocks: int,
+    blocks: range,
     seed: int,
     on_block: Callable[[int], None],
 ) -> Results:
     """All works by all contenders who take them. The contenders of a work follow each other directly: their ratio is paired in time."""
-    order = random.Random(seed)
     results: dict[Series, dict[int, float]] = defaultdict(dict)
-    for block in range(blocks):
+    for block in blocks:
+        order = random.Random(f"{seed}.{block}")
         for work in order.sample(works, len(works)):
             for contender in order.sample(contenders, len(contenders)):
                 if not contender.takes(work):
                     continue
                 for operation, rate in _run(contender, work, places[work.place]).items():
                     results[Series(contender.name, work, operation)][block] = rate
-        on_block(block + 1)
+        on_block(block)
     return results
 
 

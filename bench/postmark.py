@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from bench.contenders import Rates
-from bench.work import POOL, SMALL, Work
+from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 
 _CONFIGURATION = """\
 set location {directory}
@@ -55,10 +55,10 @@ class Postmark:
         settings = {
             "files": files,
             "transactions": files if pool else _FEWEST,
-            "subdirectories": 100 if pool else 0,
-            "least": 2048 if pool else work.file_bytes,
-            "most": 6144 if pool else work.file_bytes,
-            "unit": 1024 if pool else work.file_bytes,
+            "subdirectories": POOL_DIRECTORIES if pool else 0,
+            "least": POOL_LEAST_BYTES if pool else work.file_bytes,
+            "most": POOL_MOST_BYTES if pool else work.file_bytes,
+            "unit": POOL_UNIT_BYTES if pool else work.file_bytes,
         }
         configurations = [_CONFIGURATION.format(directory=path, **settings) for path in directories]
         start = time.perf_counter()

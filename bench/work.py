@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bench.places import Place
@@ -12,6 +12,7 @@ Kind = Literal["files", "directories", "small", "pool", "data"]
 
 SMALL = "create-write-remove"
 POOL = "create-transactions-remove"
+POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES = 100, 2 * KIB, 6 * KIB, KIB
 
 # The operations of each kind, in the order in which they are done.
 OPERATIONS: dict[Kind, tuple[str, ...]] = {
@@ -38,6 +39,7 @@ class Work:
     transfer_bytes: int = 0
     data_bytes: int = 0
     direct: bool = False
+    depth: int = 1  # more: io_uring with so many requests at a time
     repeat_ms: int = 0
 
     @property
@@ -52,7 +54,8 @@ class Work:
         if self.kind == "pool":
             return "pool of 2 to 6 KiB files"
         if self.kind == "data":
-            return f"{format_bytes(self.transfer_bytes)} {'O_DIRECT' if self.direct else 'buffered'}"
+            queue = f", io_uring depth {self.depth}" if self.depth > 1 else ""
+            return f"{format_bytes(self.transfer_bytes)} {'O_DIRECT' if self.direct else 'buffered'}{queue}"
         return "empty files" if self.kind == "files" else "directories"
 
 
@@ -61,32 +64,36 @@ class Amounts:
     """How much of each, per rank: phases long beside the few milliseconds that fio's time is off by."""
 
     items: int
-    small_bytes: int  # in small transfers
-    large_bytes: int
+    transfers: tuple[tuple[int, int], ...]  # bytes of a call, and of all of them
     repeat_ms: int
 
+    @property
+    def largest_bytes(self) -> int:
+        return max(total for _, total in self.transfers)
 
-FULL = Amounts(items=40_000, small_bytes=256 * MIB, large_bytes=512 * MIB, repeat_ms=250)
-QUICK = Amounts(items=20_000, small_bytes=96 * MIB, large_bytes=192 * MIB, repeat_ms=100)
-# Small O_DIRECT transfers to a device are that much slower than to memory.
+
+FULL = Amounts(items=40_000, transfers=((4 * KIB, 256 * MIB), (64 * KIB, 512 * MIB), (MIB, 512 * MIB), (8 * MIB, 512 * MIB)), repeat_ms=250)
+QUICK = Amounts(items=20_000, transfers=((4 * KIB, 96 * MIB), (MIB, 192 * MIB)), repeat_ms=100)
+# Small O_DIRECT transfers to a device are that much slower than to memory, but for those that wait together.
 _DEVICE_SLOWDOWN = 16
+_DEPTH = 32
 
 
 def works_at(place: Place, amounts: Amounts) -> list[Work]:
-    """Everything that is measured at one place; O_DIRECT where it takes it."""
+    """Everything that is measured at one place; O_DIRECT where it goes to a device."""
     works: list[Work] = []
-    direct = (False, True) if place.takes_direct() else (False,)
+    direct = (False, True) if place.has_device and place.takes_direct() else (False,)
     for ranks in (1, 2):
         works.append(Work("files", place.name, ranks, items=amounts.items))
         works.append(Work("directories", place.name, ranks, items=amounts.items // 2))
         works.append(Work("small", place.name, ranks, items=amounts.items // 2, file_bytes=4 * KIB))
         works.append(Work("pool", place.name, ranks, items=amounts.items // 2))
-        for is_direct in direct:
-            small_bytes = amounts.small_bytes // (_DEVICE_SLOWDOWN if is_direct and place.has_device else 1)
-            for transfer, total in ((4 * KIB, small_bytes), (MIB, amounts.large_bytes)):
-                works.append(_data(place, ranks, transfer, total, amounts.repeat_ms, direct=is_direct))
+        for transfer, total in amounts.transfers:
+            data = Work("data", place.name, ranks, transfer_bytes=transfer, data_bytes=total, repeat_ms=amounts.repeat_ms)
+            is_small = transfer == 4 * KIB
+            for is_direct in direct:
+                some_bytes = total // (_DEVICE_SLOWDOWN if is_direct and is_small else 1)
+                works.append(replace(data, data_bytes=some_bytes, direct=is_direct))
+            if is_small and True in direct:
+                works.append(replace(data, data_bytes=total // 2, direct=True, depth=_DEPTH))
     return works
-
-
-def _data(place: Place, ranks: int, transfer: int, total: int, repeat_ms: int, *, direct: bool) -> Work:
-    return Work("data", place.name, ranks, transfer_bytes=transfer, data_bytes=total, repeat_ms=repeat_ms, direct=direct)

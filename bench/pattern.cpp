@@ -1,0 +1,64 @@
+// How fast the engine makes and verifies its data on one core, in a buffer that stays in the cache. Prints one JSON
+// object: bytes per second of each, the median of some trials.
+//
+//   pattern BYTES MS TRIALS
+#include "data/pattern.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+using std::chrono::steady_clock;
+
+// Over and over for so long, at offsets that go on as those of a file do.
+template <class Work>
+double bytes_per_s(std::size_t bytes, std::chrono::milliseconds duration, Work work) {
+    const auto start = steady_clock::now();
+    std::uint64_t offset = 0;
+    std::chrono::duration<double> taken{};
+    do {
+        for (int i = 0; i < 64; ++i, offset += bytes) work(offset);
+        taken = steady_clock::now() - start;
+    } while (taken < duration);
+    return static_cast<double>(offset) / taken.count();
+}
+
+template <class Work>
+double median(std::size_t bytes, std::chrono::milliseconds duration, std::size_t trials, Work work) {
+    std::vector<double> found(trials);
+    for (double& one : found) one = bytes_per_s(bytes, duration, work);
+    std::ranges::nth_element(found, found.begin() + static_cast<std::ptrdiff_t>(trials / 2));
+    return found[trials / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 4) return 2;
+    const auto bytes = static_cast<std::size_t>(std::atoll(argv[1]));
+    const std::chrono::milliseconds duration(std::atoi(argv[2]));
+    const auto trials = static_cast<std::size_t>(std::atoi(argv[3]));
+    if (bytes == 0 || trials == 0) return 2;
+    std::vector<std::byte> buffer(bytes);
+    const strakes::Stream stream = strakes::stream_of(1, 1);
+    const strakes::Content mixed{.stream = stream, .compressible_percent = 50, .duplicate_percent = 20};
+    bool wrong = false;
+    const auto fill = [&](const strakes::Content& content) {
+        return [&](std::uint64_t offset) { strakes::fill(buffer, content, offset); };
+    };
+    // The same data each time: what is verified was filled once.
+    const auto verify = [&](const strakes::Content& content) {
+        strakes::fill(buffer, content, 0);
+        return [&](std::uint64_t) { wrong |= strakes::verify(buffer, content, 0).has_value(); };
+    };
+    const strakes::Content plain{.stream = stream};
+    std::printf("{\"made\": %.0f", median(bytes, duration, trials, fill(plain)));
+    std::printf(", \"verified\": %.0f", median(bytes, duration, trials, verify(plain)));
+    std::printf(", \"made, compressible and with duplicates\": %.0f", median(bytes, duration, trials, fill(mixed)));
+    std::printf(", \"verified, compressible and with duplicates\": %.0f}\n", median(bytes, duration, trials, verify(mixed)));
+    return wrong ? 1 : 0;
+}

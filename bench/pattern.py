@@ -1,0 +1,42 @@
+"""How fast one core makes and verifies the engine's data in a buffer that stays in its cache: at least 8 GB/s each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench.contenders import output_of
+from strakes.units import KIB
+
+BUFFER_BYTES = 64 * KIB
+WANTED_BYTES_PER_S = 8e9
+_TRIALS = 5
+_TRIAL_MS = 100
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Of one thing done to a buffer."""
+
+    what: str
+    bytes_per_s: float
+
+    @property
+    def verdict(self) -> Literal["met", "missed"]:
+        return "met" if self.bytes_per_s >= WANTED_BYTES_PER_S else "missed"
+
+
+def speeds(build: Path) -> list[Speed]:
+    """``pattern.cpp`` with the engine's own source, compiled as the engine is."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        raise SystemExit("bench: no C++ compiler: install g++")
+    engine = Path(__file__).parents[1] / "engine"
+    program = build / "pattern"
+    sources = [str(Path(__file__).with_name("pattern.cpp")), str(engine / "data" / "pattern.cpp")]
+    output_of([compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{engine}", "-o", str(program), *sources])
+    found = json.loads(output_of([str(program), str(BUFFER_BYTES), str(_TRIAL_MS), str(_TRIALS)]))
+    return [Speed(what, rate) for what, rate in found.items()]

@@ -36,6 +36,13 @@ class Clock {
 
     double to_seconds(std::uint64_t ticks) const noexcept { return static_cast<double>(to_ns(ticks)) * 1e-9; }
 
+    // Busy until so long after `since`; the reading that ended it.
+    std::uint64_t wait(std::uint64_t since, std::uint64_t ns) const noexcept {
+        std::uint64_t reading = now();
+        while (to_ns(elapsed(since, reading)) < ns) reading = now();
+        return reading;
+    }
+
     // "tsc" or "monotonic".
     std::string_view name() const noexcept { return tsc_ ? "tsc" : "monotonic"; }
 

@@ -36,6 +36,8 @@ template <class AnyPhase>
 void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
     check.require(phase.queue_depth == 1 || phase.backend == Backend::uring, "queue_depth",
                   "above 1 needs the backend uring", "Use 1, or the backend uring.");
+    check.require(phase.delay_ns == 0 || phase.backend != Backend::uring, "delay_ns",
+                  "is not for the backend uring, whose operations overlap", "Leave it out, or use another backend.");
 }
 
 void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
@@ -66,6 +68,7 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
     check.require(merged || phase.writers == 0 || (phase.layout == Layout::shared_file && phase.gathers()), "writers",
                   "is for writing into a shared-file, and for the layout file-per-writer", "Leave it out.");
     if (!phase.gathers()) return;
+    check.require(phase.delay_ns == 0, "delay_ns", "is not for a write phase with writers", "Leave it out.");
     check.require(phase.access == Access::segmented || phase.access == Access::strided, "access",
                   "with writers is segmented or strided", "Use segmented or strided.");
     check.require(phase.backend != Backend::uring, "backend", "with writers is posix, stdio or mmap",

@@ -9,6 +9,7 @@ namespace strakes {
 namespace {
 
 constexpr std::uint64_t kMostDepth = 4096;
+constexpr std::uint64_t kMostDelayNs = 1'000'000'000;
 
 TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path) {
     const ObjectReader reader(body, path,
@@ -33,6 +34,7 @@ TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path
                                "cache",
                                "rank_shift",
                                "read_percent",
+                               "delay_ns",
                                "stop",
                                "queue_depth",
                                "compressible_percent",
@@ -62,6 +64,7 @@ TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path
     phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
     if (reader.has("read_percent"))
         phase.read_percent = static_cast<std::uint32_t>(reader.integer("read_percent", 1, 99));
+    phase.delay_ns = reader.integer_or("delay_ns", 0, kMostDelayNs, 0);
     phase.stop = parse_stop(reader);
     return phase;
 }
@@ -94,7 +97,7 @@ TransferPhase parse_stream(const nlohmann::json& body, const std::string& path) 
 MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path) {
     const ObjectReader reader(body, path,
                               {"kind", "name", "operation", "backend", "files", "directory", "items", "depth", "branch",
-                               "file_bytes", "create_with", "fsync", "rank_shift", "share", "stop", "queue_depth"});
+                               "file_bytes", "create_with", "fsync", "rank_shift", "share", "stop", "queue_depth", "delay_ns"});
     MetadataPhase phase;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kMetadataOperations);
@@ -110,6 +113,7 @@ MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path
     phase.fsync = reader.boolean_or("fsync", phase.fsync);
     phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
     phase.share = reader.choice_or("share", kShares, phase.share);
+    phase.delay_ns = reader.integer_or("delay_ns", 0, kMostDelayNs, 0);
     phase.stop = parse_stop(reader);
     return phase;
 }

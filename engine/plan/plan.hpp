@@ -71,6 +71,7 @@ struct TransferPhase {
     Cache cache = Cache::as_is;
     std::uint64_t rank_shift = 0;
     std::optional<std::uint32_t> read_percent;
+    std::uint64_t delay_ns = 0;  // busy after each call
     Stop stop;
 
     // Data go to the writers, who alone touch the files.
@@ -94,6 +95,7 @@ struct MetadataPhase {
     bool fsync = false;
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
+    std::uint64_t delay_ns = 0;  // busy after each operation
     Stop stop;
 };
 

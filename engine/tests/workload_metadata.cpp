@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/clock.hpp"
 #include "support.hpp"
 
 using namespace strakes;
@@ -206,4 +207,11 @@ TEST_CASE("a tree is not made when the ranks are to halt") {
     CHECK_FALSE(results[0].failure);
     CHECK(results[0].operations == 0);
     CHECK(items_in(stage).files == 0);
+}
+
+TEST_CASE("a delay is spent after every operation, and is not in the latencies") {
+    Stage stage(plan_of({metadata("create", "file-create", {{"items", 4}, {"delay_ns", 2'000'000}})}, 1));
+    const auto results = stage.run(0);
+    CHECK(Clock::system().to_ns(elapsed(results[0].start, results[0].end)) >= 8'000'000);
+    CHECK(results[0].operations == 4);
 }

@@ -232,7 +232,7 @@ class Metadata final : public Workload {
                     if (took > slowest) slowest = took;
                     ++done;
                     seat_.progress.publish(done, done * bytes_each);
-                    before = now;
+                    before = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
                     if (now >= deadline && done < total) {
                         result.out_of_time = true;
                         return false;

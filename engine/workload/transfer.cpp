@@ -273,6 +273,7 @@ class Transfer final : public Workload {
                                .stamp = phase_.pattern == Pattern::stamped,
                                .verify = phase_.verify,
                                .repeat = phase_.stop.rule == StopRule::seconds,
+                               .delay_ns = phase_.delay_ns,
                                .deadline = deadline_after(setting_.clock, result.start, phase_.stop)};
         LoopEnd end;
         if (phase_.access == Access::random_whole)

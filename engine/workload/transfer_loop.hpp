@@ -20,6 +20,7 @@ struct LoopSetting {
     std::uint32_t read_percent;  // 100: only reads, 0: only writes
     std::uint64_t choice_key;    // decides which transfers are reads in between
     bool stamp, verify, repeat;
+    std::uint64_t delay_ns;  // after each call
     std::uint64_t deadline;
 };
 
@@ -116,6 +117,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 result.verified_bytes += loop.buffer.size();
                 before = clock.now();
             }
+            if (loop.delay_ns > 0) before = clock.wait(before, loop.delay_ns);
             if (now >= loop.deadline && (loop.repeat || i + 1 < loop.count)) {
                 result.out_of_time = true;
                 return end;

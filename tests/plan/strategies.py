@@ -65,6 +65,7 @@ metadata = st.builds(
     fsync=st.booleans(),
     rank_shift=st.integers(0, 2**31),
     share=st.sampled_from(["own", "all"]),
+    delay_ns=st.integers(0, 10**9),
     stop=stops,
 )
 streams = st.builds(

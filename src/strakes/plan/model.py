@@ -59,6 +59,7 @@ class TransferPhase:
     cache: Literal["as-is", "drop", "drop-system"] = "as-is"
     rank_shift: int = 0
     read_percent: int | None = None
+    delay_ns: int = 0
     stop: Stop = AMOUNT
     kind: Literal["transfer"] = field(default="transfer", init=False)
 
@@ -86,6 +87,7 @@ class MetadataPhase:
     fsync: bool = False
     rank_shift: int = 0
     share: Literal["own", "all"] = "own"
+    delay_ns: int = 0
     stop: Stop = AMOUNT
     kind: Literal["metadata"] = field(default="metadata", init=False)
 
@@ -233,6 +235,8 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
         body["stop"] = phase.stop.to_json()
     if body.get("read_percent", 0) is None:
         del body["read_percent"]
+    if isinstance(phase, TransferPhase | MetadataPhase) and phase.delay_ns == 0:
+        del body["delay_ns"]
     if isinstance(phase, TransferPhase) and phase.writers == 0:
         del body["writers"], body["grouping"]
     if isinstance(phase, MetadataPhase) and not phase.fsync:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from strakes.cli.compare import command
 from strakes.compare.fail_on import Condition, failures, parse_fail_on
 from strakes.compare.runs import compare_runs
+from strakes.compare.several import compare_several
 from strakes.errors import BadInputError
 from strakes.plan import MetadataPhase, Plan
 from strakes.portrait.collect import cell_record
@@ -175,3 +176,44 @@ def test_values_that_come_in_spells_are_not_taken_for_independent_ones() -> None
     b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
     (said,) = judge([between_runs(a, b)], 0.9, 0.05)
     assert said.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_run_may_be_off_by_as_much_as_its_own_parts_differ() -> None:
+    from strakes.statistics.comparison import between_runs, judge
+
+    steady = [100.0 + value % 3 for value in range(12)]
+    wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter is another speed
+    slower = [0.85 * value for value in steady]
+    verdicts = [judge([between_runs(one, slower)], 0.9, 0.05, least=0.05)[0].verdict for one in (steady, wandering)]
+    assert verdicts == [Verdict.SLOWER, Verdict.INCONCLUSIVE]
+
+
+def test_runs_made_in_turn_are_compared_with_their_neighbours(make_run: MakeRun) -> None:
+    rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
+    pairs = [[make_run([cell_of(plan_of())], factor * rate) for factor in (1.0, 0.95)] for rate in rates]
+    a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    found = compare_several(b=b, a=a, margin=0.02, confidence=0.9)
+    assert found.overall.verdict is Verdict.SLOWER
+    assert found.overall.ratio == pytest.approx(0.95, abs=0.01)
+    assert found.cells[0].runs_a == 5
+    # The order in which they are named does not matter.
+    assert compare_several(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
+
+
+def test_runs_made_one_set_after_the_other_scatter_as_they_do(make_run: MakeRun) -> None:
+    rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
+    a, b = ([make_run([cell_of(plan_of())], factor * rate) for rate in rates] for factor in (1.0, 0.95))
+    found = compare_several(a, b, margin=0.02, confidence=0.9)
+    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert "about" in found.overall.needs and "runs of each" in found.overall.needs
+    assert any("not made in turn" in text for text in found.caution)
+
+
+def test_sets_of_runs_are_named_with_commas(make_run: MakeRun) -> None:
+    pairs = [[make_run([cell_of(plan_of())], factor * 1000) for factor in (1.0, 0.7)] for _ in range(5)]
+    a, b = (",".join(pair[side].id for pair in pairs) for side in (0, 1))
+    told = CliRunner().invoke(command, [a, b, "--json", "-"])
+    assert told.exit_code == 0
+    assert json.loads(told.output)["overall"]["verdict"] == "SLOWER"
+    twice = CliRunner().invoke(command, [f"{a},{pairs[0][0].id}", b])
+    assert isinstance(twice.exception, BadInputError) and "named twice" in twice.exception.what

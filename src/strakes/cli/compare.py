@@ -35,16 +35,22 @@ def command(
     """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
 
     A and B are ids as strakes runs lists them. Only cells that did the same work are compared. To compare two file systems, measure them
-    interleaved in one run: strakes study NAME DIR --against DIR2.
+    interleaved in one run: strakes study NAME DIR --against DIR2. Several runs of each, made in turn, are given with commas: A1,A2,A3,A4,A5
+    B1,B2,B3,B4,B5; each then counts as one value, which tells smaller differences than two runs can.
     """
     from strakes.compare.fail_on import failures, parse_fail_on
     from strakes.compare.runs import compare_runs
+    from strakes.compare.several import compare_several
     from strakes.compare.show import render, to_document
     from strakes.store import Store
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
-    comparison = compare_runs(store.open(a), store.open(b), margin=margin, confidence=confidence, factors=factors, only=cells)
+    first, second = ([store.open(one) for one in side.split(",")] for side in (a, b))
+    if len(first) == len(second) == 1:
+        comparison = compare_runs(first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells)
+    else:
+        comparison = compare_several(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
     met = failures(comparison, conditions)
     if json is not None:
         document = {**to_document(comparison), "failures": list(met)}

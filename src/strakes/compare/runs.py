@@ -34,7 +34,7 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     if a.id == b.id:
         raise BadInputError("both are the same run", where=a.id, remedy="Give the ids of two runs; strakes runs lists them.")
     pairs, unlike = alike(a.cells, b.cells, factors)
-    results_a, results_b = _results(a, [one for one, _ in pairs]), _results(b, [other for _, other in pairs])
+    results_a, results_b = results_of(a, [one for one, _ in pairs]), results_of(b, [other for _, other in pairs])
     found = [
         (results_a.get(f"{one['key']}:{measure['phase']}"), results_b.get(f"{other['key']}:{measure['phase']}"))
         for one, other in pairs
@@ -48,33 +48,36 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
             unlike.append(Unlike(one.id, f"not measured in {missing}"))
     measured = [(one, other) for one, other in wanted if one.estimate is not None and other.estimate is not None]
     if not measured:
-        raise _nothing_alike(a, b, unlike, only)
+        raise nothing_alike(a, b, unlike, only)
     cautions = _drift("A", [one for one, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
-        cautions.append("The runs were made at different times: only a difference beyond the margin is called one.")
-    cautions += _overloaded("A", a) + _overloaded("B", b)
+        cautions.append(
+            "The runs were made at different times: only a difference is called one that is beyond the margin and beyond what the parts of "
+            "each run differ by. Several runs of each, made in turn, tell more: strakes compare A1,A2,A3,A4,A5 B1,B2,B3,B4,B5."
+        )
+    cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
     ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
-    judged = [_disturbed(one) if disturbed else one for one in judge(ratios, confidence, margin, least=margin)]
+    judged = [not_claimed(one) if disturbed else one for one in judge(ratios, confidence, margin, least=margin)]
     imported = any(one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair)
     if imported:
         judged = [_of_imported(one) for one in judged]
         cautions.append("Imported figures are single points: no verdict stands on them.")
     overall = _overall(measured, confidence, margin, disturbed=disturbed)
     return Comparison(
-        a=_facts(a),
-        b=_facts(b),
+        a=facts_of(a),
+        b=facts_of(b),
         confidence=confidence,
         margin=margin,
         overall=replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE) if imported else overall,
         cells=tuple(_cell(one, other, said) for (one, other), said in zip(measured, judged, strict=True)),
         unlike=tuple(unlike),
-        differs=tuple(_differences(a, b)),
+        differs=tuple(differences(a, b)),
         caution=tuple(cautions),
     )
 
 
-def _results(run: Run, cells: Sequence[Mapping[str, Any]]) -> Results:
+def results_of(run: Run, cells: Sequence[Mapping[str, Any]]) -> Results:
     return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
 
 
@@ -87,7 +90,7 @@ def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, marg
     if not a or not b:
         return Overall(Verdict.INCONCLUSIVE, None, None, None, "blocks that measure every cell: a larger --budget")
     (said,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
-    said = _disturbed(said) if disturbed else said
+    said = not_claimed(said) if disturbed else said
     interval = said.ratio.interval
     return Overall(said.verdict, said.ratio.median, interval.low if interval else None, interval.high if interval else None, said.needs)
 
@@ -118,7 +121,7 @@ def _of_imported(said: Judged) -> Judged:
     return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _MEASURED_HERE)
 
 
-def _disturbed(said: Judged) -> Judged:
+def not_claimed(said: Judged) -> Judged:
     if said.verdict is Verdict.INCONCLUSIVE:
         return said
     needs = "runs on a quiet machine without drift, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
@@ -134,7 +137,7 @@ def _drift(name: str, cells: Sequence[Measured]) -> list[str]:
     return [f"Run {name} has drift. {warning.text}" for warning in (drifting(pooled_trend(series)) if series else [])]
 
 
-def _overloaded(name: str, run: Run) -> list[str]:
+def overloaded(name: str, run: Run) -> list[str]:
     """More than a run of ours leaves behind: what others did then is in its figures, and will be other at another time."""
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
@@ -148,12 +151,12 @@ def _cleared(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> 
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def facts_of(run: Run) -> dict[str, Any]:
     keys = ("id", "kind", "name", "target", "created", "status")
     return {key: run.manifest[key] for key in keys if key in run.manifest}
 
 
-def _differences(a: Run, b: Run) -> list[str]:
+def differences(a: Run, b: Run) -> list[str]:
     """What is not the same around the two runs: where a difference may come from, too."""
     lines = []
     if a.manifest["target"] != b.manifest["target"]:
@@ -166,7 +169,7 @@ def _differences(a: Run, b: Run) -> list[str]:
     return lines
 
 
-def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
+def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
     reasons = "; ".join(f"{one.id}: {one.why}" for one in unlike[:3]) or "no cell has that name"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     if only and not unlike:

@@ -15,12 +15,14 @@ from strakes.statistics.stopping import StoppingRule
 if TYPE_CHECKING:
     import numpy as np
 
-Design = Literal["apart", "apart, shifted", "in turn"]
+Design = Literal["apart", "apart, shifted", "apart, wandering", "in turn"]
 CELLS = 4
 MARGIN = 0.05
 MOST_RUNS = 20
 # What the time of day does to a whole run, and what a neighbour does to a block.
 SHIFT, BLOCK_NOISE = 0.02, 0.1
+# What changes a machine for some blocks, for some runs, and for longer: each of these many blocks, and by so much.
+WANDERING_BLOCKS, WANDERING = (4, 16, 64, 256), 0.04
 _CALLED = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -38,8 +40,8 @@ class Told:
 def told(shape: Shape, design: Design, slower: float, tries: int, seed: int) -> Told:
     """Two measurements of the same cells, the second slowed by that share; each cell stops by its own interval or at 20 runs.
 
-    ``apart``: two runs, one after the other. ``shifted``: besides, each run as a whole is a few percent off. ``in turn``: one run, whose
-    blocks are faster or slower as a whole.
+    ``apart``: two runs, one after the other. ``shifted``: besides, each run as a whole is a few percent off. ``wandering``: besides, the
+    machine is faster or slower for a while, at all lengths of time. ``in turn``: one run, whose blocks are faster or slower as a whole.
     """
     import numpy as np
 
@@ -50,7 +52,10 @@ def told(shape: Shape, design: Design, slower: float, tries: int, seed: int) -> 
         a, b = _measured(shape, design, generator, 1.0), _measured(shape, design, generator, 1 - slower)
         if design == "in turn":
             blocks = np.exp(BLOCK_NOISE * generator.standard_normal(MOST_RUNS)).tolist()
-            a, b = ([[value * block for value, block in zip(cell, blocks, strict=False)] for cell in side] for side in (a, b))
+            a, b = _times(a, blocks), _times(b, blocks)
+        if design == "apart, wandering":
+            blocks = _wandering(generator, 2 * MOST_RUNS)
+            a, b = _times(a, blocks[:MOST_RUNS]), _times(b, blocks[MOST_RUNS:])
         cells, overall = _judge(a, b, design)
         counts[0] += any(one in _CALLED for one in cells)
         counts[1] += overall in _CALLED
@@ -68,6 +73,24 @@ def _measured(shape: Shape, design: Design, generator: np.random.Generator, fact
     rule = StoppingRule(max_runs=MOST_RUNS)
     drawn = (factor * shift * shape.draw(generator, (CELLS, MOST_RUNS))).tolist()
     return [cell[: _stops_at(rule, cell)] for cell in drawn]
+
+
+def _times(cells: Sequence[Sequence[float]], blocks: Sequence[float]) -> list[list[float]]:
+    return [[value * block for value, block in zip(cell, blocks, strict=False)] for cell in cells]
+
+
+def _wandering(generator: np.random.Generator, count: int) -> list[float]:
+    """Factors of blocks one after the other: a sum of autoregressions, each forgetting what it was after so many blocks."""
+    import math
+
+    logs = [0.0] * count
+    for length in WANDERING_BLOCKS:
+        kept = math.exp(-1 / length)
+        state, *steps = generator.standard_normal(count).tolist()
+        for block in range(count):
+            logs[block] += WANDERING * state
+            state = kept * state + math.sqrt(1 - kept * kept) * (steps[block] if block < len(steps) else 0.0)
+    return [math.exp(one) for one in logs]
 
 
 def _stops_at(rule: StoppingRule, values: Sequence[float]) -> int:

@@ -16,7 +16,7 @@ from strakes.statistics.simulate.shapes import bimodal, coverage_shapes, heavy_t
 from strakes.statistics.simulate.stopping import Stop, coverage_under, ever_missed
 
 STOPS: tuple[Stop, ...] = ("width", "runs", "time")
-DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "in turn")
+DESIGNS: tuple[Design, ...] = ("apart", "apart, shifted", "apart, wandering", "in turn")
 MARGIN = 0.05
 
 

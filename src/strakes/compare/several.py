@@ -1,0 +1,154 @@
+"""Several runs of one thing beside several of another: every run counts as one value, so that how far runs differ is in what is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from strakes.compare.model import CellVerdict, Comparison, Overall, Unlike
+from strakes.compare.runs import differences, facts_of, not_claimed, nothing_alike, overloaded, results_of
+from strakes.compare.work import alike
+from strakes.errors import BadInputError
+from strakes.statistics.comparison import Judged, RatioAt, between_sets, block_scores, judge, within_blocks
+from strakes.statistics.contrast import Verdict
+from strakes.statistics.interval import median
+from strakes.store import Run
+from strakes.studies.base import SIDE_METRICS
+from strakes.studies.results import Measured, Results
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One measure in all runs of both sides."""
+
+    a: tuple[Measured, ...]
+    b: tuple[Measured, ...]
+
+    def medians(self) -> tuple[dict[int, float], dict[int, float]]:
+        a, b = ({n: one.estimate.median for n, one in enumerate(side) if one.estimate is not None} for side in (self.a, self.b))
+        return a, b
+
+
+def compare_several(
+    a: Sequence[Run], b: Sequence[Run], *, margin: float, confidence: float, factors: Sequence[str] = (), only: Sequence[str] = ()
+) -> Comparison:
+    """The runs ``b`` against the runs ``a``. Where they were made in turn, one of each at a time, neighbours are compared (paired).
+
+    Raises BadInputError for a run named twice, and when no cell can be compared, naming what differs.
+    """
+    every = [*a, *b]
+    twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
+    if twice is not None:
+        raise BadInputError("a run is named twice", where=twice, remedy="Give ids of different runs; strakes runs lists them.")
+    a, b, in_turn = _in_turn(a, b)
+    rows, unlike = _rows(a, b, factors, only)
+    if not rows:
+        raise nothing_alike(a[0], b[0], unlike, only)
+    cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in overloaded(f"{name} ({run.id})", run)]
+    disturbed = bool(cautions) and not in_turn
+    least = 0.0 if in_turn else margin
+    if not in_turn:
+        cautions.append("The runs were not made in turn, one of each at a time: only a difference beyond the margin is called one.")
+    medians = [row.medians() for row in rows]
+    ratios = [_ratio(*sides, in_turn, row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]
+    scores_a, scores_b = (
+        block_scores([(sides[n], row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]) for n in (0, 1)
+    )
+    judged = judge(ratios, confidence, margin, least=least)
+    (together,) = judge([_ratio(scores_a, scores_b, in_turn, False)], confidence, margin, least=least)
+    judged, together = [_with_needs(one, margin) for one in judged], _with_needs(together, margin)
+    if disturbed:
+        judged, together = [not_claimed(one) for one in judged], not_claimed(together)
+    interval = together.ratio.interval
+    cells = tuple(
+        CellVerdict(
+            id=row.a[0].id,
+            settings=row.a[0].settings,
+            unit=row.a[0].unit,
+            verdict=said.verdict,
+            ratio=said.ratio.median,
+            low=said.ratio.interval.low if said.ratio.interval else None,
+            high=said.ratio.interval.high if said.ratio.interval else None,
+            median_a=median(list(sides[0].values())),
+            median_b=median(list(sides[1].values())),
+            runs_a=len(sides[0]),
+            runs_b=len(sides[1]),
+            needs=said.needs,
+        )
+        for row, sides, said in zip(rows, medians, judged, strict=True)
+    )
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return Comparison(
+        a=_facts(a),
+        b=_facts(b),
+        confidence=confidence,
+        margin=margin,
+        overall=Overall(together.verdict, together.ratio.median, low, high, together.needs),
+        cells=cells,
+        unlike=tuple(unlike),
+        differs=tuple(differences(a[0], b[0])),
+        caution=tuple(cautions),
+    )
+
+
+def _rows(a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequence[str]) -> tuple[list[_Row], list[Unlike]]:
+    """The measures that all runs have, and what is not compared."""
+    first, unlike = _by_id(a[0], a[0], ()), []
+    sides = [[_by_id(a[0], run, keys) for run in runs] for runs, keys in ((a, ()), (b, factors))]
+    rows = []
+    for identifier in first:
+        if only and not any(fnmatchcase(identifier, pattern) for pattern in only):
+            continue
+        found = [[measured[identifier] for measured in side if identifier in measured] for side in sides]
+        if [len(one) for one in found] == [len(a), len(b)]:
+            rows.append(_Row(tuple(found[0]), tuple(found[1])))
+        else:
+            unlike.append(Unlike(identifier, f"measured in {len(found[0])} of {len(a)} runs A and {len(found[1])} of {len(b)} runs B"))
+    return rows, unlike
+
+
+def _by_id(first: Run, run: Run, factors: Sequence[str]) -> dict[str, Measured]:
+    """What a run measured that did the same work as the first run, by the names that has there."""
+    pairs, _ = alike(first.cells, run.cells, factors)
+    results = results_of(run, [other for _, other in pairs])
+    named = results_of(first, [one for one, _ in pairs])
+    return {mine.id: theirs for mine, theirs in _measures(pairs, named, results) if theirs.estimate is not None}
+
+
+def _measures(
+    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], named: Results, results: Results
+) -> Iterator[tuple[Measured, Measured]]:
+    for one, other in pairs:
+        for measure in one["measures"]:
+            if measure["metric"] not in SIDE_METRICS:
+                yield named.get(f"{one['key']}:{measure['phase']}"), results.get(f"{other['key']}:{measure['phase']}")
+
+
+def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequence[Run], bool]:
+    """Both in the order of time, and whether that is one of each at a time, whichever of them came first."""
+    by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
+    ids = {run.id for run in a}
+    order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
+    in_turn = len(a) == len(b) and all(order[n] != order[n + 1] for n in range(0, len(order), 2))
+    return by_time[0], by_time[1], in_turn
+
+
+def _ratio(a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_is_better: bool) -> RatioAt:
+    if in_turn:
+        return within_blocks(a, b, lower_is_better=lower_is_better)
+    return between_sets(list(a.values()), list(b.values()), lower_is_better=lower_is_better)
+
+
+def _with_needs(said: Judged, margin: float) -> Judged:
+    """How many runs it would take until the interval is as wide as the margin: its width shrinks as the root of their number."""
+    if said.verdict is not Verdict.INCONCLUSIVE or said.ratio.interval is None:
+        return said
+    wide = math.log(said.ratio.interval.high / said.ratio.interval.low) / math.log(1 + margin)
+    return replace(said, needs=f"about {math.ceil(said.ratio.runs * max(wide**2, 1.2))} runs of each, made in turn")
+
+
+def _facts(runs: Sequence[Run]) -> dict[str, Any]:
+    return {**facts_of(runs[0]), "id": ", ".join(run.id for run in runs)}

@@ -1,0 +1,150 @@
+"""What was measured, as tables: how often like runs are called different, and how many runs find the slower ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from strakes.compare.runs import compare_runs, results_of
+from strakes.compare.several import compare_several
+from strakes.compare.trials.measure import KINDS
+from strakes.statistics.comparison import RatioAt, between_runs, block_scores, judge, within_blocks
+from strakes.statistics.contrast import Verdict, paired_ratio
+from strakes.statistics.interval import median
+from strakes.store import Run
+from strakes.studies.base import SIDE_METRICS
+
+CONFIDENCE, MARGIN = 0.9, 0.05
+SETS = (5, 7, 10, 15, 20, 30)
+FOUND = 0.8
+_CALLED = (Verdict.FASTER, Verdict.SLOWER)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The runs of every round: as they are stored, and their values, one for each block."""
+
+    runs: Mapping[str, Sequence[Run]]
+    values: Mapping[str, Sequence[Sequence[float]]]
+
+    @classmethod
+    def of(cls, rounds: Sequence[Mapping[str, Run]]) -> Rounds:
+        runs = {kind: [one[kind] for one in rounds] for kind in KINDS}
+        return cls(runs, {kind: [_scores(run) for run in each] for kind, each in runs.items()})
+
+    def medians(self, kind: str) -> list[float]:
+        return [median(values) for values in self.values[kind]]
+
+
+def _scores(run: Run) -> list[float]:
+    """All cells as one, as ``compare`` takes them."""
+    results = results_of(run, run.cells)
+    measures = [(cell["key"], one) for cell in run.cells for one in cell["measures"] if one["metric"] not in SIDE_METRICS]
+    found = [results.get(f"{key}:{one['phase']}") for key, one in measures]
+    return list(block_scores([(one.by_block(), one.lower_is_better) for one in found]).values())
+
+
+def tables(rounds: Rounds, slower: float, tries: int, about: str) -> str:
+    """All of it in Markdown."""
+    count = len(rounds.runs["a"])
+    real = paired_ratio(dict(enumerate(rounds.medians("slowed"))), dict(enumerate(rounds.medians("a"))), CONFIDENCE)
+    slowed = f"The slowed runs reached {real.median:.3f} of the others"
+    if real.interval is not None:
+        slowed += f" ({real.interval.low:.3f}–{real.interval.high:.3f} with {CONFIDENCE:.0%})"
+    head = (
+        f"{about} {count} rounds of three independent runs in random order: the plan, the plan again, and the plan with a delay "
+        f"after every operation that was to cost {slower:.0%}. {slowed}. Nominal error {1 - CONFIDENCE:.0%}, margin {MARGIN:.0%}, all "
+        f"cells together; {tries:,} tries where runs were drawn."
+    )
+    return "\n\n".join([head, _alike(rounds, tries), _different(rounds, tries), _needed(rounds, tries)])
+
+
+def _alike(rounds: Rounds, tries: int) -> str:
+    runs = rounds.runs
+    said = [
+        compare_runs(a, again, margin=MARGIN, confidence=CONFIDENCE).overall.verdict
+        for a, again in zip(runs["a"], runs["again"], strict=True)
+    ]
+    every = list(itertools.combinations([*rounds.values["a"], *rounds.values["again"]], 2))
+    random.Random(1).shuffle(every)
+    # Only from the margin on, as compare says it of runs that were not made in turn.
+    any_two = _verdicts((between_runs(a, b) for a, b in every[:tries]), least=MARGIN)
+    rows = [
+        ["the two of each round, as `strakes compare A B` says", f"{len(said)}", _told(said)],
+        ["any two of these runs, however far apart", f"{len(any_two):,}", _told(any_two)],
+    ]
+    for number in SETS:
+        drawn = _verdicts(_sets(rounds, ("a", "again"), number, tries))
+        rows.append([f"{number} runs of each in turn, drawn", f"{len(drawn):,}", _told(drawn)])
+    return _table(["runs of the same plan", "comparisons", "SAME", "INCONCLUSIVE", "FASTER or SLOWER: wrong"], rows)
+
+
+def _different(rounds: Rounds, tries: int) -> str:
+    runs = rounds.runs
+    said = [
+        compare_runs(a, slowed, margin=MARGIN, confidence=CONFIDENCE, factors=("delay_ns",)).overall.verdict
+        for a, slowed in zip(runs["a"], runs["slowed"], strict=True)
+    ]
+    rows = [["the two of each round, as `strakes compare A B` says", f"{len(said)}", *_shares(said)]]
+    for number in SETS:
+        drawn = _verdicts(_sets(rounds, ("a", "slowed"), number, tries))
+        rows.append([f"{number} runs of each in turn, drawn", f"{len(drawn):,}", *_shares(drawn)])
+    return _table(["the plan against the slowed one", "comparisons", "SLOWER: found", "FASTER: wrong"], rows)
+
+
+def _needed(rounds: Rounds, tries: int) -> str:
+    """As it went, round after round; and by drawing."""
+    runs = rounds.runs
+    told = ""
+    for number in range(SETS[0], len(runs["a"]) + 1):
+        found = compare_several(
+            runs["a"][:number], runs["slowed"][:number], margin=MARGIN, confidence=CONFIDENCE, factors=("delay_ns",)
+        ).overall.verdict
+        if found is Verdict.SLOWER:
+            told = f"As it went, `strakes compare A1,A2,… B1,B2,…` found the slowed plan from {number} runs of each on. "
+            break
+    enough = next((n for n in SETS if _share(_verdicts(_sets(rounds, ("a", "slowed"), n, tries)), (Verdict.SLOWER,)) >= FOUND), None)
+    drawn = f"{enough} runs of each" if enough else f"more than {SETS[-1]} runs of each"
+    return f"{told}To find it in {FOUND:.0%} of the tries, it takes {drawn}."
+
+
+def _sets(rounds: Rounds, kinds: tuple[str, str], number: int, tries: int) -> Iterable[RatioAt]:
+    """Rounds drawn with replacement; of like runs it is drawn, too, which is called which."""
+    generator = random.Random(number)
+    first, second = (rounds.medians(kind) for kind in kinds)
+    for _ in range(tries):
+        a, b = {}, {}
+        for place in range(number):
+            which = generator.randrange(len(first))
+            pair = (first[which], second[which])
+            a[place], b[place] = pair if "slowed" in kinds or generator.random() < 0.5 else pair[::-1]
+        yield within_blocks(a, b)
+
+
+def _verdicts(ratios: Iterable[RatioAt], *, least: float = 0.0) -> list[Verdict]:
+    return [judge([ratio], CONFIDENCE, MARGIN, least=least)[0].verdict for ratio in ratios]
+
+
+def _told(said: Sequence[Verdict]) -> str:
+    return " | ".join(_percent(_share(said, which), len(said)) for which in ((Verdict.SAME,), (Verdict.INCONCLUSIVE,), _CALLED))
+
+
+def _shares(said: Sequence[Verdict]) -> list[str]:
+    return [_percent(_share(said, (which,)), len(said)) for which in (Verdict.SLOWER, Verdict.FASTER)]
+
+
+def _share(said: Sequence[Verdict], which: Sequence[Verdict]) -> float:
+    return sum(one in which for one in said) / len(said)
+
+
+def _percent(share: float, of: int) -> str:
+    """With its standard error where it is a single sample of comparisons."""
+    return f"{share:.1%}" + (f" ±{math.sqrt(max(share, 0.5 / of) * (1 - share) / of):.1%}" if of < 1000 else "")
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

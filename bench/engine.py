@@ -44,8 +44,15 @@ def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
             for operation in ("file-create", "file-remove")
         )
     if work.kind == "pool":
-        units = {"read_unit_bytes": POOL_UNIT_BYTES, "write_unit_bytes": POOL_UNIT_BYTES}
-        pool = SmallFilesPhase("create", "accumulate", POOL_LEAST_BYTES, POOL_MOST_BYTES, subdirectories=POOL_DIRECTORIES, **units)
+        pool = SmallFilesPhase(
+            "create",
+            "accumulate",
+            POOL_LEAST_BYTES,
+            POOL_MOST_BYTES,
+            subdirectories=POOL_DIRECTORIES,
+            read_unit_bytes=POOL_UNIT_BYTES,
+            write_unit_bytes=POOL_UNIT_BYTES,
+        )
         return (
             replace(pool, files_per_rank=work.items),
             replace(pool, name="transactions", mode="transactions", transactions=work.items),

@@ -62,7 +62,7 @@ def _tell(chosen: argparse.Namespace) -> int:
         f"{first.manifest['created'][:10]}, {host['cpu_model']}, {host['cpus']} CPUs, {host['mount']['file_system']}, "
         f"`strakes run` with a budget of {first.manifest['options']['budget_s']:g} s."
     )
-    text = tables(Rounds.of(rounds), kept["slower"], chosen.tries, about)
+    text = tables(Rounds.of(rounds, kept["slower"]), chosen.tries, about)
     if chosen.document is None:
         sys.stdout.write(f"{text}\n")
         return 0

@@ -25,15 +25,25 @@ _CALLED = (Verdict.FASTER, Verdict.SLOWER)
 
 @dataclass(frozen=True)
 class Rounds:
-    """The runs of every round: as they are stored, and their values, one for each block."""
+    """The runs of every round: as they are stored, and their values, one for each block.
+
+    Rounds without a slowed run have values for it all the same: those of the second run, less the share.
+    """
 
     runs: Mapping[str, Sequence[Run]]
     values: Mapping[str, Sequence[Sequence[float]]]
+    slower: float
 
     @classmethod
-    def of(cls, rounds: Sequence[Mapping[str, Run]]) -> Rounds:
-        runs = {kind: [one[kind] for one in rounds] for kind in KINDS}
-        return cls(runs, {kind: [_scores(run) for run in each] for kind, each in runs.items()})
+    def of(cls, rounds: Sequence[Mapping[str, Run]], slower: float) -> Rounds:
+        runs = {kind: [one[kind] for one in rounds] for kind in KINDS if kind in rounds[0]}
+        values = {kind: [_scores(run) for run in each] for kind, each in runs.items()}
+        computed = {"slowed": [[(1 - slower) * value for value in each] for each in values["again"]]}
+        return cls(runs, {**computed, **values}, slower)
+
+    @property
+    def really_slowed(self) -> bool:
+        return "slowed" in self.runs
 
     def medians(self, kind: str) -> list[float]:
         return [median(values) for values in self.values[kind]]
@@ -47,19 +57,28 @@ def _scores(run: Run) -> list[float]:
     return list(block_scores([(one.by_block(), one.lower_is_better) for one in found]).values())
 
 
-def tables(rounds: Rounds, slower: float, tries: int, about: str) -> str:
+def tables(rounds: Rounds, tries: int, about: str) -> str:
     """All of it in Markdown."""
+    end = f"Nominal error {1 - CONFIDENCE:.0%}, margin {MARGIN:.0%}, all cells together; {tries:,} tries where runs were drawn."
+    head = f"{about} {_rounds_in_words(rounds)} {end}"
+    return "\n\n".join([head, _alike(rounds, tries), _different(rounds, tries), _needed(rounds, tries)])
+
+
+def _rounds_in_words(rounds: Rounds) -> str:
     count = len(rounds.runs["a"])
+    if not rounds.really_slowed:
+        return (
+            f"{count} pairs of independent runs of the plan, one after the other. What a plan that is {rounds.slower:.0%} slower would "
+            f"have given is computed: the second run's rates less {rounds.slower:.0%}."
+        )
     real = paired_ratio(dict(enumerate(rounds.medians("slowed"))), dict(enumerate(rounds.medians("a"))), CONFIDENCE)
     slowed = f"The slowed runs reached {real.median:.3f} of the others"
     if real.interval is not None:
         slowed += f" ({real.interval.low:.3f}–{real.interval.high:.3f} with {CONFIDENCE:.0%})"
-    head = (
-        f"{about} {count} rounds of three independent runs in random order: the plan, the plan again, and the plan with a delay "
-        f"after every operation that was to cost {slower:.0%}. {slowed}. Nominal error {1 - CONFIDENCE:.0%}, margin {MARGIN:.0%}, all "
-        f"cells together; {tries:,} tries where runs were drawn."
+    return (
+        f"{count} rounds of three independent runs in random order: the plan, the plan again, and the plan with a delay after every "
+        f"operation that was to cost {rounds.slower:.0%}. {slowed}."
     )
-    return "\n\n".join([head, _alike(rounds, tries), _different(rounds, tries), _needed(rounds, tries)])
 
 
 def _alike(rounds: Rounds, tries: int) -> str:
@@ -83,12 +102,11 @@ def _alike(rounds: Rounds, tries: int) -> str:
 
 
 def _different(rounds: Rounds, tries: int) -> str:
-    runs = rounds.runs
-    said = [
-        compare_runs(a, slowed, margin=MARGIN, confidence=CONFIDENCE, factors=("delay_ns",)).overall.verdict
-        for a, slowed in zip(runs["a"], runs["slowed"], strict=True)
-    ]
-    rows = [["the two of each round, as `strakes compare A B` says", f"{len(said)}", *_shares(said)]]
+    rows = []
+    if rounds.really_slowed:
+        pairs = zip(rounds.runs["a"], rounds.runs["slowed"], strict=True)
+        said = [_compared(a, slowed) for a, slowed in pairs]
+        rows.append(["the two of each round, as `strakes compare A B` says", f"{len(said)}", *_shares(said)])
     for number in SETS:
         drawn = _verdicts(_sets(rounds, ("a", "slowed"), number, tries))
         rows.append([f"{number} runs of each in turn, drawn", f"{len(drawn):,}", *_shares(drawn)])
@@ -97,18 +115,24 @@ def _different(rounds: Rounds, tries: int) -> str:
 
 def _needed(rounds: Rounds, tries: int) -> str:
     """As it went, round after round; and by drawing."""
-    runs = rounds.runs
     told = ""
-    for number in range(SETS[0], len(runs["a"]) + 1):
-        found = compare_several(
-            runs["a"][:number], runs["slowed"][:number], margin=MARGIN, confidence=CONFIDENCE, factors=("delay_ns",)
-        ).overall.verdict
-        if found is Verdict.SLOWER:
-            told = f"As it went, `strakes compare A1,A2,… B1,B2,…` found the slowed plan from {number} runs of each on. "
-            break
+    if rounds.really_slowed:
+        a, slowed = rounds.runs["a"], rounds.runs["slowed"]
+        first = next(
+            (number for number in range(SETS[0], len(a) + 1) if _compared_sets(a[:number], slowed[:number]) is Verdict.SLOWER), None
+        )
+        told = f"As it went, `strakes compare A1,A2,… B1,B2,…` found the slowed plan from {first or 'more than all'} runs of each on. "
     enough = next((n for n in SETS if _share(_verdicts(_sets(rounds, ("a", "slowed"), n, tries)), (Verdict.SLOWER,)) >= FOUND), None)
     drawn = f"{enough} runs of each" if enough else f"more than {SETS[-1]} runs of each"
     return f"{told}To find it in {FOUND:.0%} of the tries, it takes {drawn}."
+
+
+def _compared(a: Run, b: Run) -> Verdict:
+    return compare_runs(a, b, margin=MARGIN, confidence=CONFIDENCE, factors=("delay_ns",)).overall.verdict
+
+
+def _compared_sets(a: Sequence[Run], b: Sequence[Run]) -> Verdict:
+    return compare_several(a, b, margin=MARGIN, confidence=CONFIDENCE, factors=("delay_ns",)).overall.verdict
 
 
 def _sets(rounds: Rounds, kinds: tuple[str, str], number: int, tries: int) -> Iterable[RatioAt]:

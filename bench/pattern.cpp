@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
     std::printf("{\"made\": %.0f", median(bytes, duration, trials, fill(plain)));
     std::printf(", \"verified\": %.0f", median(bytes, duration, trials, verify(plain)));
     std::printf(", \"made, compressible and with duplicates\": %.0f", median(bytes, duration, trials, fill(mixed)));
-    std::printf(", \"verified, compressible and with duplicates\": %.0f}\n", median(bytes, duration, trials, verify(mixed)));
+    std::printf(", \"verified, compressible and with duplicates\": %.0f}\n",
+                median(bytes, duration, trials, verify(mixed)));
     return wrong ? 1 : 0;
 }

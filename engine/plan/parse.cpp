@@ -95,9 +95,10 @@ TransferPhase parse_stream(const nlohmann::json& body, const std::string& path) 
 }
 
 MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path) {
-    const ObjectReader reader(body, path,
-                              {"kind", "name", "operation", "backend", "files", "directory", "items", "depth", "branch",
-                               "file_bytes", "create_with", "fsync", "rank_shift", "share", "stop", "queue_depth", "delay_ns"});
+    const ObjectReader reader(
+        body, path,
+        {"kind", "name", "operation", "backend", "files", "directory", "items", "depth", "branch", "file_bytes",
+         "create_with", "fsync", "rank_shift", "share", "stop", "queue_depth", "delay_ns"});
     MetadataPhase phase;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kMetadataOperations);

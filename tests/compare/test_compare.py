@@ -54,6 +54,7 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
         at: float = 0.0,
         drift: float = 0.0,
         load: float = 0.0,
+        client_s: float | None = None,
     ) -> Run:
         options = {"studies": ["plan"], "confidence": 0.9, "relative_half_width": 0.1, "budget_s": 60.0, "command": "strakes run"}
         visits = visits_of(cells, lambda phase, ranks: rate, blocks, noise)
@@ -64,7 +65,8 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
             for visit in visits:
                 slowed = (1 - drift) ** visit["block"]
                 samples = [{**one, "operations_per_s": one["operations_per_s"] * slowed} for one in visit["samples"]]
-                writer.append_visit({**visit, "samples": samples, "started_unix_s": at + visit["visit"]})
+                client = {} if client_s is None else {"client_s": client_s}
+                writer.append_visit({**visit, **client, "samples": samples, "started_unix_s": at + visit["visit"]})
             writer.finish("complete")
         return store.open(writer.id)
 
@@ -166,6 +168,17 @@ def test_on_an_overloaded_machine_nothing_is_claimed_of_runs_apart(make_run: Mak
     found = compare_runs(a, b, margin=0.05, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
     assert any("overloaded" in text for text in found.caution)
+
+
+def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun) -> None:
+    a = make_run([cell_of(plan_of())], 1000.0, client_s=0.002)
+    b = make_run([cell_of(plan_of())], 800.0, at=1e4, client_s=0.0024)
+    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert "17 % slower" in found.overall.needs
+    assert any("The client itself was 17 % slower in B" in text for text in found.caution)
+    much_slower = make_run([cell_of(plan_of())], 500.0, at=2e4, client_s=0.0024)
+    assert compare_runs(a, much_slower, margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
 
 
 def test_values_that_come_in_spells_are_not_taken_for_independent_ones() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from strakes.compare.client import by_the_client, client_ratio, in_words
 from strakes.compare.model import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.work import alike
 from strakes.errors import BadInputError
@@ -58,12 +59,16 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
     ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
-    judged = [not_claimed(one) if disturbed else one for one in judge(ratios, confidence, margin, least=margin)]
+    client = client_ratio(a.visits, b.visits)
+    if abs(client - 1) > margin:
+        cautions.append(f"The client itself was {in_words(client)} in B, in work that touches no file system.")
+    judged = [by_the_client(one, client, margin) for one in judge(ratios, confidence, margin, least=margin)]
+    judged = [not_claimed(one) if disturbed else one for one in judged]
     imported = any(one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair)
     if imported:
         judged = [_of_imported(one) for one in judged]
         cautions.append("Imported figures are single points: no verdict stands on them.")
-    overall = _overall(measured, confidence, margin, disturbed=disturbed)
+    overall = _overall(measured, confidence, margin, client, disturbed=disturbed)
     return Comparison(
         a=facts_of(a),
         b=facts_of(b),
@@ -85,11 +90,12 @@ def _values(one: Measured) -> list[float]:
     return list(one.by_block().values())
 
 
-def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, *, disturbed: bool) -> Overall:
+def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, client: float, *, disturbed: bool) -> Overall:
     a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
     if not a or not b:
         return Overall(Verdict.INCONCLUSIVE, None, None, None, "blocks that measure every cell: a larger --budget")
     (said,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
+    said = by_the_client(said, client, margin)
     said = not_claimed(said) if disturbed else said
     interval = said.ratio.interval
     return Overall(said.verdict, said.ratio.median, interval.low if interval else None, interval.high if interval else None, said.needs)

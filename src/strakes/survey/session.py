@@ -13,6 +13,7 @@ from strakes.launch.engine import Engine
 from strakes.launch.messages import PlanResult
 from strakes.store import Run, RunWriter
 from strakes.studies.base import Cell
+from strakes.survey.client import client_seconds
 from strakes.survey.places import Places
 from strakes.survey.prepared import grown, prepare, rounds_begun
 from strakes.survey.request import Progress, Request
@@ -101,6 +102,7 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
         "started_unix_s": started_unix_s,
         "ended_unix_s": ended_unix_s,
         "elapsed_s": elapsed_s,
+        "client_s": client_seconds(),
         "ended": result.ended,
         "samples": [dict(sample.raw) for sample in result.samples],
         "errors": [asdict(error) for error in result.errors],

@@ -1,0 +1,43 @@
+"""The client's own speed in two runs: a slower client is not a slower file system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strakes.statistics.comparison import Judged
+from strakes.statistics.contrast import Verdict
+from strakes.statistics.interval import median
+
+_CALLED = (Verdict.FASTER, Verdict.SLOWER)
+
+
+def client_ratio(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> float:
+    """How many times faster the client itself was in the visits ``b`` than in ``a``; 1 where it was not measured.
+
+    >>> client_ratio([{"client_s": 0.002}], [{"client_s": 0.004}]), client_ratio([{}], [{"client_s": 0.004}])
+    (0.5, 1.0)
+    """
+    seconds = [[float(visit["client_s"]) for visit in visits if "client_s" in visit] for visits in (a, b)]
+    return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
+
+
+def by_the_client(said: Judged, ratio: float, least: float) -> Judged:
+    """A difference that would not be one beside what the client itself differs by is not claimed."""
+    interval = said.ratio.interval
+    if said.verdict not in _CALLED or interval is None:
+        return said
+    beyond = interval.low / ratio > 1 + least, interval.high / ratio < 1 / (1 + least)
+    if beyond[said.ratio.median < 1]:
+        return said
+    needs = f"runs while the client is as fast: it was {in_words(ratio)} in B by itself, in work that touches no file system"
+    return replace(said, verdict=Verdict.INCONCLUSIVE, needs=needs)
+
+
+def in_words(ratio: float) -> str:
+    """
+    >>> in_words(1.22), in_words(0.78)
+    ('22 % faster', '22 % slower')
+    """
+    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"

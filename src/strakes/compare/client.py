@@ -24,9 +24,9 @@ def client_ratio(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]])
 
 
 def by_the_client(said: Judged, ratio: float, least: float) -> Judged:
-    """A difference that would not be one beside what the client itself differs by is not claimed."""
+    """A difference that would not be one beside what the client itself differs by, where that is more than ``least``, is not claimed."""
     interval = said.ratio.interval
-    if said.verdict not in _CALLED or interval is None:
+    if said.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
         return said
     beyond = interval.low / ratio > 1 + least, interval.high / ratio < 1 / (1 + least)
     if beyond[said.ratio.median < 1]:

@@ -60,7 +60,7 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
     ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
     client = client_ratio(a.visits, b.visits)
-    if abs(client - 1) > margin:
+    if not 1 / (1 + margin) <= client <= 1 + margin:
         cautions.append(f"The client itself was {in_words(client)} in B, in work that touches no file system.")
     judged = [by_the_client(one, client, margin) for one in judge(ratios, confidence, margin, least=margin)]
     judged = [not_claimed(one) if disturbed else one for one in judged]

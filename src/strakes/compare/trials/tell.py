@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import correlation, stdev
 
 from strakes.compare.runs import compare_runs, results_of
 from strakes.compare.several import compare_several
@@ -61,7 +62,7 @@ def tables(rounds: Rounds, tries: int, about: str) -> str:
     """All of it in Markdown."""
     end = f"Nominal error {1 - CONFIDENCE:.0%}, margin {MARGIN:.0%}, all cells together; {tries:,} tries where runs were drawn."
     head = f"{about} {_rounds_in_words(rounds)} {end}"
-    return "\n\n".join([head, _alike(rounds, tries), _different(rounds, tries), _needed(rounds, tries)])
+    return "\n\n".join([head, _alike(rounds, tries), _different(rounds, tries), _needed(rounds, tries), *_client(rounds)])
 
 
 def _rounds_in_words(rounds: Rounds) -> str:
@@ -125,6 +126,21 @@ def _needed(rounds: Rounds, tries: int) -> str:
     enough = next((n for n in SETS if _share(_verdicts(_sets(rounds, ("a", "slowed"), n, tries)), (Verdict.SLOWER,)) >= FOUND), None)
     drawn = f"{enough} runs of each" if enough else f"more than {SETS[-1]} runs of each"
     return f"{told}To find it in {FOUND:.0%} of the tries, it takes {drawn}."
+
+
+def _client(rounds: Rounds) -> list[str]:
+    """Whether the client's own speed tells of that of its runs."""
+    like = [(rate, run) for kind in ("a", "again") for rate, run in zip(rounds.medians(kind), rounds.runs[kind], strict=True)]
+    logs = [
+        (math.log(rate), -math.log(median([visit["client_s"] for visit in run.visits])))
+        for rate, run in like
+        if run.visits and all("client_s" in visit for visit in run.visits)
+    ]
+    if len(logs) < len(like):
+        return []
+    rates, clients = ([one[side] for one in logs] for side in (0, 1))
+    scatter = f"Like runs scattered by {stdev(rates):.1%} (standard deviation), the client by itself by {stdev(clients):.1%}"
+    return [f"{scatter}; the correlation of the two is {correlation(rates, clients):.2f}."]
 
 
 def _compared(a: Run, b: Run) -> Verdict:

@@ -14,6 +14,8 @@ TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"
 WEBHOOK = "webhook-address"
+# For whatever an emulated machine starts: a fencing agent reads a hundred files the first time, longer than Pacemaker's usual 20 s.
+_MACHINE_TIMEOUT_S = 300
 
 
 def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
@@ -70,6 +72,7 @@ def machine_cib(planned: Cluster, directory: Path) -> str:
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "60s")
     for operation in root.iter("op"):
+        operation.set("timeout", f"{_MACHINE_TIMEOUT_S}s")
         if operation.get("name") == "monitor":
             operation.set("interval", "61s" if operation.get("role") == "Unpromoted" else "60s")
     configuration = next(root.iter("configuration"))
@@ -80,9 +83,8 @@ def machine_cib(planned: Cluster, directory: Path) -> str:
         alert.insert(0, Xml.Element("select"))
         Xml.SubElement(alert[0], "select_nodes")
         Xml.SubElement(alert[0], "select_fencing")
-    # What the plan leaves to Pacemaker's 20 s is longer here: the first start of a fencing agent reads a hundred files.
     defaults = Xml.SubElement(Xml.SubElement(configuration, "op_defaults"), "meta_attributes", id="lab-operations")
-    Xml.SubElement(defaults, "nvpair", id="lab-operations-timeout", name="timeout", value="180s")
+    Xml.SubElement(defaults, "nvpair", id="lab-operations-timeout", name="timeout", value=f"{_MACHINE_TIMEOUT_S}s")
     _set_properties(root, {"dc-deadtime": "5s", "load-threshold": "1000%", "node-action-limit": "6"})
     return Xml.tostring(root, encoding="unicode")
 

@@ -54,7 +54,7 @@ class ReplicationCost(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         lines = [
-            Series("1 rank" if ranks == 1 else f"{ranks} ranks", tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
+            Series(_ranks(ranks), tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
             for ranks in results.levels("ranks")
             if (cells := results.where(ranks=ranks))
         ]
@@ -91,20 +91,17 @@ class ReplicationCost(Study):
         return [*(self._bytes(one, results.confidence) for one in counted), *self._arithmetic(results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        return [
-            Headline(f"{one.settings['operation']}, replicated, {one.settings['ranks']} rank(s)", one.id)
-            for one in results.where(operation=_SYNCED)
-        ]
+        return [Headline(f"{_SYNCED}, {_ranks(one.settings['ranks'])}", one.id) for one in results.where(operation=_SYNCED)]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
         operation, ranks = cell.settings["operation"], cell.settings["ranks"]
         identifier = f"{self.name}-bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
         if not each:
-            text = f"How many bytes are replicated for a file is unknown ({operation}, {ranks} rank(s))."
+            text = f"How many bytes are replicated for a file is unknown ({operation}, {_ranks(ranks)})."
             return Finding(identifier, self.name, text, "unknown", (cell.id,), needs="a device of DRBD 8.4 on this machine: it counts")
         interval = median_interval(each, confidence)
-        text = f"{median(each):,.0f} bytes are replicated for a file ({operation}, {ranks} rank(s)); S2: {BYTES_PER_FILE:,.0f}, published."
+        text = f"{median(each):,.0f} bytes are replicated for a file ({operation}, {_ranks(ranks)}); S2: {BYTES_PER_FILE:,.0f}, published."
         if interval is None:
             return Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs="more runs: a larger --budget")
         return Finding(identifier, self.name, text, "measured", (cell.id,), _of(interval, "bytes replicated for a file"))
@@ -135,6 +132,10 @@ def _bytes_per_file(cell: Measured) -> list[float]:
         if files and any(SENT in counters for counters in one.servers.values()):
             found.append(sent / files)
     return found
+
+
+def _ranks(number: Setting) -> str:
+    return "1 rank" if number == 1 else f"{number} ranks"
 
 
 def _of(interval: Interval, what: str) -> IntervalOf:

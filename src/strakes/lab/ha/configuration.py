@@ -70,11 +70,11 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
 def machine_cib(planned: Cluster, directory: Path) -> str:
     """Everything as planned, and the journal's service on the mount; looked at and told of less often, for that starts programs."""
     root = _planned_cib(planned, directory)
-    _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "60s")
+    _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):
         operation.set("timeout", f"{_MACHINE_TIMEOUT_S}s")
         if operation.get("name") == "monitor":
-            operation.set("interval", "61s" if operation.get("role") == "Unpromoted" else "60s")
+            operation.set("interval", "121s" if operation.get("role") == "Unpromoted" else "120s")
     configuration = next(root.iter("configuration"))
     alerts = next(configuration.iter("alerts"))
     for alert in list(alerts):

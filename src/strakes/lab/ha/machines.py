@@ -42,7 +42,7 @@ class Machines(Nodes):
     """Everything but the kernel, the disks and the networks is this machine's own, which the machines read and cannot write."""
 
     program = "machines.sh"
-    look_every_s = 5.0
+    look_every_s = 15.0
 
     @classmethod
     def check(cls, directory: Path) -> None:

@@ -17,6 +17,8 @@ from strakes.lab.options import require_bounds
         (CephOptions(slow_osd=((3, 100),)), "--slow-osd 3"),
         (CephOptions(slow_osd=((1, 100), (1, 50))), "--slow-osd 1"),
         (CephOptions(slow_osd=((0, 100),), store="memstore"), "in memory"),
+        (CephOptions(mds=2, slow_mds=((2, 10),)), "--slow-mds 2"),
+        (CephOptions(slow_mds=((1, 10), (1, 20))), "--slow-mds 1"),
         (CephOptions(osds=1, pool_size=2), "2 copies"),
         (CephOptions(beacon_grace=1.4, beacon_interval=0.5), "never be replaced"),
     ],

@@ -38,6 +38,7 @@ def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -
     [
         (["up", "lustre"], "no such lab: lustre"),
         (["up", "ceph", "--slow-osd", "fast"], "not ID=IOPS"),
+        (["up", "ceph", "--slow-mds", "1=101"], "'101' is out of bounds: 5 to 100"),
         (["up", "ceph", "--slow-osd", "0=1"], "at least 10"),
         (["up", "ceph", "--osds", "0"], "--osds"),
         (["up", "xfs", "--size", "1MiB"], "--size must be at least 320 MiB"),

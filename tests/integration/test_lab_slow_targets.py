@@ -1,4 +1,4 @@
-"""One slow metadata server and one slow object store of a real Ceph are found by name; of an equal set none is."""
+"""A slow metadata server and a slow object store of a real Ceph are found by name; of an equal set none is."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lab.running import Labs, need, own_labs
 
 pytestmark = pytest.mark.lab
 
+FEW = ("ceph", "--osds", "1", "--store", "memstore", "--osd-size", "2GiB", "--mds", "2", "--standby", "0")
 SERVERS = ("ceph", "--osds", "3", "--mds", "3", "--standby", "0", "--pool-per-osd")
 
 
@@ -35,18 +36,29 @@ def slow_ones(findings: dict[str, Any]) -> set[str]:
     return {name for name, finding in findings.items() if finding["verdict"] == "does-not"}
 
 
-def test_one_slow_metadata_server_and_one_slow_store_are_found_by_name(labs: Labs, strakes: StrakesRunner) -> None:
-    mount = labs.up(*SERVERS, "--slow-osd", "1=60", "--slow-mds", "1=10")
-    pools = labs.status("ceph")["facts"]["pools_by_store"]
-    assert pools == {f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)}
+def test_the_slow_one_of_two_metadata_servers_is_found_by_name(labs: Labs, strakes: StrakesRunner) -> None:
+    mount = labs.up(*FEW, "--slow-mds", "1=5")
     findings = said(strakes, mount, "15s", seed=1)
+    assert slow_ones(findings) == {"metadata-cephfs:1"}
+    assert "cephfs:1 is slow" in findings["metadata-cephfs:1"]["statement"]
+    assert findings["data"]["verdict"] == "unknown"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("option", "kind", "slow"), [("--slow-mds=1=10", "metadata", "metadata-cephfs:1"), ("--slow-osd=1=60", "data", "data-osd.1")]
+)
+def test_one_slow_target_of_three_is_found_by_name(labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str) -> None:
+    mount = labs.up(*SERVERS, option)
+    assert labs.status("ceph")["facts"]["pools_by_store"] == {f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)}
+    findings = said(strakes, mount, "90s", seed=1)
     assert set(findings) == {f"metadata-cephfs:{n}" for n in range(3)} | {f"data-osd.{n}" for n in range(3)}
-    assert slow_ones(findings) == {"metadata-cephfs:1", "data-osd.1"}
-    assert "osd.1 is slow" in findings["data-osd.1"]["statement"]
+    # Metadata servers keep their journals on the object stores: a slow one of these may be felt by any of those.
+    assert {name for name in slow_ones(findings) if name.startswith(kind)} == {slow}
 
 
 @pytest.mark.long
 def test_of_equal_targets_none_is_called_slow_in_ten_runs(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up(*SERVERS)
-    alarms = [slow_ones(said(strakes, mount, "15s", seed)) for seed in range(10)]
+    alarms = [slow_ones(said(strakes, mount, "60s", seed)) for seed in range(10)]
     assert not any(alarms), alarms

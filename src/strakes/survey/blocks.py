@@ -32,7 +32,8 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
         if event["event"] == "settled":
             schedule.settle(event["cell"])
     share = MEASURE_SHARE
-    while session.left_s(share) > 0:
+    # One block is measured whatever the preparations have taken: a run that says nothing is worse than one that takes longer.
+    while session.left_s(share) > 0 or schedule.block == 0:
         _settle(session, schedule, facts)
         for cell in schedule.fit(session.left_s(share)):
             reason = f"no time for {smallest_runs(request.confidence)} runs within the budget"
@@ -44,7 +45,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
             expected_s = schedule.expected_s(cell)
             if schedule.block > 1 and expected_s > session.left_s(share):
                 continue
-            if session.left_s(share) <= 0:
+            if session.left_s(share) <= 0 and schedule.block > 1:
                 return
             _tell(session, schedule, cell)
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)

@@ -56,6 +56,8 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
     files = [int(cell.settings["files"]) for portrait in portraits for cell in portrait.cells if "files" in cell.settings]
     targets = [int(cell.settings["metadata_targets"]) for one in portraits for cell in one.cells if "metadata_targets" in cell.settings]
     data = [int(cell.settings["data_bytes"]) for portrait in portraits for cell in portrait.cells if "data_bytes" in cell.settings]
+    moved = [cell.settings for one in portraits for cell in one.cells if {"requests", "transfer_bytes"} <= cell.settings.keys()]
+    each = [int(one["requests"]) * int(one["transfer_bytes"]) for one in moved]
     processors = target.get("cpus", "unknown number of")
     ours = {
         "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}" if "against" in target else _file_system(target),
@@ -65,7 +67,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         "metadata targets": f"1 to {max(targets)}" if targets else "none are told apart",
         "files": f"up to {max(files):,}" if files else "as many as fit the time",
         "data per process": f"up to {max(data) / 2**20:,.0f} MiB" if data else "as much as fits the time",
-        "data per client": "as much as fits the time",
+        "data per client": f"up to {max(each) / 2**20:,.4g} MiB" if each else "as much as fits the time",
     }
     return tuple((what, theirs, ours.get(what, "not known")) for what, theirs in source.scale.items())
 

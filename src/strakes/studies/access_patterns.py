@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Reference, Setting, SkippedCell
+from strakes.portrait.model import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import DEAR, NO_COST, Tone, better_ratio, ratio_finding, series
 from strakes.studies.results import Measured, Results
@@ -169,8 +169,17 @@ class AccessPatterns(Study):
                 identifier = f"{self.name}-{claim.identifier}"
                 found.append(ratio_finding(identifier, claim.text, a, b, results, tone=claim.tone))
         judged = seven_findings(results)
+        if results.where(axis="clients"):
+            return [*judged, *found]
         # A survey does not vary the clients: what it did not ask is nothing it has to answer.
-        return [*found, *(one for one in judged if one.verdict != "unknown" or results.where(axis="clients"))]
+        return [*found, *(one for one in judged if one.verdict != "unknown")]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        clients = sorted({float(one.settings["ranks"]) for one in results.where(axis="clients")})
+        return [
+            Headline(f"{one.settings['pattern']}, {one.settings['operation']}, {clients[-1]:.0f} clients (ranks)", one.id)
+            for one in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
+        ]
 
     def advice(self, results: Results) -> Sequence[Advice]:
         sizes = _sizes(results)

@@ -94,7 +94,7 @@ def ratio_finding(
 
 def describe(one: Measured) -> str:
     """A cell in a few words: the levels of its factors."""
-    return ", ".join(level_text(name, value) for name, value in one.settings.items())
+    return ", ".join(level_text(name, value) for name, value in one.settings.items() if name != "axis")
 
 
 def level_text(factor: str, value: Setting) -> str:
@@ -107,11 +107,12 @@ def level_text(factor: str, value: Setting) -> str:
         return f"{format_value(float(value), 'B')} {_NOUNS.get(factor, factor.removesuffix('_bytes'))}"
     if factor == "stripe_count":
         return f"stripe count {value}"
-    if factor == "ranks":
-        return f"{value} rank" if value == 1 else f"{value} ranks"
+    if factor in _COUNTED:
+        return f"{value} {_COUNTED[factor]}" if value == 1 else f"{value} {_COUNTED[factor]}s"
     return str(value)
 
 
+_COUNTED = {"ranks": "rank", "requests": "request", "clients": "client", "writers": "writer", "metadata_targets": "metadata target"}
 _NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes": "files", "stripe_bytes": "stripes"}
 
 

@@ -94,4 +94,7 @@ def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[s
 
 
 def _place(x: float | str) -> str:
-    return x if isinstance(x, str) else f"{x:,.6g}"
+    if isinstance(x, str):
+        return x
+    # From a million on the general form would write powers of ten.
+    return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"

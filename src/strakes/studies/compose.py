@@ -75,7 +75,7 @@ def ratio_finding(
     ratio = better_ratio(a, b, results.confidence)
     if ratio is None or ratio.interval is None:
         needs = f"at least {smallest_runs(results.confidence)} blocks that measure both cells; a larger --budget"
-        return Finding(finding_id, a.study, statement.format(ratio="?"), "inconclusive", evidence, needs=needs)
+        return Finding(finding_id, a.study, statement.format(ratio="an unknown number of"), "inconclusive", evidence, needs=needs)
     low, high = ratio.interval.low, ratio.interval.high
     verdict: Literal["measured", "holds", "does-not", "inconclusive"] = "measured"
     if holds_within is not None:

@@ -66,7 +66,7 @@ SOURCES: Mapping[str, Source] = {
             omitted=(
                 Omitted(
                     "what replicating metadata costs",
-                    "it takes a replicated pair of metadata servers; strakes reproduce S2 prints the published arithmetic",
+                    "it takes a replicated device and one without: strakes study replication-cost DIR --against DIR2",
                 ),
                 Omitted("the time to recover against the number of clients", "it interrupts the service: strakes study recovery DIR"),
             ),

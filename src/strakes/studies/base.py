@@ -105,11 +105,12 @@ class Advice:
 
 @dataclass(frozen=True)
 class Pilot:
-    """First rough rates, one short run each, only used to choose amounts."""
+    """First rough rates, one short run each, only used to choose amounts; ``overhead_s``: what its visit took beside its phases."""
 
     write_bytes_per_s: float
     read_bytes_per_s: float
     creates_per_s: float
+    overhead_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ MEASURE_SHARE = 0.8
 _OVERHEAD = 1.7
 # Blocks beyond the smallest number: findings compare several levels at once and need a few runs more than an interval does.
 _BLOCKS_TO_DECIDE = 3
+# At most this share of the time is set aside for what visits take beside their phases.
+_MOST_BESIDE = 0.8
 _SHORTEST_PHASE_S = 0.01
 _LONGEST_PHASE_S = 5.0
 _MOST_ITEMS = 1_000_000
@@ -62,7 +64,10 @@ def phase_seconds(request: Request, context: Context) -> float:
     trial, _ = choose_cells(request, context)
     phases = sum(len(cell.plan.phases) for cell in trial)
     blocks = smallest_runs(request.confidence) + _BLOCKS_TO_DECIDE
-    seconds = request.budget_s * MEASURE_SHARE / (blocks * max(1, phases) * _OVERHEAD)
+    measuring_s = request.budget_s * MEASURE_SHARE
+    # Where making and removing its directory is most of a visit, short phases leave room for enough of them.
+    beside_s = min(_MOST_BESIDE * measuring_s, blocks * len(trial) * context.pilot.overhead_s)
+    seconds = (measuring_s - beside_s) / (blocks * max(1, phases) * _OVERHEAD)
     return max(_SHORTEST_PHASE_S, min(seconds, _LONGEST_PHASE_S))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from strakes.targets.base import Target
 from strakes.targets.model import Placement, placement_differences
 
 _NEVER_EMPTY = "stays"
+_AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
@@ -29,11 +31,14 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
         given["placement"] = asdict(_placed(target, workspace, name, place.placement))
     else:
         directory.mkdir()
-    for entry, wanted in place.entries.items():
-        if wanted.kind == "inherit":
+    placed = {entry: wanted for entry, wanted in place.entries.items() if wanted.kind != "inherit"}
+    # Each is several calls that mostly wait.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda one: _placed(target, directory, *one), placed.items())
+        given |= {entry: asdict(placement) for entry, placement in zip(placed, found, strict=True)}
+    for entry in place.entries:
+        if entry not in placed:
             (directory / entry).mkdir()
-        else:
-            given[entry] = asdict(_placed(target, directory, entry, wanted))
         if place.kept:
             # CephFS gives an empty directory back to the rank that has its parent, whatever it is pinned to.
             (directory / entry / _NEVER_EMPTY).touch(0o600)

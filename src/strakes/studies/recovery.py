@@ -15,7 +15,7 @@ from strakes.studies.results import Results
 
 # A client here is a session of libcephfs; one takes 12 threads and 1.6 MB of the machine.
 _LEVELS = (1, 10, 50, 200)
-_RATE_PER_S = 2.0
+_RATE_PER_S = 1.0
 # Long enough that there is a rate to fall from; what is due after a stall is done late, so the end need not be waited for.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _WHO: tuple[tuple[str, Metric], ...] = (

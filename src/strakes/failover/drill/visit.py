@@ -26,6 +26,7 @@ class DrillVisit:
     def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
         """Raises MeasurementError where a client, or a server, did not come back."""
         fault = self._make_fault(workspace)
+        fault.level()
         result, outcome = perform(engine, plan, workspace, name, limit_s, self._timing, fault, self._root, lambda _text: None)
         left = sweep(workspace, name)
         if outcome.lacking:

@@ -38,6 +38,9 @@ class Fault(ABC):
     text: str
     undo: Undo | None
 
+    def level(self) -> None:  # noqa: B027 - of most servers nothing is known
+        """Before one drill of many: do away with what the one before has left in the servers, and would make this one unlike it."""
+
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
         """Do it; what was done when. Raises StrakesError when it could not be done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import threading
 import time
@@ -12,17 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from strakes.errors import BadInputError, StrakesError
+from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.failover.drill.faults.base import Ask, Fault, Seen
 from strakes.failover.drill.undo import Continue, StartMetadataServer
 from strakes.failover.timeline import Moment, TargetRecovery
 from strakes.processes import process_start
+from strakes.targets.command import run
 
 if TYPE_CHECKING:
     from strakes.lab.ceph.monitor import Monitors
     from strakes.lab.manager import LabStatus
 
 _LOOK_EVERY_S = 0.1
+_FLUSH_S = 120.0
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
@@ -58,6 +61,13 @@ class MetadataServerFault(Fault):
         self.victim = victim
         self._changes: list[tuple[float, Server]] = []
         self._counted: dict[str, tuple[int | None, int | None]] = {}
+
+    def level(self) -> None:
+        """Who takes over reads the journal: it is written out, so that every drill begins with an empty one."""
+        words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
+        done = run(words, _FLUSH_S)
+        if done.status != 0:
+            raise MeasurementError("the journal cannot be written out", where=shlex.join(words), why=done.stderr.strip())
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]: ...
@@ -204,7 +214,7 @@ def _configuration(directory: Path) -> Path:
         raise BadInputError(
             "this fault is for a CephFS",
             where=str(directory),
-            remedy="Try it on a lab (strakes lab up ceph), or give a command: --fault command --fault-command 'ssh mds1 reboot -f'",
+            remedy="Try it on a lab (strakes lab up ceph), or give a command: --fault-command 'ssh mds1 reboot -f'",
         )
     return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
 

@@ -30,9 +30,11 @@ def test_every_plan_is_valid(study: Study, full: bool) -> None:
 
 
 @each_study
-def test_keys_tell_cells_apart(study: Study) -> None:
-    keys = [cell.key for cell in cells_of(study, full=True)]
-    assert len(set(keys)) == len(keys)
+def test_keys_tell_cells_apart_and_their_measures_too(study: Study) -> None:
+    cells = cells_of(study, full=True)
+    keys = [cell.key for cell in cells]
+    ids = [f"{cell.key}:{measure.suffix}" for cell in cells for measure in cell.measures]
+    assert len(set(keys)) == len(keys) and len(set(ids)) == len(ids)
     assert all(cell.study == study.name for cell in cells_of(study))
 
 

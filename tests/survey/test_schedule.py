@@ -5,6 +5,7 @@ from __future__ import annotations
 from strakes.statistics.stopping import StoppingRule
 from strakes.studies.base import Cell
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.recovery import Recovery
 from strakes.survey.schedule import Schedule
 from studies.world import context, flat, visits_of
 
@@ -40,6 +41,15 @@ def test_a_cell_whose_intervals_are_reached_is_not_visited_again() -> None:
     for visit in visits_of(some[:1], flat, 6, 0.001):
         plan.record(visit)
     assert some[0].key not in {cell.key for cell in plan.next_block()}
+
+
+def test_a_visit_counts_once_for_each_of_several_measures_of_one_phase() -> None:
+    some = [one for one in Recovery().cells(context()) if isinstance(one, Cell)]
+    plan = schedule(some)
+    for block, visit in enumerate(visits_of(some, flat, 4, 0.001), 1):
+        plan.record({**visit, "block": block})
+    assert {plan.judge(some[0].key, measure.suffix).estimate.runs for measure in some[0].measures} == {4}  # type: ignore[union-attr]
+    assert plan.open_cells() == some
 
 
 def test_a_resumed_schedule_finishes_the_block_that_was_cut_short() -> None:

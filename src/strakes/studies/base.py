@@ -39,6 +39,8 @@ UNITS: Mapping[Metric, str] = {
     "memory_available": "B",
     "servers_memory": "B",
 }
+# A phase has one of these; of the others it may have several.
+_ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 # What the machine did meanwhile: shown beside the rates, never a reason to repeat a cell.
 SIDE_METRICS: tuple[Metric, ...] = ("device_busy", "iowait", "memory_available", "servers_memory")
 
@@ -59,7 +61,7 @@ class Measure:
     @property
     def suffix(self) -> str:
         """What follows the cell's key in the measure's id."""
-        return f"{self.phase}:{self.metric}" if self.is_side else self.phase
+        return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def _settle(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> N
 def _tell(session: Session, schedule: Schedule, cell: Cell) -> None:
     """What is measured now and what is known of it."""
     measure = cell.measures[0]
-    judgement = schedule.judge(cell.key, measure.phase)
+    judgement = schedule.judge(cell.key, measure.suffix)
     detail = f"block {schedule.block}, {len(schedule.open_cells())} cells open"
     if judgement is not None and judgement.estimate.interval is not None:
         unit = UNITS[measure.metric]

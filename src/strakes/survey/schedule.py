@@ -53,12 +53,12 @@ class Schedule:
         by_name = {sample["name"]: sample for sample in visit["samples"]}
         for measure in state.cell.measures:
             if measure.phase in by_name and not measure.is_side:
-                state.values.setdefault(measure.phase, []).append(metric_value(measure.metric, by_name[measure.phase]))
+                state.values.setdefault(measure.suffix, []).append(metric_value(measure.metric, by_name[measure.phase]))
 
-    def judge(self, key: str, phase: str) -> Judgement | None:
+    def judge(self, key: str, suffix: str) -> Judgement | None:
         """What the stopping rule says of one measure of a cell; None before its first run."""
         state = self._states[key]
-        values = state.values.get(phase)
+        values = state.values.get(suffix)
         precision = state.cell.precision
         rule = self._rule if precision is None else replace(self._rule, relative_half_width=min(precision, self._rule.relative_half_width))
         return rule.judge(values) if values else None
@@ -70,7 +70,7 @@ class Schedule:
             return True
         if state.runs() < state.cell.least_runs:
             return False
-        judgements = [self.judge(key, measure.phase) for measure in state.cell.measures if not measure.is_side]
+        judgements = [self.judge(key, measure.suffix) for measure in state.cell.measures if not measure.is_side]
         return all(judgement is not None and judgement.stop for judgement in judgements)
 
     def settle(self, key: str) -> None:

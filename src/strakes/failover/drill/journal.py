@@ -89,10 +89,15 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
     """What every command does first: undo the faults of drills that were killed."""
     for pending in all_pending(root):
-        if pending.owner.life() == "dead":
+        if pending.owner.life() != "dead":
+            continue
+        try:
             done = put_right(pending.path)
-            if done:
-                say(f"{pending.owner} ended without undoing its fault ({pending.fault}); done now: {done}")
+        except StrakesError as error:
+            say(f"{pending.owner} ended without undoing its fault ({pending.fault}), and it cannot be undone now: {error}")
+            continue
+        if done:
+            say(f"{pending.owner} ended without undoing its fault ({pending.fault}); done now: {done}")
 
 
 def read(path: Path) -> Pending:

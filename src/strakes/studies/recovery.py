@@ -78,7 +78,7 @@ class Recovery(Study):
         if len(last) >= 2:
             few, many = last[0].settings["clients"], last[-1].settings["clients"]
             statement = f"Until the last of {many} clients is answered again takes {{ratio}} times as long as with {few}."
-            found.append(ratio_finding(f"{self.name}-growth", statement, last[-1], last[0], results))
+            found.append(ratio_finding(f"{self.name}-growth", statement, last[0], last[-1], results))
         return found
 
     def _nothing_lost(self, results: Results) -> Finding:

@@ -67,7 +67,9 @@ class Effects:
 
     @property
     def matter(self) -> tuple[str, ...]:
-        return tuple(one.factors[0] for one in self.parts if one.share >= MATTERS)
+        """Factors with a level that is shown to differ from the default's, and a share worth naming."""
+        shown = {one.factor for one in self.levels if one.low > 1 or one.high < 1}
+        return tuple(one.factors[0] for one in self.parts if one.share >= MATTERS and one.factors[0] in shown)
 
 
 def effects(search: Search) -> Effects:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,4 +132,12 @@ def laid_out(space: Space, places: Places) -> tuple[Space, tuple[str, ...]]:
         "files do not get this layout here", lambda settings: tuple(settings[name] for name in names) not in refused
     )
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
-    return Space(space.factors, (*space.constraints, given_as_asked)), texts
+    constraints = (*space.constraints, given_as_asked)
+    possible = Space(space.factors, constraints).points
+    # A level that is left in no combination is none; a factor of one level is nothing to choose.
+    there = [{point[which] for point in possible} for which in range(len(space.factors))]
+    factors = [
+        replace(factor, levels=tuple(level for level in factor.levels if level in kept))
+        for factor, kept in zip(space.factors, there, strict=True)
+    ]
+    return Space(tuple(factors), constraints), texts

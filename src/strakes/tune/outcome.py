@@ -33,6 +33,10 @@ _WHAT: Mapping[str, What] = {
 }
 
 
+# Where a gain of this can still not be ruled out, nothing is known.
+_LOOSE = 1.5
+
+
 @dataclass(frozen=True)
 class Outcome:
     """``verdict``: better (the gain's interval begins above 1), not-shown, or unfinished (nothing was confirmed)."""
@@ -115,6 +119,16 @@ class Outcome:
             return (
                 f"{changes}: {gain.median:.2f} times as fast as the default [{gain.interval.low:.2f} - {gain.interval.high:.2f}, "
                 f"{confidence} interval, {gain.runs} fresh runs of each in turn]."
+            )
+        if self.gain is not None and self.gain.interval is not None and self.gain.interval.high < 1:
+            slower = "the winner of the search is even slower on fresh runs"
+            ends = f"{self.gain.interval.low:.2f} - {self.gain.interval.high:.2f} times the default, {confidence} interval"
+            return f"No setting is shown to be better than the default: {slower} [{ends}]."
+        if self.most_possible > _LOOSE:
+            return (
+                f"No setting is shown to be better than the default, and the runs scatter too much to rule a gain out: up to "
+                f"{self.most_possible:.1f} times is possible ({confidence}, by the model of all {len(self.search.told)} runs). "
+                "Repeat when the system is quieter, or with a larger --budget."
             )
         return (
             f"No setting is shown to be better than the default; by more than {100 * (self.most_possible - 1):.0f} % none is "

@@ -202,7 +202,7 @@ def _what_mattered(outcome: Outcome, levels: Sequence[CellEstimate]) -> list[Fin
     matter = {one.factors[0]: one.share for one in outcome.effects.parts}
     yes = ", ".join(f"{named(name)} ({matter[name]:.0%})" for name in outcome.effects.matter) or "none of them"
     no = ", ".join(named(name) for name in matter if name not in outcome.effects.matter) or "none"
-    text = f"Settings that mattered, with their share of the variance between settings: {yes}; that did not: {no}."
+    text = f"Settings that mattered, with their share of the variance between settings: {yes}; not shown to matter: {no}."
     return [Finding(f"{KIND}-mattered", KIND, text, "measured", ids)]
 
 

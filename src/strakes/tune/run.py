@@ -92,12 +92,15 @@ class _Session:
         self.engine, self.hello, self.progress = engine, hello, progress
         self.visits: list[dict[str, Any]] = list(writer.run.visits)
         self.cells = {cell["key"]: cell for cell in writer.run.cells}
-        self.began = time.monotonic()
+        looked = time.monotonic()
         self.spent_before_s: float = sum(visit["elapsed_s"] for visit in self.visits)
         progress.update("looking what can be tried here", 0.0, "")
         places = Places(workspace.path, target)
         space, scale, rules = self._prepared(places)
         self.bench = Bench(request.app, space, scale, rules, target, engine, workspace, places, Watch(target))
+        # The shares of the stages are of what the look at the target left, half of the budget at least.
+        self.began = time.monotonic()
+        self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
         events = writer.run.events
         self.usual_s: Mapping[str, float] = record.usual_of(events)
         self.history = Search(space, request.seed, rules, confirmation=record.confirmation_of(events))
@@ -165,7 +168,7 @@ class _Session:
             self.confirmation_kept = True
 
     def _spent(self) -> float:
-        return (self.spent_before_s + time.monotonic() - self.began) / self.request.budget_s
+        return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
 
     def _cost(self, trial: Trial) -> float:
         """The share of the budget it is expected to take: as its own runs did, or all of its kind."""
@@ -173,7 +176,7 @@ class _Session:
         own = [visit["elapsed_s"] for visit in self.visits if visit["settings"] == point and visit["low"] == trial.low]
         alike = own or [visit["elapsed_s"] for visit in self.visits if visit["low"] == trial.low]
         guess = self.bench.scale.limit_s * (self.bench.rules.low_share if trial.low else 1.0)
-        return float(median(alike) if alike else guess) / self.request.budget_s
+        return float(median(alike) if alike else guess) / self.budget_s
 
     def _say(self, trial: Trial) -> None:
         words = {"screen": "looking around", "explore": "exploring", "race": "racing", "confirm": "confirming"}[trial.stage]

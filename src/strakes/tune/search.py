@@ -172,16 +172,17 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """No setting is more than so many times better than the default, by the model of all runs."""
-        numbers, drawn = self.drawn(_DRAWS)
+        """No setting is more than so many times better than the default, by the model of all runs, the fresh ones too."""
+        usable = [one for one in self.told if self.uses_low or not one.trial.low]
+        numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(usable)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
-    def drawn(self, count: int) -> tuple[list[int], Array]:
+    def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
         """Functions drawn from what is known, one row each: logarithms of the values of the settings of these numbers."""
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
-        return [int(number) for number in chosen], self.surrogate.samples(chosen, count, generator)
+        return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
 
     def _stage(self, spent: float) -> Stage:
         if self.confirmation is not None or spent >= self.rules.race_until:

@@ -25,12 +25,16 @@ def render(outcome: Outcome, report: Path) -> str:
         f"Default     {typed(outcome.default)}",
     ]
     if search.best != search.space.default:
-        lines.append(f"Best        {typed(outcome.best)}")
-    mattered = [f"{named(one.factors[0])}: {one.share:.0%} of the variance between settings" for one in outcome.effects.parts]
-    if outcome.effects.pairs and outcome.effects.pairs[0].share > _WORTH_SAYING:
+        lines.append(f"{'Best' if outcome.verdict == 'better' else 'Winner':<12}{typed(outcome.best)}")
+    parts = {one.factors[0]: one.share for one in outcome.effects.parts}
+    mattered = [f"{named(name)}: {parts[name]:.0%} of the variance between settings" for name in outcome.effects.matter]
+    if mattered and outcome.effects.pairs and outcome.effects.pairs[0].share > _WORTH_SAYING:
         pair = outcome.effects.pairs[0]
         mattered.append(f"{' and '.join(map(named, pair.factors))}: {pair.share:.0%} only together")
     lines += _under("Mattered", mattered)
+    rest = [named(name) for name in parts if name not in outcome.effects.matter]
+    if rest:
+        lines.append(f"Not shown   to matter: {', '.join(rest)}")
     lines += _under("Each gives", [_step(step) for step in outcome.effects.steps])
     for which, limits in outcome.limits.items():
         lines += [f"Limited     {which}: {one.what}: {one.evidence}" for one in limits]

@@ -1,0 +1,1 @@
+"""How good the tuner is: landscapes measured once, searched many times."""

@@ -1,0 +1,52 @@
+"""``python -m bench.tuning measure GRID DIR`` measures one block more of a landscape; ``page`` writes docs/tuning.md from all of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bench.tuning.grids import GRIDS, grid_named
+from bench.tuning.landscape import PLACE, begun, load, measure_block, save
+
+_SEED = 20261121
+# Evaluations of a live search, for each setting of the grid.
+SHARE = 0.15
+
+
+def main() -> int:
+    """0; 1 when there is no block left to measure."""
+    parser = argparse.ArgumentParser(prog="python -m bench.tuning", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    measure = commands.add_parser("measure", help="one block more of a grid, kept beside those before; again and again until it is whole")
+    measure.add_argument("grid", choices=[grid.name for grid in GRIDS])
+    measure.add_argument("directory", type=Path)
+    live = commands.add_parser("live", help="one search of a grid on the file system itself, kept with those before")
+    live.add_argument("grid", choices=[grid.name for grid in GRIDS])
+    live.add_argument("directory", type=Path)
+    live.add_argument("seed", type=int)
+    page = commands.add_parser("page", help="write docs/tuning.md")
+    page.add_argument("--searches", type=int, default=30)
+    page.add_argument("--tries", type=int, default=2000)
+    arguments = parser.parse_args()
+    if arguments.command == "page":
+        from bench.tuning.page import write
+
+        write(arguments.searches, arguments.tries, lambda line: print(line, file=sys.stderr))
+        return 0
+    if arguments.command == "live":
+        from bench.tuning.live import live as search_live
+
+        print(search_live(grid_named(arguments.grid), arguments.directory, arguments.seed, SHARE))
+        return 0
+    grid, path = grid_named(arguments.grid), PLACE / f"{arguments.grid}.json.gz"
+    found = load(grid.name) if path.exists() else begun(grid)
+    if not measure_block(grid, found, arguments.directory, _SEED):
+        return 1
+    save(found, path)
+    print(f"{grid.name}: block {len(found.facts['block_s']) - 1} in {found.facts['block_s'][-1]} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

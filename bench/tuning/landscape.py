@@ -1,0 +1,157 @@
+"""A landscape: every repetition of every setting of a grid, measured once and kept; and how it is measured."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.tuning.grids import Grid, grid_named
+from strakes.launch.local import LocalEngine
+from strakes.studies.base import Cell
+from strakes.survey.places import Places
+from strakes.targets.model import Layout
+from strakes.targets.registry import detect
+from strakes.targets.workspace import Workspace
+from strakes.tune.plans import Scale, layout_of, plan_of
+from strakes.tune.space import Point
+
+PLACE = Path(__file__).parent.parent / "landscapes"
+# A trial that is not done by then ends; its rate is what it had reached.
+_PHASE_S = 0.4
+_LIMIT_S = 60.0
+
+
+# What the search may draw from, in how many of these blocks there are cheap runs too, and what only decides afterwards.
+SEARCH_BLOCKS, LOW_BLOCKS, HELD_BLOCKS = 3, 1, 1
+# The settings that were best in the first blocks get more runs of the last kind, so that what is nearly best can be told from the best.
+FOREMOST, FOREMOST_BLOCKS = 48, 8
+
+
+@dataclass
+class Landscape:
+    """For each setting of the grid the values of its repetitions, by block: of the search (``full``, ``low``), and held out."""
+
+    grid: str
+    full: list[dict[int, float]]
+    low: list[dict[int, float]]
+    held: list[dict[int, float]]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def begun(grid: Grid) -> Landscape:
+    """Nothing measured yet."""
+    count = len(grid.space.points)
+    return Landscape(grid.name, [{} for _ in range(count)], [{} for _ in range(count)], [{} for _ in range(count)])
+
+
+def measure_block(grid: Grid, found: Landscape, directory: Path, seed: int) -> bool:
+    """One block more: every setting once, in random order, or only the foremost ones. False when there was none left to measure."""
+    seconds: list[float] = list(found.facts.get("block_s", ()))
+    block = len(seconds)
+    if block >= SEARCH_BLOCKS + HELD_BLOCKS + FOREMOST_BLOCKS:
+        return False
+    started = time.monotonic()
+    numbers = range(len(grid.space.points)) if block < SEARCH_BLOCKS + HELD_BLOCKS else foremost(found, FOREMOST)
+    visits = [(number, False) for number in numbers] + [(number, True) for number in numbers if block < LOW_BLOCKS]
+    random.Random(f"{seed}/{block}").shuffle(visits)
+    with running(grid, directory, seed) as runner:
+        for number, low in visits:
+            values = found.low if low else found.full if block < SEARCH_BLOCKS else found.held
+            values[number][block] = runner.value(grid.space.points[number], low=low)
+    seconds.append(round(time.monotonic() - started))
+    found.facts = {"measured": time.strftime("%Y-%m-%d", time.gmtime()), "block_s": seconds}
+    return True
+
+
+@contextmanager
+def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
+    """A workspace and an engine in it."""
+    target = detect(directory)
+    if grid.object_bytes:
+        target.set_layout(directory, Layout(object_bytes=grid.object_bytes))
+    with Workspace.create(target.path, time.strftime("%Y%m%d-%H%M%S-landscape-0000", time.gmtime())) as workspace, LocalEngine() as engine:
+        yield Runner(grid, Places(workspace.path, target), engine, seed)
+
+
+class Runner:
+    """One repetition after the other."""
+
+    def __init__(self, grid: Grid, places: Places, engine: LocalEngine, seed: int) -> None:
+        self._grid, self._places, self._engine = grid, places, engine
+        self._scale = Scale(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), _PHASE_S, seed)
+        self._runs = 0
+
+    def value(self, point: Point, *, low: bool) -> float:
+        settings = self._grid.space.settings(point)
+        plan = plan_of(self._grid.app, settings, self._scale, self._grid.low_share if low else 1.0)
+        layout = layout_of(settings)
+        for given in self._places.make([Cell("", "", {}, plan, (), layout=layout)]):
+            if given.differences:
+                raise SystemExit(f"not the layout that was asked for: {given.differences}")
+        where = self._places.of(layout)
+        assert where is not None
+        self._runs += 1
+        result = self._engine.run(plan, where, f"v{self._runs}", _LIMIT_S)
+        if result.ended != "ok":
+            raise SystemExit(f"a run ended as {result.ended}: {result.errors}")
+        return result.samples[-1].bytes_per_s
+
+
+def foremost(found: Landscape, most: int) -> list[int]:
+    """The settings with the best medians of the runs that a search may draw from."""
+    medians = [median(values.values()) for values in found.full]
+    return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
+
+
+def exhaustive(landscape: Landscape) -> int:
+    """The setting an exhaustive search takes: the best median of all repetitions that a search may draw from."""
+    return foremost(landscape, 1)[0]
+
+
+def save(landscape: Landscape, path: Path) -> None:
+    """Four digits of each value are more than its noise allows."""
+
+    def rows(values: list[dict[int, float]]) -> list[list[float | None]]:
+        # A row is a block: its number, then every setting.
+        blocks = sorted({block for one in values for block in one})
+        return [[block, *(float(f"{one[block]:.4g}") if block in one else None for one in values)] for block in blocks]
+
+    grid = grid_named(landscape.grid)
+    document = {
+        "grid": landscape.grid,
+        "unit": "B/s",
+        "facts": dict(landscape.facts),
+        "settings": [grid.space.settings(point) for point in grid.space.points],
+        "full": rows(landscape.full),
+        "low": rows(landscape.low),
+        "held": rows(landscape.held),
+    }
+    with gzip.GzipFile(path, "wb", mtime=0) as file:
+        file.write(json.dumps(document, separators=(",", ":")).encode())
+
+
+def load(name: str, place: Path = PLACE) -> Landscape:
+    """Raises ValueError where the settings are not those of the grid any more."""
+    document = json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
+    grid = grid_named(document["grid"])
+    if document["settings"] != [grid.space.settings(point) for point in grid.space.points]:
+        raise ValueError(f"the grid {name} has other settings than when it was measured")
+
+    def by_setting(rows: list[list[float | None]]) -> list[dict[int, float]]:
+        values: list[dict[int, float]] = [{} for _ in grid.space.points]
+        for block, *row in rows:
+            for one, value in zip(values, row, strict=True):
+                if block is not None and value is not None:
+                    one[int(block)] = value
+        return values
+
+    full, low, held = (by_setting(document[kind]) for kind in ("full", "low", "held"))
+    return Landscape(document["grid"], full, low, held, document["facts"])

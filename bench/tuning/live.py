@@ -1,0 +1,63 @@
+"""Searches of a grid on the file system itself, each held against the exhaustive best on fresh runs in turn."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.tuning.grids import Grid
+from bench.tuning.landscape import PLACE, Runner, load, running
+from bench.tuning.smooth import smooth
+from strakes.statistics.contrast import paired_ratio
+from strakes.tune.search import Observation, Rules, Search, Trial
+
+KEPT = PLACE / "live.json"
+# Pairs of fresh runs of what was found and of the exhaustive best.
+_PAIRS = 10
+_CONFIDENCE = 0.9
+
+
+def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]:
+    """One search with that share of an evaluation for each setting; what it found is kept with those before."""
+    budget = share * len(grid.space.points)
+    # Single runs scatter too much for the best median of few to be the best setting.
+    best = grid.space.points[int(smooth(load(grid.name), grid).full.argmax())]
+    with running(grid, directory, seed) as runner:
+        search, spent = _searched(grid, runner, seed, budget)
+        ours: dict[int, float] = {}
+        theirs: dict[int, float] = {}
+        for pair in range(_PAIRS):
+            for values, point in ((ours, search.best), (theirs, best)) if pair % 2 else ((theirs, best), (ours, search.best)):
+                values[pair] = runner.value(point, low=False)
+    ratio = paired_ratio(ours, theirs, _CONFIDENCE)
+    assert ratio.interval is not None
+    gain = search.gain
+    row = {
+        "grid": grid.name,
+        "seed": seed,
+        "measured": time.strftime("%Y-%m-%d", time.gmtime()),
+        "evaluations": round(spent, 1),
+        "found": grid.space.settings(search.best),
+        "same_as_exhaustive": search.best == best,
+        "share": [ratio.median, ratio.interval.low, ratio.interval.high],
+        "gain": None if gain is None else [gain.median, *((gain.interval.low, gain.interval.high) if gain.interval else ())],
+    }
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    KEPT.write_text(json.dumps([*kept, row], indent=1) + "\n")
+    return row
+
+
+def _searched(grid: Grid, runner: Runner, seed: int, budget: float) -> tuple[Search, float]:
+    search, spent = Search(grid.space, seed, Rules(low_share=grid.low_share)), 0.0
+
+    def cost(trial: Trial) -> float:
+        return (grid.low_share if trial.low else 1.0) / budget
+
+    while trials := search.next_block(spent / budget, cost):
+        block = search.blocks
+        for trial in trials:
+            search.tell(Observation(trial, block, runner.value(trial.point, low=trial.low)))
+            spent += cost(trial) * budget
+    return search, spent

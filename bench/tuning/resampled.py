@@ -1,0 +1,187 @@
+"""Searching a landscape that was measured before: every repetition is drawn from those that were kept."""
+
+from __future__ import annotations
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from bench.tuning.grids import Grid
+from bench.tuning.landscape import Landscape, exhaustive
+from bench.tuning.smooth import Smooth
+from strakes.tune.search import Observation, Rules, Search, Trial
+from strakes.tune.space import Point
+
+
+class OutOfBudgetError(Exception):
+    """No repetition more."""
+
+
+class Sampler(ABC):
+    """Draws repetitions and counts them: one with all data is one evaluation, one with a share counts as that."""
+
+    def __init__(self, grid: Grid, seed: int, budget: float) -> None:
+        self.numbers = grid.space.numbers
+        self.random = random.Random(seed)
+        self._low_share = grid.low_share
+        self.budget, self.spent = budget, 0.0
+
+    def value(self, point: Point, *, low: bool = False) -> float:
+        """Raises OutOfBudgetError."""
+        cost = self._low_share if low else 1.0
+        if self.spent + cost > self.budget + 1e-9:
+            raise OutOfBudgetError
+        self.spent += cost
+        return self.draw(self.numbers[point], low=low)
+
+    @abstractmethod
+    def draw(self, number: int, *, low: bool) -> float:
+        """A repetition of a setting."""
+
+    @abstractmethod
+    def share(self, number: int) -> float:
+        """How good a setting is, as a share of the best."""
+
+
+class FromRuns(Sampler):
+    """Repetitions as they were measured; what a setting is worth is decided on those that were held out."""
+
+    def __init__(self, landscape: Landscape, grid: Grid, seed: int, budget: float) -> None:
+        super().__init__(grid, seed, budget)
+        self._landscape = landscape
+
+    def draw(self, number: int, *, low: bool) -> float:
+        return self.random.choice(list((self._landscape.low if low else self._landscape.full)[number].values()))
+
+    def share(self, number: int) -> float:
+        held = self._landscape.held
+        return median(held[number].values()) / median(held[exhaustive(self._landscape)].values())
+
+
+class FromSmooth(Sampler):
+    """The landscape without its noise, and noise as runs really had it."""
+
+    def __init__(self, landscape: Smooth, grid: Grid, seed: int, budget: float) -> None:
+        super().__init__(grid, seed, budget)
+        self._landscape = landscape
+
+    def draw(self, number: int, *, low: bool) -> float:
+        values, noise = (self._landscape.low, self._landscape.noise_low) if low else (self._landscape.full, self._landscape.noise)
+        return math.exp(values[number] + self.random.choice(noise))
+
+    def share(self, number: int) -> float:
+        return self._landscape.share(number)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search chose, after how many evaluations, and how good that is, as a share of the best."""
+
+    point: Point
+    spent: float
+    share: float
+
+
+Method = Callable[[Grid, Sampler, int], Point]
+
+
+def tuned(grid: Grid, sampler: Sampler, seed: int) -> Point:
+    """The search of strakes to its end: what the confirmation takes counts, though it chooses nothing any more."""
+    rules = Rules(low_share=grid.low_share)
+    search = Search(grid.space, seed, rules)
+
+    def cost(trial: Trial) -> float:
+        return (rules.low_share if trial.low else 1.0) / sampler.budget
+
+    try:
+        while trials := search.next_block(sampler.spent / sampler.budget, cost):
+            block = search.blocks
+            for trial in trials:
+                search.tell(Observation(trial, block, sampler.value(trial.point, low=trial.low)))
+    except OutOfBudgetError:
+        pass
+    return search.best
+
+
+def at_random(grid: Grid, sampler: Sampler, seed: int) -> Point:
+    """One repetition of each of as many settings as the budget allows; the best value wins."""
+    order = list(grid.space.points)
+    random.Random(seed).shuffle(order)
+    values: dict[Point, float] = {}
+    try:
+        for point in order:
+            values[point] = sampler.value(point)
+    except OutOfBudgetError:
+        pass
+    return max(values, key=lambda point: values[point])
+
+
+def one_at_a_time(grid: Grid, sampler: Sampler, seed: int) -> Point:
+    """S1's way: one factor after the other, every level with the others as they are best so far, a few repetitions of each."""
+    space, now = grid.space, grid.space.default
+    settings = sum(len(factor.levels) for factor in space.factors if len(factor.levels) > 1)
+    repetitions = max(1, int(sampler.budget / settings))
+    order = list(range(len(space.factors)))
+    random.Random(seed).shuffle(order)
+    try:
+        for which in order:
+            values = {}
+            for level in space.factors[which].levels:
+                point = (*now[:which], level, *now[which + 1 :])
+                if space.allows(point):
+                    values[point] = median(sampler.value(point) for _ in range(repetitions))
+            now = max(values, key=lambda point: values[point])
+    except OutOfBudgetError:
+        pass
+    return now
+
+
+def tpe(grid: Grid, sampler: Sampler, seed: int) -> Point:
+    """Optuna's TPE by itself: one repetition for each of its trials; the best value wins."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler_of_optuna = optuna.samplers.TPESampler(seed=seed, multivariate=True)
+    study = optuna.create_study(direction="maximize", sampler=sampler_of_optuna)
+    space = grid.space
+    study.enqueue_trial({factor.name: factor.levels.index(factor.default) for factor in space.factors})
+    while True:
+        trial = study.ask()
+        # Sizes and counts as numbers, everything else as names.
+        point = tuple(
+            factor.levels[
+                trial.suggest_int(factor.name, 0, len(factor.levels) - 1)
+                if factor.ordered
+                else trial.suggest_categorical(factor.name, list(range(len(factor.levels))))
+            ]
+            for factor in space.factors
+        )
+        if not space.allows(point):
+            study.tell(trial, 0.0)
+            continue
+        try:
+            study.tell(trial, sampler.value(point))
+        except OutOfBudgetError:
+            break
+    best = study.best_trial.params
+    return tuple(factor.levels[best[factor.name]] for factor in space.factors)
+
+
+METHODS: dict[str, Method] = {
+    "strakes tune": tuned,
+    "Optuna TPE alone": tpe,
+    "one factor at a time": one_at_a_time,
+    "random search": at_random,
+}
+
+
+def searches(method: Method, grid: Grid, samplers: Iterable[Sampler]) -> list[Found]:
+    """One search with each sampler."""
+    results = []
+    for seed, sampler in enumerate(samplers):
+        point = method(grid, sampler, seed)
+        results.append(Found(point, sampler.spent, sampler.share(sampler.numbers[point])))
+    return results

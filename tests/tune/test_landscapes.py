@@ -30,6 +30,7 @@ def test_every_search_keeps_its_budget(name: str) -> None:
     assert found.spent <= 20 and grid.space.allows(found.point)
 
 
+@pytest.mark.long
 def test_on_a_measured_landscape_the_search_does_better_than_chance() -> None:
     grid = KEPT[0]
     landscape = smooth(load(grid.name), grid)

@@ -24,8 +24,14 @@ find_missing() {
     command -v glusterd >/dev/null || lack "GlusterFS" "glusterfs-server glusterfs-client glusterfs-cli" glusterfs-server glusterfs
     command -v mfsmaster >/dev/null ||
         lack "MooseFS" "moosefs-master moosefs-chunkserver moosefs-client moosefs-cli" moosefs-master moosefs-master
+    has_slurm ||
+        lack "sshd and Slurm" "openssh-server openssh-client munge slurmctld slurmd slurm-client" "openssh-server slurm" "openssh-server slurm"
     has_pacemaker || lack "Pacemaker" \
         "corosync pacemaker pacemaker-cli-utils resource-agents fence-agents openipmi ipmitool drbd-utils pcs" pacemaker pacemaker
+}
+
+has_slurm() {
+    [[ -x /usr/sbin/sshd && -x /usr/sbin/slurmctld && -x /usr/sbin/slurmd ]]
 }
 
 has_pacemaker() {

@@ -67,27 +67,27 @@ def test_the_number_stays_when_the_gate_opens(tmp_path: Path) -> None:
 def test_everything_a_lab_started_is_found_and_ended_also_what_its_daemons_started(tmp_path: Path) -> None:
     process = gated(tmp_path, "/bin/sh", "-c", "setsid sleep 61 & setsid sleep 62 & wait", lab="find-test")
     process.release()
-    wait_for(lambda: len(members("find-test", (), None)) == 3)
-    assert not members("find", (), None)
-    assert not kill_all("find-test", (), None, patience_s=20)
-    assert not members("find-test", (), None)
+    wait_for(lambda: len(members("find-test", (), ())) == 3)
+    assert not members("find", (), ())
+    assert not kill_all("find-test", (), (), patience_s=20)
+    assert not members("find-test", (), ())
     wait_for(lambda: process.status() is not None)
 
 
 def test_a_process_without_the_mark_is_found_by_its_record(tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "63"])
     record = ProcessRecord("client", process.pid, process_start(process.pid) or 0)
-    assert members("no-such-lab", (record,), None) == {record.pid: record.started}
+    assert members("no-such-lab", (record,), ()) == {record.pid: record.started}
     # A later process of the same number is somebody else's.
-    assert not members("no-such-lab", (ProcessRecord("client", record.pid, record.started - 1),), None)
-    assert not kill_all("no-such-lab", (record,), None, patience_s=20)
+    assert not members("no-such-lab", (ProcessRecord("client", record.pid, record.started - 1),), ())
+    assert not kill_all("no-such-lab", (record,), (), patience_s=20)
     assert process.wait() == -signal.SIGKILL
 
 
 def test_a_command_that_takes_too_long_is_ended_with_its_children() -> None:
     done = run(["/bin/sh", "-c", "sleep 64 & sleep 64"], limit_s=0.3, lab_id="limit-test")
     assert done.status is None and "in time" in done.complaint
-    wait_for(lambda: not members("limit-test", (), None))
+    wait_for(lambda: not members("limit-test", (), ()))
 
 
 def test_a_program_that_is_not_there_is_a_complaint_not_a_crash() -> None:

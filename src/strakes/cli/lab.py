@@ -141,7 +141,7 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
         raise BadInputError(
             f"{name} has no node {node}",
             why=f"there are: {', '.join(commands)}" if commands else "it is not up, or not of a kind that has nodes",
-            remedy="Start a pair: strakes lab up ha",
+            remedy="strakes lab status shows what there is. Labs with nodes: ha, hosts, slurm.",
         )
     os.execvp(commands[node][0], [*commands[node], *words])
 

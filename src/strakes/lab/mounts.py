@@ -47,14 +47,11 @@ def space_of(path: Path) -> Space | None:
     return Space(block * total, block * free)
 
 
-def namespace_inode(path: Path) -> int | None:
-    """The number of the network namespace that is kept at ``path``."""
-    mount = mounted_at(path)
-    if mount is None or mount.file_system != "nsfs":
-        return None
-    # Its root is written net:[4026532000].
-    number = mount.root.partition("[")[2].rstrip("]")
-    return int(number) if number.isdigit() else None
+def networks_below(directory: Path) -> frozenset[int]:
+    """The numbers of the network namespaces that are kept in a directory."""
+    kept = [mount.root for mount in mounts_below(directory) if mount.file_system == "nsfs"]
+    # It is written net:[4026532000].
+    return frozenset(int(number) for root in kept if (number := root.partition("[")[2].rstrip("]")).isdigit())
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
-from strakes.lab.mounts import namespace_inode
 from strakes.lab.process import run
 from strakes.lab.site import Site
 
@@ -58,11 +57,6 @@ def make_network(site: Site) -> Network:
     site.run(*network.inside, "ip", "address", "add", f"{server}/{prefix}", "dev", "lab")
     site.run(*network.inside, "ip", "link", "set", "lab", "up")
     return network
-
-
-def namespace_of(directory: Path) -> int | None:
-    """The number of the lab's network namespace, if it has one."""
-    return namespace_inode(directory / _NAMESPACE)
 
 
 def remove_link(lab_id: str) -> str:

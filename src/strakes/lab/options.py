@@ -45,6 +45,10 @@ def size(default: str, text: str, *, least: str) -> int:
     return field(default=parse_bytes(default), metadata={"option": Option("size", text, least=parse_bytes(least))})
 
 
+def maybe_size(text: str, *, least: str) -> int | None:
+    return field(default=None, metadata={"option": Option("size", text, least=parse_bytes(least))})
+
+
 def seconds(default: float, text: str, *, least: float, most: float) -> float:
     return field(default=default, metadata={"option": Option("seconds", text, least, most)})
 
@@ -69,7 +73,7 @@ def require_bounds(options: LabOptions) -> None:
     """Raises BadInputError for a size or a time that is out of its bounds."""
     for name, (option, _) in options_of(type(options)).items():
         value = getattr(options, name)
-        if option.form not in ("size", "seconds"):
+        if option.form not in ("size", "seconds") or value is None:
             continue
         write = format_bytes if option.form == "size" else format_seconds
         low = option.least is not None and value < option.least

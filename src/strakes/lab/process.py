@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,26 +104,29 @@ def name_of(pid: int) -> str:
     return "?"
 
 
-def members(lab_id: str, records: Sequence[ProcessRecord], network: int | None) -> dict[int, int]:
-    """Every living process of the lab (number -> start): on record, marked, or in its network namespace (an inode number)."""
+def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
+    """Every living process of the lab (number -> start): on record, marked, or in one of its network namespaces (inode numbers)."""
     mark = f"{MARK}={lab_id}".encode()
     found = {one.pid: one.started for one in records if is_alive(one)}
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) in found or int(entry) == os.getpid():
             continue
-        if _is_marked(entry, mark) or (network is not None and _network_of(entry) == network):
+        if _is_marked(entry, mark) or (networks and _network_of(entry) in networks):
             started = process_start(int(entry))
             if started is not None:
                 found[int(entry)] = started
     return found
 
 
-def kill_all(lab_id: str, records: Sequence[ProcessRecord], network: int | None, patience_s: float) -> dict[int, int]:
+def kill_all(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float) -> dict[int, int]:
     """End every process of the lab at once: what they hold is thrown away. Returns those that would not die."""
     deadline = time.monotonic() + patience_s
+    known: dict[int, int] = {}
     while True:
-        # Read anew each time: one that was being started by another while we looked is seen the next time.
-        alive = members(lab_id, records, network)
+        # Read anew each time: one that was being started by another while we looked is seen the next time. One that is about to end
+        # has left its network before.
+        known |= members(lab_id, records, networks)
+        alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         if not alive or time.monotonic() > deadline:
             return alive
         for pid in alive:

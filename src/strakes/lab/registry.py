@@ -21,6 +21,8 @@ KINDS = {
     "gluster": Kind("strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume over bricks of its own, FUSE client."),
     "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
     "ha": Kind("strakes.lab.ha.lab:HaLab", "A pair of servers with Corosync, Pacemaker and IPMI fencing: no file system, a journal."),
+    "hosts": Kind("strakes.lab.hosts.lab:PlainHostsLab", "Several hosts on this machine, reached by ssh, and a directory that all share."),
+    "slurm": Kind("strakes.lab.hosts.slurm:SlurmLab", "Several hosts, and Slurm to run jobs on them."),
     "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, on request a slow one."),
     "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, on request a slow one."),
     "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),

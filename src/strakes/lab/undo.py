@@ -9,8 +9,8 @@ from pathlib import Path
 from strakes.errors import BadInputError, MeasurementError
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
-from strakes.lab.mounts import mounted_at, mounts_below, unmount
-from strakes.lab.network import namespace_of, remove_link
+from strakes.lab.mounts import mounted_at, mounts_below, networks_below, unmount
+from strakes.lab.network import remove_link
 from strakes.lab.places import Place, forget
 from strakes.lab.process import kill_all, name_of, users_of
 from strakes.lab.state import JOURNAL, LabState, read_state
@@ -63,7 +63,7 @@ def _stop(place: Place, state: LabState) -> None:
     release_limits(directory)
     release_groups(state.id)
     records = state.processes if state.this_boot else ()
-    undead = kill_all(state.id, records, namespace_of(directory), _KILL_S)
+    undead = kill_all(state.id, records, networks_below(directory), _KILL_S)
     if undead:
         named = ", ".join(f"{name_of(pid)} (process {pid})" for pid in undead)
         raise MeasurementError(

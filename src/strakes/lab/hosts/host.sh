@@ -1,0 +1,62 @@
+#!/bin/sh
+# Copied into the directory of the lab, where everything that it uses is.
+#   host.sh host NAME           a host from power-on to power-off
+#   host.sh boot NAME ADDRESS   what its first process does, inside
+#   host.sh enter NAME COMMAND  run a command on a host
+#   host.sh power NAME off      pull its cable and its plug
+#   host.sh link NAME up|down   plug or pull its cable
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+command=$1 name=$2
+init() { # the first process of the host, as seen from outside
+    read -r outer <"$here/$1.pid" && cut -d' ' -f1 "/proc/$outer/task/$outer/children"
+} 2>/dev/null
+
+case $command in
+host)
+    echo $$ >"$here/$name.pid"
+    # What kills the outer process kills the host: all at once, as a power cut does.
+    exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation slave \
+        "$here/host.sh" boot "$name" "$3"
+    ;;
+boot)
+    export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root
+    hostname "$name"
+    mount -t proc proc /proc
+    mount -t tmpfs tmpfs /dev/shm
+    # An empty /tmp of its own, with what of strakes and of the lab lies in the machine's. /mnt is as it was afterwards.
+    mount -t tmpfs -o mode=1777 tmpfs /mnt
+    while read -r kept; do
+        mkdir -p "/mnt/${kept#/tmp/}"
+        mount --rbind "$kept" "/mnt/${kept#/tmp/}"
+    done <"$here/kept"
+    mount --move /mnt /tmp
+    mount -t tmpfs -o mode=0755 tmpfs /run
+    mkdir -p /run/sshd /run/munge
+    for place in etc/hosts etc/ssh/ssh_config etc/slurm; do
+        [ ! -e "$here/$place" ] || mount --bind "$here/$place" "/$place"
+    done
+    ip link set lo up
+    ip address add "$3/24" dev eth0
+    ip link set eth0 up
+    # It leaves for the background when it listens.
+    /usr/sbin/sshd -f "$here/sshd_config" -E "$here/log/sshd.$name" && touch "$here/$name.up"
+    # The first process has to fetch those that lost their parents.
+    while :; do sleep 1; done
+    ;;
+enter)
+    shift 2
+    inner=$(init "$name")
+    [ -n "$inner" ] || {
+        echo "$name is off" >&2
+        exit 126
+    }
+    exec nsenter --target "$inner" --net --mount --uts --ipc --pid \
+        sh -c 'cd "$0" 2>/dev/null || cd /; exec "$@"' "$PWD" "$@"
+    ;;
+power)
+    nsenter --net="$here/net.hub" ip link set "$name" down
+    read -r outer <"$here/$name.pid" && [ -n "$(init "$name")" ] && kill -KILL "$outer"
+    ;;
+link) exec nsenter --net="$here/net.hub" ip link set "$name" "$3" ;;
+esac

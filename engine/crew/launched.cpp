@@ -36,13 +36,22 @@ Launched launched(std::optional<std::uint32_t> expected, const Variables& variab
     return {};
 }
 
-std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library) {
+std::string_view language_for(std::string_view library, const Variables& variable) {
+    if (library.starts_with("Open MPI")) return "pmix";
+    // MPICH is built for the one or the other: it is not the one that the launcher has spoken.
+    const bool other =
+        variable("PMIX_RANK") == nullptr && (variable("PMI_RANK") != nullptr || variable("PMI_FD") != nullptr);
+    return other ? "pmix" : "pmi2";
+}
+
+std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library,
+                                         const Variables& variable) {
     if (launched.tasks == 0 || launched.tasks == size) return std::nullopt;
     std::string text = "the launcher started " + std::to_string(launched.tasks) + " tasks (" + launched.by +
                        "), but MPI joined " + std::to_string(size) + " of them (" + std::string(library) + ").";
-    text +=
-        " Start it with the mpiexec of that MPI, or let the launcher speak its language: srun --mpi=pmi2 for MPICH "
-        "5, --mpi=pmix for Open MPI.";
+    if (variable("SLURM_PROCID") != nullptr)
+        return text + " Use --mpi=" + std::string(language_for(library, variable)) + " with srun.";
+    text += " Start it with the mpiexec of that MPI.";
     return text;
 }
 

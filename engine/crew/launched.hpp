@@ -22,7 +22,11 @@ using Variables = std::function<const char*(const char*)>;
 Launched launched(std::optional<std::uint32_t> expected, const Variables& variable);
 
 // Why the communicator is not the one that was launched; nothing when it is. One line and a remedy.
-std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library);
+std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library,
+                                         const Variables& variable);
+
+// What srun should have been told with --mpi for that library, where a task finds itself alone.
+std::string_view language_for(std::string_view library, const Variables& variable);
 
 // Whether this is the task that speaks for all: without a communicator only the launcher's variables tell.
 bool speaks_for_all(const Variables& variable);

@@ -100,7 +100,7 @@ int follow(World& world, int signals, int news, Output& output, std::vector<Desc
 int run_together(int signals, const Launched& launched) {
     MpiPost post;
     const std::string library = library_name();
-    if (const auto mismatch = size_mismatch(launched, post.size(), library)) refuse(*mismatch);
+    if (const auto mismatch = size_mismatch(launched, post.size(), library, variable)) refuse(*mismatch);
     std::vector<Post::Rank> ranks(post.size());
     for (Post::Rank rank = 0; rank < post.size(); ++rank) ranks[rank] = rank;
     const Crowd crowd(Circle(post, ranks, post.rank()).all(Crowd::introduction()));

@@ -40,6 +40,8 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
         "hosts": None,
         "ranks_per_node": None,
         "mpiexec": None,
+        "launcher_options": None,
+        "launcher_command": None,
         "keep": False,
         "seed": None,
         "quiet": False,

@@ -166,7 +166,7 @@ def test_another_number_of_ranks_than_launched_is_refused(tmp_path: Path) -> Non
     done = subprocess.run([find_mpi_engine()], env={**os.environ, "SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (3, "")
     assert "4 tasks (SLURM_NTASKS), but MPI joined 1" in done.stderr
-    assert "srun --mpi=" in done.stderr
+    assert "Use --mpi=pmi2 with srun." in done.stderr
 
 
 def test_without_the_engine_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": Entry("strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."),
     "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
     "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
+    "jobs": Entry("strakes.cli.jobs:command", "List, watch and cancel measurements submitted as jobs."),
     "history": Entry("strakes.cli.history:command", "Show the same measurement over months, and what changed."),
     "import": Entry("strakes.cli.import_:command", "Take results of IOR, mdtest, fio and others into the store."),
     "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),

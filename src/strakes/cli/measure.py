@@ -13,16 +13,24 @@ import click
 
 from strakes.cli.options import MAX_SEED, Output, Resume, launch_from
 from strakes.cli.progress import LiveProgress
+from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
+    from strakes.launch.choice import Launcher
     from strakes.portrait.model import Portrait
     from strakes.store import Run
     from strakes.studies.base import Study
     from strakes.survey.request import Visit
 
 
-def measure(*, html: Output | None, json: Output | None, **options: Any) -> int:
-    """Run the studies on ``directory`` and show what came of it; ``options`` as for ``perform``. Returns the exit status."""
+def measure(*, html: Output | None, json: Output | None, batch: str | None = None, **options: Any) -> int:
+    """Run the studies on ``directory`` and show what came of it; ``options`` as for ``perform``. Returns the exit status.
+
+    With ``batch`` all of that is submitted as a job.
+    """
+    if batch is not None:
+        submit(batch, **options)
+        return 0
     portrait, run = perform(html=html, **options)
     show(portrait, run, html, json)
     return 0
@@ -40,11 +48,13 @@ def perform(
     precision: float,
     html: Output | None,
     resume: Resume | None,
-    launcher: str,
+    launcher: Launcher,
     ranks: int | None,
     hosts: tuple[str, ...] | None,
     ranks_per_node: int | None,
     mpiexec: Path | None,
+    launcher_options: str | None,
+    launcher_command: str | None,
     keep: bool,
     seed: int | None,
     quiet: bool,
@@ -59,7 +69,7 @@ def perform(
     from strakes.survey.request import Request
     from strakes.survey.runner import perform as run_request
 
-    launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec)
+    launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command)
     store = Store()
     request = Request(
         kind=kind,
@@ -87,6 +97,35 @@ def perform(
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
         return publish(run, html), run
+
+
+def submit(
+    words: str,
+    *,
+    name: str,
+    directory: Path,
+    launcher: Launcher,
+    ranks: int | None,
+    hosts: tuple[str, ...] | None,
+    ranks_per_node: int | None,
+    mpiexec: Path | None,
+    launcher_options: str | None,
+    launcher_command: str | None,
+    **_others: Any,
+) -> None:
+    """This very command as a job of its own; its number is printed."""
+    from strakes.cli.options import words_of
+    from strakes.launch.batch import submit_job, without_batch
+    from strakes.store.jobs import Jobs
+
+    launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command)
+    if launch.launcher != "slurm":
+        raise BadInputError(f"--batch has no meaning with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
+    if not directory.is_dir():
+        raise BadInputError("the directory to measure cannot be reached", where=str(directory), why="no such directory on this host")
+    job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
+    click.echo(f"strakes: submitted; see how it goes with: strakes jobs {job}", err=True)
+    click.echo(job)
 
 
 def publish(run: Run, html: Output | None) -> Portrait:

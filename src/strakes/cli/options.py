@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from strakes.errors import BadInputError, MeasurementError
-from strakes.launch.choice import LAUNCHERS, Launch
+from strakes.launch.choice import LAUNCHERS, Launch, Launcher
 from strakes.units import parse_bytes, parse_seconds
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -182,14 +182,16 @@ def keep_option(command: Command) -> Command:
 
 
 def launch_options(command: Command) -> Command:
-    """``--launcher``, ``--ranks``, ``--hosts``, ``--ranks-per-node`` and ``--mpiexec``: all of them together are ``launch_from``'s."""
-    text = "Ranks are threads here (local), or processes that mpiexec starts (mpi)."
+    """Everything about who starts the ranks, and where: all of it together is ``launch_from``'s."""
+    text = "Ranks are threads here (local), or processes that mpiexec (mpi), srun (slurm) or another command starts."
     for option in (
+        click.option("--launcher-command", metavar="WORDS", help="How another launcher starts the ranks: 'jsrun -n {ranks} {engine}'."),
+        click.option("--launcher-options", metavar="WORDS", help="Further options for mpiexec or srun, as one word."),
         click.option(
             "--mpiexec", type=click.Path(path_type=Path), metavar="FILE", help="mpiexec to use  [default: strakes' own, else PATH]"
         ),
-        click.option("--ranks-per-node", type=RANKS, metavar="N", help="Ranks on each host, under mpi."),
-        click.option("--hosts", type=HOSTS, metavar="A,B", help="Hosts to start ranks on, under mpi  [default: this one]"),
+        click.option("--ranks-per-node", type=RANKS, metavar="N", help="Ranks on each host."),
+        click.option("--hosts", type=HOSTS, metavar="A,B", help="Hosts to start ranks on  [default: this one; slurm: all of the job]"),
         click.option(
             "-n", "--ranks", type=RANKS, metavar="N", help="Ranks that take part, at most  [default: what the plan or study wants]"
         ),
@@ -200,15 +202,47 @@ def launch_options(command: Command) -> Command:
 
 
 def launch_from(
-    launcher: str, ranks: int | None, hosts: tuple[str, ...] | None, ranks_per_node: int | None, mpiexec: Path | None
+    launcher: Launcher,
+    ranks: int | None,
+    hosts: tuple[str, ...] | None,
+    ranks_per_node: int | None,
+    mpiexec: Path | None,
+    launcher_options: str | None,
+    launcher_command: str | None,
 ) -> Launch:
     """The options of ``launch_options`` as one value. Raises BadInputError where they contradict each other."""
-    if launcher == "mpi":
-        return Launch("mpi", ranks, hosts or (), ranks_per_node, mpiexec)
-    for name, value in (("--hosts", hosts), ("--ranks-per-node", ranks_per_node), ("--mpiexec", mpiexec)):
-        if value is not None:
-            raise BadInputError(f"{name} has no meaning for ranks that are threads", remedy="Add --launcher mpi.")
-    return Launch("local", ranks)
+    if launcher_command is not None and launcher == "local":
+        launcher = "command"
+    for name, value, where in (
+        ("--hosts", hosts, ("mpi", "slurm", "command")),
+        ("--ranks-per-node", ranks_per_node, ("mpi", "slurm", "command")),
+        ("--mpiexec", mpiexec, ("mpi",)),
+        ("--launcher-options", launcher_options, ("mpi", "slurm")),
+        ("--launcher-command", launcher_command, ("command",)),
+    ):
+        if value is not None and launcher not in where:
+            what = "for ranks that are threads" if launcher == "local" else f"with --launcher {launcher}"
+            raise BadInputError(f"{name} has no meaning {what}", remedy=f"Add --launcher {' or '.join(where)}.")
+    if launcher == "command" and launcher_command is None:
+        raise BadInputError("--launcher command needs the command", remedy="Add --launcher-command 'jsrun -n {ranks} {engine}'.")
+    words = () if launcher_options is None else words_of("--launcher-options", launcher_options)
+    return Launch(launcher, ranks, hosts or (), ranks_per_node, mpiexec, words, launcher_command or "")
+
+
+def words_of(option: str, text: str) -> tuple[str, ...]:
+    """Options of another program, given as one word. Raises BadInputError for quotes that do not end."""
+    import shlex
+
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise BadInputError(f"{option} cannot be read", where=text, why=str(error)) from error
+
+
+def batch_option(command: Command) -> Command:
+    """``--batch``: ``batch`` is what sbatch is told, or None."""
+    text = "Submit it as a Slurm job with these options of sbatch, such as '-N 4 -t 30', and return."
+    return click.option("--batch", metavar="WORDS", help=text)(command)
 
 
 def libcephfs_option(command: Command) -> Command:

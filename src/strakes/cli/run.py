@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import MAX_SEED, measuring_options, precision_option
+from strakes.cli.options import MAX_SEED, batch_option, measuring_options, precision_option
 
 TOOLS = ("ior", "mdtest")
 
@@ -42,6 +42,7 @@ class RunCommand(click.Command):
 @click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
 @measuring_options("1m")
 @precision_option
+@batch_option
 def command(plan: str, rest: tuple[str, ...], ranks: int | None, **options: Any) -> int:
     """Run a plan on DIR, again and again until its figures are precise or the budget is spent.
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from strakes.cli.fault_options import fault_options
-from strakes.cli.options import DIRECTORY, libcephfs_option, measuring_options, precision_option
+from strakes.cli.options import DIRECTORY, batch_option, libcephfs_option, measuring_options, precision_option
 from strakes.errors import BadInputError
 
 
@@ -17,6 +17,7 @@ from strakes.errors import BadInputError
 @click.argument("directory", metavar="DIR", type=DIRECTORY, required=False)
 @measuring_options("5m")
 @precision_option
+@batch_option
 @libcephfs_option
 @click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR, and compare.")
 @click.option("--like", metavar="RUN", help="Take the plans of that run, so that compare can hold the two against each other.")

@@ -13,6 +13,7 @@ import click
 from strakes.cli.options import DIRECTORY, MAX_SEED, Output, Resume, launch_from, measuring_options
 from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
+from strakes.launch.choice import Launcher
 
 
 @click.command("tune")
@@ -29,11 +30,13 @@ def command(
     html: Output | None,
     json: Output | None,
     resume: Resume | None,
-    launcher: str,
+    launcher: Launcher,
     ranks: int | None,
     hosts: tuple[str, ...] | None,
     ranks_per_node: int | None,
     mpiexec: Path | None,
+    launcher_options: str | None,
+    launcher_command: str | None,
     keep: bool,
     seed: int | None,
     quiet: bool,
@@ -62,7 +65,7 @@ def command(
         confidence=confidence,
         seed=secrets.randbelow(MAX_SEED) if seed is None else seed,
         command=shlex.join(["strakes", *sys.argv[1:]]),
-        launch=launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec),
+        launch=launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command),
         only=_levels("--only", only),
         knobs=_levels("--knobs", knobs, may_be_bare=True),
         keep=keep,

@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from strakes.launch.engine import Engine
 
-LAUNCHERS = ("local", "mpi")
+Launcher = Literal["local", "mpi", "slurm", "command"]
+LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 
 
 @dataclass(frozen=True)
 class Launch:
-    """``ranks`` is the most that a plan can have; None: as many as it wants under ``local``, this machine's processors under ``mpi``."""
+    """``ranks`` is the most that a plan can have; None: as many as it wants under ``local``, else what ``processes`` says.
 
-    launcher: Literal["local", "mpi"] = "local"
+    ``options``: further words for mpiexec or srun. ``command``: the template of another launcher.
+    """
+
+    launcher: Launcher = "local"
     ranks: int | None = None
     hosts: tuple[str, ...] = ()
     ranks_per_node: int | None = None
     mpiexec: Path | None = None
+    options: tuple[str, ...] = ()
+    command: str = ""
 
 
 LOCAL = Launch()
@@ -32,14 +38,22 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
     if launch.launcher == "mpi":
         from strakes.launch.mpi import MpiEngine
 
-        return MpiEngine(processes(launch), launch.hosts, launch.ranks_per_node, launch.mpiexec, log=log)
+        return MpiEngine(processes(launch), launch.hosts, launch.ranks_per_node, launch.mpiexec, log=log, options=launch.options)
+    if launch.launcher == "slurm":
+        from strakes.launch.slurm import SlurmEngine
+
+        return SlurmEngine(processes(launch), launch.hosts, launch.ranks_per_node, launch.options, log=log)
+    if launch.launcher == "command":
+        from strakes.launch.template import TemplateEngine
+
+        return TemplateEngine(launch.command, processes(launch), launch.hosts, launch.ranks_per_node, log=log)
     from strakes.launch.local import LocalEngine
 
     return LocalEngine(log=log)
 
 
 def processes(launch: Launch) -> int:
-    """How many processes ``mpi`` starts.
+    """How many processes are started where ranks are processes.
 
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)
@@ -48,5 +62,9 @@ def processes(launch: Launch) -> int:
 
     if launch.ranks is not None:
         return launch.ranks
+    if launch.launcher == "slurm":
+        from strakes.launch.slurm import tasks_in_allocation
+
+        return tasks_in_allocation(launch.hosts, launch.ranks_per_node)
     per_node = launch.ranks_per_node or max(2, len(os.sched_getaffinity(0)))
     return per_node * max(1, len(launch.hosts))

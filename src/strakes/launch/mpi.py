@@ -62,7 +62,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
 class MpiEngine(Engine):
     """One process for each rank. ``ranks`` is how many are started; a plan may use fewer.
 
-    ``hosts`` empty: this one. ``log`` as Engine's.
+    ``hosts`` empty: this one. ``options``: further words for mpiexec. ``log`` as Engine's.
     """
 
     # The first process says who is alive every second.
@@ -76,6 +76,7 @@ class MpiEngine(Engine):
         mpiexec: Path | None = None,
         executable: Path | None = None,
         log: Callable[[str], None] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         super().__init__(self._hear_launcher)
         self._tell = log or (lambda _: None)
@@ -85,12 +86,14 @@ class MpiEngine(Engine):
         self._ranks_per_node = ranks_per_node
         self._mpiexec = mpiexec
         self._executable = executable
+        self._options = tuple(options)
 
     def command(self) -> Sequence[str]:
         self._named = []
         mpiexec = find_mpiexec(self._mpiexec)
         engine = self._executable or find_mpi_engine()
-        return [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), str(engine), "--expect-ranks", str(self._ranks)]
+        start = [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), *self._options]
+        return [*start, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
         return _HELLO_S + _HELLO_PER_RANK_S * self._ranks

@@ -16,6 +16,7 @@ from strakes.errors import BadInputError, StrakesError
 from strakes.places import default_root
 from strakes.store.catalogue import Catalogue
 from strakes.store.files import store_error, sync_directory, write_json
+from strakes.store.jobs import Jobs
 from strakes.store.model import Run, RunSummary
 from strakes.store.writer import RunWriter, utc_now
 
@@ -81,6 +82,7 @@ class Store:
             shutil.rmtree(path, ignore_errors=True)
             raise
         self._catalogue.remember(path)
+        Jobs(self.root).take_note(path.name)
         return writer
 
     def open(self, run: str) -> Run:
@@ -109,6 +111,7 @@ class Store:
         except BaseException:
             writer.close()
             raise
+        Jobs(self.root).take_note(writer.id)
         return writer
 
     def discard(self, writer: RunWriter) -> None:

@@ -49,7 +49,7 @@ class Here:
 
 def team(app: App, launch: Launch) -> tuple[int, int | None]:
     """Ranks of a trial, and of each node of it (None: all are on this one)."""
-    if launch.launcher == "mpi":
+    if launch.launcher != "local":
         ranks = processes(launch)
         return ranks, launch.ranks_per_node or -(-ranks // max(1, len(launch.hosts)))
     return launch.ranks or min(app.ranks_per_node, _RANKS_FOR_A_PROCESSOR * len(os.sched_getaffinity(0))), None

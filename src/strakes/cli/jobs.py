@@ -1,0 +1,108 @@
+"""``strakes jobs``: measurements that run as batch jobs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
+
+if TYPE_CHECKING:
+    from strakes.store.jobs import Job, Jobs
+
+_LOOK_EVERY_S = 2.0
+# A shared file system may show the job's last words a little later than the queue shows its end.
+_LAST_WORDS_S = 10.0
+
+
+@click.command()
+@click.argument("job", required=False)
+@click.option("--cancel", "cancelling", is_flag=True, help="End the job in order; what it measured is kept.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list, oldest first.")
+def command(job: str | None, cancelling: bool, as_json: bool) -> int:
+    """List the jobs submitted with --batch; with JOB, watch that one until it ends.
+
+    Ctrl-C ends the watching, not the job. Ends with the job's own exit status.
+    """
+    from strakes.launch.batch import cancel
+    from strakes.store.jobs import Jobs
+
+    jobs = Jobs()
+    if job is None:
+        if cancelling:
+            raise BadInputError("which job is to be cancelled?", remedy="strakes jobs JOB --cancel")
+        _list(jobs.all(), as_json=as_json)
+        return 0
+    found = jobs.find(job)
+    if cancelling:
+        cancel(found)
+        return 0
+    return _watch(jobs, found)
+
+
+def _list(jobs: list[Job], *, as_json: bool) -> None:
+    import json
+    from dataclasses import asdict
+
+    from strakes.launch.batch import state_of
+
+    states = {job.id: state_of(job) for job in jobs}
+    if as_json:
+        click.echo(json.dumps([{**asdict(job), "state": states[job.id]} for job in jobs], indent=1))
+    elif not jobs:
+        click.echo("No job was submitted. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
+    for job in jobs if not as_json else ():
+        ended = "" if job.status is None else f", exit status {job.status}"
+        click.echo(f"{job.id:>8}  {states[job.id].lower()}{ended}  {job.name}  {job.run or 'no run yet'}")
+
+
+def _watch(jobs: Jobs, job: Job) -> int:
+    """Shows what the job says, from its beginning."""
+    from strakes.launch.batch import state_of
+
+    shown, told, ended_at = 0, "", 0.0
+    try:
+        while True:
+            state = state_of(job)
+            if state != told and state not in ("ENDED", "KILLED"):
+                click.echo(f"strakes: job {job.id}: {state.lower()}", err=True)
+                told = state
+            shown = _show_more(Path(job.output), shown)
+            job = jobs.find(job.id)
+            if job.status is not None:
+                break
+            if state == "KILLED":
+                ended_at = ended_at or time.monotonic()
+                if time.monotonic() - ended_at > _LAST_WORDS_S:
+                    raise _killed(job)
+            time.sleep(_LOOK_EVERY_S)
+    except KeyboardInterrupt:
+        remedy = f"Watch it again: strakes jobs {job.id}"
+        raise InterruptedByUser("no longer watched; the job goes on", where=f"job {job.id}", remedy=remedy) from None
+    _show_more(Path(job.output), shown)
+    return job.status or 0
+
+
+def _killed(job: Job) -> MeasurementError:
+    kept = f"What run {job.run} measured is kept: submit the same command with --resume {job.run}." if job.run else "Submit it again."
+    return MeasurementError(
+        f"job {job.id} is no longer in the queue and did not say how it ended",
+        where=job.output,
+        why="it was cancelled, killed, or its node failed",
+        remedy=kept,
+    )
+
+
+def _show_more(output: Path, shown: int) -> int:
+    """What was written since; how much has been shown."""
+    try:
+        with output.open("rb") as file:
+            file.seek(shown)
+            more = file.read()
+    except FileNotFoundError:
+        return shown
+    click.echo(more.decode(errors="replace"), nl=False)
+    return shown + len(more)

@@ -1,0 +1,156 @@
+"""The engine whose ranks srun starts, on the nodes of the allocation that strakes runs in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.launch import pmi
+from strakes.launch.messages import Hello
+from strakes.launch.mpi import MpiEngine, find_mpi_engine
+from strakes.targets import command
+
+_ASK_S = 20.0
+# What srun says of a task that ended by itself; of those that it then ended itself it says "Terminated".
+_NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
+# What it says when a node of the step has gone.
+_NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The job that strakes runs in. ``tasks``: as many as were asked for, None where the job does not say."""
+
+    job: str
+    nodes: int
+    tasks: int | None
+    cpus_per_node: int
+
+
+def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
+    """Raises BadInputError outside of one.
+
+    >>> allocation({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6", "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
+    Allocation(job='7', nodes=3, tasks=6, cpus_per_node=4)
+    """
+    job = variables.get("SLURM_JOB_ID", "")
+    if not job:
+        raise BadInputError(
+            "--launcher slurm works inside an allocation",
+            why="SLURM_JOB_ID is not set",
+            remedy="Ask for one first (salloc -N 4 strakes …), or submit a job that survives this shell: --batch '-N 4'",
+        )
+    cpus = [
+        int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", re.sub(r"\(x\d+\)", "", variables.get("SLURM_JOB_CPUS_PER_NODE", "")))
+    ]
+    tasks = variables.get("SLURM_NTASKS", "")
+    return Allocation(job, int(variables.get("SLURM_JOB_NUM_NODES", "1")), int(tasks) if tasks else None, min(cpus, default=1))
+
+
+def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
+    """How many ranks where none were asked for: what the job asked for, else one for each processor; at least two."""
+    job = allocation()
+    nodes = len(hosts) or job.nodes
+    if ranks_per_node is not None:
+        return ranks_per_node * nodes
+    return job.tasks if job.tasks is not None and not hosts else max(2, job.cpus_per_node * nodes)
+
+
+class SlurmEngine(MpiEngine):
+    """``options`` are further words for srun."""
+
+    def __init__(
+        self,
+        ranks: int,
+        hosts: Sequence[str] = (),
+        ranks_per_node: int | None = None,
+        options: Sequence[str] = (),
+        executable: Path | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(ranks, hosts, ranks_per_node, executable=executable, log=log, options=options)
+        self._gone: dict[str, str | int] = {}
+
+    def command(self) -> Sequence[str]:
+        self._gone = {}
+        srun = find_srun()
+        allocation()
+        engine = self._executable or find_mpi_engine()
+        language = _language(srun, engine, self._options)
+        start = [*placed(srun, self._ranks, self._hosts, self._ranks_per_node), *language, *self._options]
+        return [*start, str(engine), "--expect-ranks", str(self._ranks)]
+
+    @property
+    def remedy(self) -> str:
+        return "See whether srun can start a program on these nodes at all: srun hostname"
+
+    def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
+        return self._gone or super()._lost(hello)
+
+    def _hear_launcher(self, line: str) -> None:
+        found = _NAMED.match(line)
+        if not self._gone and found is not None:
+            self._gone = {"host": found["host"], "rank": int(found["rank"])}
+        elif not self._gone and (node := _NODE.match(line)) is not None:
+            self._gone = {"host": node["host"]}
+        super()._hear_launcher(line)
+
+
+def find_srun() -> Path:
+    """Raises EnvironmentLacksError where there is none."""
+    found = shutil.which("srun")
+    if found is None:
+        raise EnvironmentLacksError(
+            "srun is missing", where="PATH", why="no program of that name", remedy="Load the site's Slurm client, or use --launcher mpi."
+        )
+    return Path(found)
+
+
+def placed(srun: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+    """srun with its options: only the first task hears us, and all end with the first that fails.
+
+    >>> " ".join(placed(Path("srun"), 8, ["n1", "n2"], 4))
+    'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'
+    """
+    words = [str(srun), "--input=0", "--kill-on-bad-exit=1", f"--ntasks={ranks}"]
+    if ranks_per_node is not None:
+        words.append(f"--ntasks-per-node={ranks_per_node}")
+    return [*words, f"--nodes={len(hosts)}", f"--nodelist={','.join(hosts)}"] if hosts else words
+
+
+def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
+    """``--mpi`` as the engine's MPI needs it.
+
+    Raises BadInputError where another one was chosen, EnvironmentLacksError where srun lacks it.
+    """
+    spoken = pmi.pmi_of(engine)
+    chosen = pmi.chosen(options)
+    if spoken is None:
+        return []
+    if chosen:
+        if pmi.fits(spoken, chosen):
+            return []
+        raise BadInputError(
+            f"srun is told to speak {chosen}, and the engine's MPI speaks {spoken}",
+            where=str(engine),
+            why="each of its processes would believe that it is alone, or fail",
+            remedy=f"Use --mpi={spoken}, or leave --mpi out: strakes then chooses it.",
+        )
+    try:
+        listed = command.run([str(srun), "--mpi=list"], _ASK_S)
+    except command.CommandTimeout:
+        return [f"--mpi={spoken}"]
+    there = pmi.offered(listed.stdout + listed.stderr)
+    if there and spoken not in there:
+        raise EnvironmentLacksError(
+            f"srun cannot start the engine: its MPI speaks {spoken}",
+            where=str(srun),
+            why=f"this Slurm speaks {', '.join(sorted(there))} (srun --mpi=list)",
+            remedy="Use --launcher mpi inside the allocation, or build the engine for an MPI that this Slurm knows (docs/guide/mpi.md).",
+        )
+    return [f"--mpi={spoken}"]

@@ -1,0 +1,79 @@
+"""Batch jobs that measure: a record for each beside the runs, kept by whoever submits it and by the job itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.places import default_root
+from strakes.store.files import read_json, store_error, write_json
+
+_VARIABLE = "SLURM_JOB_ID"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job. ``run`` is empty until it has made one (or has gone on with one); ``status`` is its exit status once it has ended."""
+
+    id: str
+    name: str
+    command: tuple[str, ...]
+    submitted: str
+    output: str
+    run: str = ""
+    status: int | None = None
+
+
+class Jobs:
+    """The jobs of a store, in ``jobs`` below its root."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._directory = (root or default_root()).absolute() / "jobs"
+
+    def make_directory(self) -> Path:
+        """Where records and outputs go. Raises EnvironmentLacksError when it cannot be made."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise store_error(error, self._directory) from error
+        return self._directory
+
+    def remember(self, job: Job) -> None:
+        write_json(self._directory / f"{job.id}.json", {"schema": 1, **asdict(job)})
+
+    def find(self, job: str) -> Job:
+        """Raises BadInputError for one that was not submitted from here."""
+        try:
+            return self._job(read_json(self._directory / f"{job}.json"))
+        except FileNotFoundError:
+            remedy = "strakes jobs lists them."
+            raise BadInputError(f"there is no job {job!r} of strakes", where=str(self._directory), remedy=remedy) from None
+
+    def all(self) -> list[Job]:
+        """The earliest first."""
+        try:
+            names = os.listdir(self._directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = [self._job(read_json(self._directory / name)) for name in names if name.endswith(".json")]
+        return sorted(found, key=lambda job: (job.submitted, job.id))
+
+    def take_note(self, run: str, variables: Mapping[str, str] = os.environ) -> None:
+        """Inside a job that was submitted from here: the run that it measures."""
+        job = variables.get(_VARIABLE, "")
+        if job and (self._directory / f"{job}.json").exists():
+            (self._directory / f"{job}.run").write_text(run, encoding="utf-8")
+
+    def _job(self, record: Mapping[str, Any]) -> Job:
+        """What the job itself says stands beside the record, so that two hosts never write one file."""
+        job = Job(record["id"], record["name"], tuple(record["command"]), record["submitted"], record["output"])
+        with suppress(FileNotFoundError):
+            job = replace(job, run=(self._directory / f"{job.id}.run").read_text(encoding="utf-8").strip())
+        with suppress(FileNotFoundError, ValueError):
+            job = replace(job, status=int((self._directory / f"{job.id}.status").read_text(encoding="utf-8")))
+        return job

@@ -17,7 +17,7 @@ from strakes.store import Store
 from strakes.studies.base import Cell
 from strakes.studies.registry import STUDIES, study_named
 from strakes.units import GIB, MIB
-from studies.world import context, flat, visits_of
+from studies.world import NEEDS, context, flat, visits_of
 
 FACTS = {"file_system": "xfs", "remote": False, "direct_io": True, "cpus": 2, "memory_bytes": 24 * GIB}
 
@@ -53,7 +53,7 @@ def saturating(phase: Phase, ranks: int) -> float:
 
 
 def test_the_portrait_of_a_whole_survey_validates(portrait_of: Callable[..., Portrait]) -> None:
-    cells = [one for study in STUDIES for one in study.cells(context()) if isinstance(one, Cell)]
+    cells = [one for study in STUDIES for one in study.cells(context(**NEEDS.get(study.name, {}))) if isinstance(one, Cell)]
     portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, [study.name for study in STUDIES])
     validate(to_document(portrait))
     ids = {cell.id for cell in portrait.cells}

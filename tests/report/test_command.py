@@ -13,7 +13,7 @@ from strakes.report.findings import portrait_from_document
 from strakes.store import Store
 from strakes.studies.base import Cell
 from strakes.studies.registry import STUDIES
-from studies.world import context, flat, visits_of
+from studies.world import NEEDS, context, flat, visits_of
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()
-    cells = [cell for study in STUDIES for cell in study.cells(context()) if isinstance(cell, Cell)]
+    cells = [cell for study in STUDIES for cell in study.cells(context(**NEEDS.get(study.name, {}))) if isinstance(cell, Cell)]
     options = {
         "studies": [study.name for study in STUDIES],
         "confidence": 0.9,

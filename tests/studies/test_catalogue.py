@@ -10,13 +10,13 @@ from strakes.portrait.model import SkippedCell
 from strakes.studies.base import Cell, Study
 from strakes.studies.registry import STUDIES, study_named
 from strakes.units import KIB, MIB
-from studies.world import context, flat, measured
+from studies.world import NEEDS, context, flat, measured
 
 each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 
 
 def cells_of(study: Study, **changes: object) -> list[Cell]:
-    return [one for one in study.cells(context(**changes)) if isinstance(one, Cell)]
+    return [one for one in study.cells(context(**NEEDS.get(study.name, {}), **changes)) if isinstance(one, Cell)]
 
 
 @each_study

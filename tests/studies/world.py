@@ -17,6 +17,9 @@ from strakes.units import GIB, KIB, MIB
 # Rate of one phase: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
 
+# What a study needs to have anything to measure at all.
+NEEDS: dict[str, dict[str, Any]] = {"nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6}}
+
 # Three metadata targets and three data targets, each alone in a pool of its own.
 PARTS = Description(
     "lab",
@@ -83,7 +86,7 @@ def measured(
     study: Study, rates: Rates, blocks: int = 12, noise: float = 0.01, facts: Mapping[str, Any] | None = None, **changes: Any
 ) -> Results:
     """The study measured on the made-up file system, every cell in every block."""
-    cells = [one for one in study.cells(context(**changes)) if isinstance(one, Cell)]
+    cells = [one for one in study.cells(context(**NEEDS.get(study.name, {}), **changes)) if isinstance(one, Cell)]
     return results_of(cells, visits_of(cells, rates, blocks, noise), facts)
 
 

@@ -6,21 +6,38 @@ import json as json_text
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import click
 
 from strakes.cli.machine import Check, kernel, limits, tools
-from strakes.cli.options import Output, json_option
-from strakes.errors import EnvironmentLacksError, StrakesError
+from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.launch.choice import Launcher
 
 
 @click.command()
+@click.argument("directory", metavar="[DIR]", type=DIRECTORY, required=False)
+@launch_options
 @json_option
-def command(json: Output | None) -> int:
-    """Check what this machine has and lacks.
+def command(directory: Path | None, json: Output | None, launcher: Launcher, hosts: tuple[str, ...] | None, **options: Any) -> int:
+    """Check what this machine has and lacks; with --hosts (or --launcher slurm), whether nodes are alike.
 
-    Ends with status 3 when something is missing that strakes cannot work without.
+    Of nodes: version, wall clock, processors, free memory, the link between them, and, with DIR, whether all of them see it and how closely
+    phases begin together. Ends with status 3 when something is missing that strakes cannot work without.
     """
+    if hosts is not None and launcher == "local" and options["launcher_command"] is None:
+        launcher = "mpi"
+    launch = launch_from(launcher=launcher, hosts=hosts, **options)
+    if launch.launcher != "local":
+        from strakes.cli.doctor_nodes import examine_nodes
+
+        if launch.launcher == "mpi" and not launch.hosts:
+            raise BadInputError("which hosts are to be checked?", remedy="Add --hosts A,B.")
+        return examine_nodes(launch, directory, json)
+    if directory is not None:
+        raise BadInputError("DIR is looked at on nodes", remedy="Add --hosts A,B, or use: strakes target DIR")
     checks = examine()
     if json is not None:
         json.write(json_text.dumps({"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}, indent=2))

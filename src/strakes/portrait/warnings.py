@@ -32,6 +32,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
         *_target(run),
+        *_nodes(run, results),
     ]
     if "load_average" in environment and "cpus" in environment:
         found += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
@@ -146,6 +147,16 @@ def _target(run: Run) -> list[RunWarning]:
             found += evidence.setting_differs("layout of new files", _values(event["wanted"]), given)
     lines = [line for visit in run.visits for line in visit.get("servers_disturbed", ())]
     return [*found, *evidence.servers_disturbed(list(dict.fromkeys(lines)))]
+
+
+def _nodes(run: Run, results: Results) -> list[RunWarning]:
+    """Where several were measured together."""
+    facts = results.facts.get("nodes") or {}
+    lines = [f"{one['host']}: {one['what']}" for one in facts.get("differences", ())]
+    if "not_compared" in facts:
+        lines.append(f"The nodes were not compared ({facts['not_compared']})")
+    lines += [f"Resumed on other nodes: {', '.join(event['nodes'])}" for event in run.events if event["event"] == "other-nodes"]
+    return evidence.nodes_unlike(list(dict.fromkeys(lines)))
 
 
 def _values(record: Mapping[str, Any]) -> str:

@@ -41,6 +41,7 @@ REMEDIES: Mapping[str, str] = {
     "clock-jump": "Have the clock slewed, not stepped, and repeat; rates are taken from a clock that does not jump, times of day are not.",
     "stonewalled": "Give more seconds or less work; the rate is that of what was finished in time.",
     "direct-refused": "Figures are buffered: read the cache evidence beside them, or measure where O_DIRECT is supported.",
+    "node-unlike": "Leave the node out of --hosts, or take the figures of all nodes as those of unlike ones.",
     "setting-differs": "The figure is that of the effective setting: ask for one that the target grants.",
     "budget-skipped": "Give a larger --budget, or run the one study with `strakes study`.",
 }
@@ -223,6 +224,11 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
 def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
     """`target-unlike` for servers' targets that bend every figure."""
     return [_warning("target-unlike", " ".join(sentences))] if sentences else []
+
+
+def nodes_unlike(lines: Sequence[str]) -> list[RunWarning]:
+    """`node-unlike` for nodes that differ from the others, or were not compared, or are other ones since a run was resumed."""
+    return [_warning("node-unlike", f"{'; '.join(lines)}.")] if lines else []
 
 
 def servers_disturbed(lines: Sequence[str]) -> list[RunWarning]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from strakes.plan import Plan, Stop
@@ -123,7 +123,7 @@ class Context:
     ``striping``: the layouts that may be asked for, None where none can be set, for the reason ``no_striping``. ``full`` asks for every
     level. ``description``: the file system's parts, where a study asked for them. ``files``: how many files were
     asked for, where that was said.
-    ``most_ranks``: cells with more are left out.
+    ``most_ranks``: cells with more are left out. ``nodes``: how many ranks each host can have, where there are several.
     """
 
     file_system: str
@@ -142,6 +142,17 @@ class Context:
     most_ranks: int | None = None
     description: Description | None = None
     files: int | None = None
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def whose(self) -> str:
+        """Of which node something is said that holds for every one."""
+        return "each node" if len(self.nodes) > 1 else "this node"
+
+    @property
+    def crowd(self) -> int:
+        """Ranks of studies that want more of them than processors: all that may take part."""
+        return self.most_ranks or 2 * self.team
 
     @property
     def team(self) -> int:

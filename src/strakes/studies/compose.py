@@ -112,7 +112,14 @@ def level_text(factor: str, value: Setting) -> str:
     return str(value)
 
 
-_COUNTED = {"ranks": "rank", "requests": "request", "clients": "client", "writers": "writer", "metadata_targets": "metadata target"}
+_COUNTED = {
+    "ranks": "rank",
+    "nodes": "node",
+    "requests": "request",
+    "clients": "client",
+    "writers": "writer",
+    "metadata_targets": "metadata target",
+}
 _NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes": "files", "stripe_bytes": "stripes"}
 
 

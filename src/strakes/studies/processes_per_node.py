@@ -40,7 +40,11 @@ class ProcessesPerNode(Study):
         cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
+        most = next(iter(context.nodes.values()), None)
         for ranks in levels:
+            if most is not None and ranks > most:
+                cells.append(SkippedCell(self.name, {"ranks": ranks}, f"{most} ranks were started on each node (--ranks-per-node)"))
+                continue
             amount = power_of_two_at_most(total / ranks)
             if amount < _TRANSFER:
                 cells.append(

@@ -11,6 +11,7 @@ from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
+from strakes.studies.nodes import Nodes
 from strakes.studies.open_close import OpenClose
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.population import Population
@@ -30,6 +31,7 @@ STUDIES: tuple[Study, ...] = (
     TransferSize(),
     DataPerProcess(),
     ProcessesPerNode(),
+    Nodes(),
     OpenClose(),
     MetadataOps(),
     AccessPatterns(),

@@ -25,7 +25,7 @@ class RestartDump(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        ranks = 2 * context.team
+        ranks = context.crowd
         amount = context.amount_bytes(ranks)
         cells: list[Cell | SkippedCell] = [self._cell(context, ranks, amount, 0, None)]
         cells += [self._cell(context, ranks, amount, writers, None) for writers in _WRITERS if writers < ranks]
@@ -43,7 +43,7 @@ class RestartDump(Study):
         stop = context.stonewall()
         dump = TransferPhase("dump", "write", "shared-file", "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop)
         load = TransferPhase("restart", "read", "shared-file", "segmented", transfer, amount, cache="drop", stop=stop)
-        way = f"{writers} writer{'s' if writers > 1 else ''} of this node" if writers else _BEFORE
+        way = f"{writers} writer{'s' if writers > 1 else ''} of {context.whose}" if writers else _BEFORE
         key = f"{self.name}/{writers}"
         settings: dict[str, Setting] = {"ranks": ranks, "writers": writers or ranks}
         if layout is not None:

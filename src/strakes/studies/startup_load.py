@@ -25,7 +25,7 @@ class StartupLoad(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        ranks = 2 * context.team
+        ranks = context.crowd
         # Every rank holds all of it.
         amount = max(64 * KIB, min(context.amount_bytes(ranks), context.memory_bytes // (16 * ranks)))
         ways: list[tuple[int, Layout | None]] = [(0, None), (1, None), (2, None)]
@@ -42,9 +42,9 @@ class StartupLoad(Study):
         transfer = min(MIB, amount)
         make = TransferPhase("make", "write", "shared-file", "segmented", transfer, amount, sync="fsync")
         load = StagePhase("load", transfer, readers_per_node=readers, broadcast=readers > 0, cache="drop")
-        way = f"{readers} reader{'s' if readers > 1 else ''} of this node, passed on" if readers else _BEFORE
+        way = f"{readers} reader{'s' if readers > 1 else ''} of {context.whose}, passed on" if readers else _BEFORE
         key = f"{self.name}/{readers}"
-        settings: dict[str, Setting] = {"ranks": ranks, "readers": readers or ranks}
+        settings: dict[str, Setting] = {"ranks": ranks, "readers": readers * max(1, len(context.nodes)) or ranks}
         if layout is not None:
             way += f", stripe count {layout.stripe_count}"
             key += f"-on-{layout.stripe_count}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from strakes.plan import Plan, TransferPhase
 from strakes.portrait.model import Figure, Finding, Reference, Setting, SkippedCell
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.base import Advice, Cell, Context, Measure, Study, power_of_two_at_most
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
 from strakes.studies.results import Measured, Results
 from strakes.units import KIB, MIB, format_bytes
@@ -27,32 +27,38 @@ class Writers(Study):
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = 16 if context.full else 8
+        each = ranks
+        if len(context.nodes) > 1:
+            each = power_of_two_at_most(min(context.nodes.values()))
+            ranks = each * len(context.nodes)
         cells: list[Cell | SkippedCell] = []
-        levels = [(ranks, size) for size in (_FULL_SIZES if context.full else _SIZES)]
-        levels += [(team, _TEAM_BYTES) for team in (_FULL_TEAMS if context.full else ())]
-        for ranks, size in levels:
-            for writers in [2**power for power in range(ranks.bit_length())]:
+        levels = [(ranks, each, size) for size in (_FULL_SIZES if context.full else _SIZES)]
+        if each == ranks:
+            levels += [(team, team, _TEAM_BYTES) for team in (_FULL_TEAMS if context.full else ())]
+        for ranks, each, size in levels:
+            for writers in [2**power for power in range(each.bit_length())]:
                 settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
                 if ranks * size > context.max_bytes:
                     reason = f"{format_bytes(ranks * size)} are more than may be used here"
                     cells.append(SkippedCell(self.name, settings, reason))
                     continue
-                # As many writers as ranks: nobody hands anything over.
+                # As many writers as ranks of a node: nobody hands anything over.
                 phase = TransferPhase(
                     "write",
                     "write",
-                    "file-per-process" if writers == ranks else "file-per-writer",
+                    "file-per-process" if writers == each else "file-per-writer",
                     "segmented",
                     min(size, MIB),
                     size,
-                    writers=0 if writers == ranks else writers,
+                    writers=0 if writers == each else writers,
                     sync="fsync",
                     stop=context.stonewall(),
                 )
                 measures = (Measure("write", "bytes_per_s", {"operation": "write"}),)
                 other = f"/of-{ranks}" if ranks != levels[0][0] else ""
                 key = f"{self.name}/{size}/{writers}{other}"
-                cells.append(Cell(self.name, key, settings, Plan(ranks, (phase,), context.seed), measures, priority=2 if other else 1))
+                plan = Plan(ranks, (phase,), context.seed, each if each < ranks else None)
+                cells.append(Cell(self.name, key, settings, plan, measures, priority=2 if other else 1))
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -67,7 +73,7 @@ class Writers(Study):
             8,
             32,
         )
-        writers = "writers of this node"
+        writers = "writers of each node" if results.facts.get("nodes") else "writers of this node"
         return [Figure(self.name, self.title, self.question, writers, "", "log", "bandwidth of all ranks", "B/s", lines, (theirs,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:

@@ -11,6 +11,7 @@ from strakes.portrait.collect import cell_record
 from strakes.store import Run
 from strakes.studies.base import Cell, Pilot
 from strakes.studies.place import Place
+from strakes.survey.nodes import node_facts
 from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
 from strakes.survey.preparation import cell_from_record, choose_cells, limits, make_context, memory_available_bytes, team_size
 from strakes.survey.session import Session, shortest_limit_s, visit_cell
@@ -36,6 +37,7 @@ def target_facts(session: Session) -> Mapping[str, Any]:
         "striping": None if striping is None else asdict(striping),
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
+    facts["nodes"] = node_facts(session.request.launch, environment["engine"].get("nodes", {}), session.workspace.path, session.progress)
     if "against" in session.sides:
         other = session.sides["against"]
         facts["against"] = {**asdict(other.target.facts(other.workspace.path)), "path": str(other.target.path)}

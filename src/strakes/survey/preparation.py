@@ -90,6 +90,7 @@ def make_context(
         full=request.full,
         description=description,
         files=request.files,
+        nodes=(facts.get("nodes") or {}).get("processes", {}),
         striping=Striping(**facts["striping"]) if facts.get("striping") else None,
         no_striping=facts.get("no_striping", ""),
     )
@@ -103,7 +104,7 @@ def team_size(cpus: int, launch: Launch) -> int:
 
 def most_ranks(launch: Launch) -> int | None:
     """More ranks no cell can have; None where it may have as many as it wants."""
-    return processes(launch) if launch.launcher == "mpi" else launch.ranks
+    return launch.ranks if launch.launcher == "local" else processes(launch)
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:

@@ -53,6 +53,8 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
             writer = store.create(request.kind, request.name, request.directory, request.options(), environment)
         else:
             writer = store.resume(request.resume or None, request.fingerprint())
+            if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
+                writer.append_event({"event": "other-nodes", "nodes": list(hello.nodes)})
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
         try:
             with ExitStack() as stack:
@@ -65,6 +67,8 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
                     sides["against"] = _side(stack, detect(request.against), f"{writer.id}.against", keep=request.keep, adopt=adopt)
                 session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits)
                 facts = target_facts(session)
+                # Comparing nodes takes its seconds, and is not what the budget is for.
+                session.started = time.monotonic()
                 cells, phase_s = chosen_cells(session, facts)
                 cells = placed(session, laid_out(session, cells))
                 if any(study.visits_in_sequence for study in request.studies):

@@ -1,0 +1,88 @@
+"""``strakes doctor --hosts``: the nodes before anything is measured on them."""
+
+from __future__ import annotations
+
+import json as json_text
+import secrets
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strakes.cli.options import Output
+from strakes.errors import EnvironmentLacksError
+
+if TYPE_CHECKING:
+    from strakes.launch.choice import Launch
+    from strakes.launch.nodes.alignment import Alignment
+    from strakes.launch.nodes.check import Difference, Node
+
+_TOKEN = "token"
+
+
+def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
+    """What each node is and in what they differ; returns the exit status."""
+    from strakes.launch.nodes.alignment import measure_alignment
+    from strakes.launch.nodes.check import examine
+    from strakes.targets.workspace import Workspace
+
+    with ExitStack() as stack:
+        aligned = None
+        if directory is None:
+            nodes, differences = examine(launch)
+        else:
+            workspace = stack.enter_context(Workspace.create(directory.resolve(), f"doctor-{secrets.token_hex(4)}"))
+            token = secrets.token_hex(8)
+            (workspace.path / _TOKEN).write_text(token)
+            nodes, differences = examine(launch, str(directory.resolve()), f"{workspace.path.name}/{_TOKEN}", token)
+            if not any(one.wrong for one in differences):
+                aligned = measure_alignment(launch, len(nodes), workspace.path)
+    wrong = any(one.wrong for one in differences)
+    if json is not None:
+        json.write(json_text.dumps(_document(nodes, differences, aligned), indent=1))
+    if json is None or json.path is not None:
+        _print(nodes, differences, aligned, directory)
+    return EnvironmentLacksError.exit_status if wrong else 0
+
+
+def _document(nodes: list[Node], differences: list[Difference], aligned: Alignment | None) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "ok": not any(one.wrong for one in differences),
+        "nodes": [asdict(node) for node in nodes],
+        "differences": [asdict(one) for one in differences],
+        "alignment": None if aligned is None else asdict(aligned),
+    }
+
+
+def _print(nodes: list[Node], differences: list[Difference], aligned: Alignment | None, directory: Path | None) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from strakes.units import format_bytes, format_seconds, format_value
+
+    table = Table("host", "strakes", "clock", "processors", "free memory", "link", "directory", box=box.SIMPLE_HEAD, show_edge=False)
+    for node in nodes:
+        clock = f"{node.clock_ahead_s * 1e3:+.2f} ms ± {node.clock_uncertainty_s * 1e3:.2f}"
+        link = "not measured" if node.link is None else format_value(node.link, "B/s")
+        seen: Mapping[str, Any] = node.seen or {}
+        where = str(seen.get("why", "")) or (f"{seen['file_system']} {seen['source']}" if seen else "not looked at")
+        table.add_row(node.host, node.strakes, clock, str(node.cpus), format_bytes(node.memory_available_bytes), link, where)
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+    console.print("\nclock: ahead of this host's wall clock. link: TCP with several streams, to or from a neighbour")
+    if aligned is not None:
+        worst = f"median of {len(aligned.spreads_s)}, at worst {format_seconds(max(aligned.spreads_s))}"
+        console.print(f"phases begin within {format_seconds(aligned.usual_s)} of each other on all nodes ({worst});")
+        console.print(f"their clocks are related to {format_seconds(aligned.clock_uncertainty_s)}")
+    elif directory is None:
+        console.print("give DIR too, to see whether all nodes have it and how closely phases begin together")
+    for one in differences:
+        console.print(f"{'wrong' if one.wrong else 'note'}  {one.host}: {one.what}{f'. {one.remedy}' if one.remedy else ''}")
+    if any(one.wrong for one in differences):
+        console.print(f"\n{', '.join(dict.fromkeys(one.host for one in differences if one.wrong))}: not to be measured with the others.")
+    else:
+        console.print(f"\n{len(nodes)} nodes {'are alike' if not differences else 'can be measured together'}.")

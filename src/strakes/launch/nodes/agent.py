@@ -1,0 +1,170 @@
+"""What the launcher starts on each node: it says what the node is, answers and sends what it is told, and ends when nobody listens.
+
+``python -m strakes.launch.nodes.agent WHERE [NAME]``, where WHERE is what the hub wrote (``Hub.where``).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_CONNECT_S = 5.0
+# Whoever started it has gone, without a word, when it asks nothing for so long.
+_QUIET_S = 120.0
+_PIECE = bytes(1 << 20)
+_ANSWER_S = 10.0
+_SIOCGIFADDR = 0x8915  # netdevice(7)
+
+
+def main(arguments: Sequence[str]) -> int:
+    addresses, port, secret = arguments[0].rsplit(":", 2)
+    name = arguments[1] if len(arguments) > 1 else os.environ.get("SLURMD_NODENAME", platform.node())
+    hub = _connected(addresses.split(","), int(port))
+    listener = socket.create_server(("", 0))
+    threading.Thread(target=_receive_all, args=(listener,), daemon=True).start()
+    with hub, hub.makefile("rwb") as talk:
+        _say(talk, {"secret": secret, "host": name, **_facts(listener.getsockname()[1])})
+        for line in talk:
+            _say(talk, _answer(json.loads(line)))
+    return 0
+
+
+def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    if asked["do"] == "clock":
+        return {"wall_ns": time.time_ns()}
+    if asked["do"] == "look":
+        return _look(Path(asked["directory"]), str(asked["file"]))
+    return _send(asked["to"], int(asked["port"]), float(asked["seconds"]), int(asked["streams"]))
+
+
+def _facts(port: int) -> dict[str, Any]:
+    from strakes import __version__
+    from strakes.launch.mpi import find_mpi_engine
+
+    engine = ""
+    with suppress(Exception):
+        done = subprocess.run([find_mpi_engine(), "--version"], capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+        engine = done.stdout.strip()
+    memory = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in Path("/proc/meminfo").read_text().splitlines() if "kB" in line}
+    return {
+        "strakes": __version__,
+        "engine": engine,
+        "kernel": platform.release(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory.get("MemTotal", 0),
+        "memory_available_bytes": memory.get("MemAvailable", 0),
+        "addresses": own_addresses(),
+        "port": port,
+    }
+
+
+def _look(directory: Path, file: str) -> dict[str, Any]:
+    """What is mounted there, and what the file says that was put there; calls on a dead mount have their own limit."""
+    from strakes.errors import StrakesError
+    from strakes.targets.calls import sizes_of
+    from strakes.targets.mountinfo import mount_of
+
+    try:
+        mount = mount_of(directory)
+        sizes = sizes_of(str(directory))
+        content = ""
+        with suppress(FileNotFoundError):
+            content = (directory / file).read_text(errors="replace").strip()
+    except StrakesError as error:
+        return {"why": f"{error.what}: {error.why}"}
+    except OSError as error:
+        return {"why": error.strerror or str(error)}
+    return {
+        "file_system": mount.file_system,
+        "source": mount.source,
+        "mount_point": mount.mount_point,
+        "read_only": "ro" in mount.options,
+        "total_bytes": sizes.total_bytes,
+        "content": content,
+    }
+
+
+def _send(addresses: Sequence[str], port: int, seconds: float, streams: int) -> dict[str, Any]:
+    """As much as goes through in so many seconds, until the other side has all of it."""
+    sent = [0] * streams
+    try:
+        connections = [_connected(addresses, port) for _ in range(streams)]
+    except OSError as error:
+        return {"why": error.strerror or str(error)}
+    began = time.monotonic()
+
+    def send(number: int) -> None:
+        with connections[number] as connection, suppress(OSError):
+            while time.monotonic() - began < seconds:
+                connection.sendall(_PIECE)
+            connection.shutdown(socket.SHUT_WR)
+            sent[number] = int(connection.makefile("r").readline() or 0)
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(streams)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"bytes": sum(sent), "seconds": time.monotonic() - began}
+
+
+def _receive_all(listener: socket.socket) -> None:
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_receive, args=(connection,), daemon=True).start()
+
+
+def _receive(connection: socket.socket) -> None:
+    """All of one stream; then says how much that was."""
+    buffer, received = bytearray(len(_PIECE)), 0
+    with connection, suppress(OSError):
+        while count := connection.recv_into(buffer):
+            received += count
+        connection.sendall(f"{received}\n".encode())
+
+
+def own_addresses() -> list[str]:
+    """Addresses of this node in IPv4, its own loop left out."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            with suppress(OSError):  # one that has none
+                request = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()))
+                found.append(socket.inet_ntoa(request[20:24]))
+    return [address for address in found if not address.startswith("127.")]
+
+
+def _connected(addresses: Sequence[str], port: int) -> socket.socket:
+    """Raises OSError, the last one, when none of them answers."""
+    failure = OSError("it has no address")
+    for address in addresses:
+        try:
+            connection = socket.create_connection((address, port), _CONNECT_S)
+        except OSError as error:
+            failure = error
+            continue
+        connection.settimeout(_QUIET_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    raise failure
+
+
+def _say(talk: Any, message: Mapping[str, Any]) -> None:
+    talk.write(json.dumps(message).encode() + b"\n")
+    talk.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

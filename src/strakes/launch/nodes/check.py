@@ -1,0 +1,147 @@
+"""What was found out about the nodes, as values, and in what they differ. Pure but for ``examine``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from strakes.units import format_bytes, format_value
+
+if TYPE_CHECKING:
+    from strakes.launch.choice import Launch
+
+# Wall clocks only date what is written; those that are further apart confuse whoever reads logs of several nodes.
+CLOCK_LIMIT_S = 0.5
+# A node with less of something than this share of what is usual among them is named.
+_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node. ``seen``: what it finds in the directory to be measured. ``link_bytes_per_s``: one for each round, the better direction."""
+
+    host: str
+    strakes: str
+    engine: str
+    kernel: str
+    cpus: int
+    memory_available_bytes: int
+    clock_ahead_s: float
+    clock_uncertainty_s: float
+    seen: Mapping[str, Any] | None = None
+    link_bytes_per_s: tuple[float, ...] = ()
+
+    @property
+    def link(self) -> float | None:
+        return median(self.link_bytes_per_s) if self.link_bytes_per_s else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A node that is unlike the others. ``wrong``: with it nothing should be measured."""
+
+    host: str
+    what: str
+    wrong: bool
+    remedy: str = ""
+
+
+def examine(launch: Launch, directory: str = "", file: str = "", content: str = "") -> tuple[list[Node], list[Difference]]:
+    """Ask all nodes. ``file`` in ``directory`` says ``content`` to whoever sees the same directory.
+
+    Raises EnvironmentLacksError when some do not answer.
+    """
+    from strakes.launch.nodes.hub import Hub
+
+    with Hub(launch) as hub:
+        clocks = {agent.host: hub.clock(agent) for agent in hub.agents}
+        seen = hub.look(directory, file) if directory else {}
+        links = hub.links()
+        nodes = [
+            Node(
+                host=agent.host,
+                strakes=str(agent.facts["strakes"]),
+                engine=str(agent.facts["engine"]),
+                kernel=str(agent.facts["kernel"]),
+                cpus=int(agent.facts["cpus"]),
+                memory_available_bytes=int(agent.facts["memory_available_bytes"]),
+                clock_ahead_s=clocks[agent.host].ahead_s,
+                clock_uncertainty_s=clocks[agent.host].uncertainty_s,
+                seen=seen.get(agent.host),
+                link_bytes_per_s=link_of(agent.host, links),
+            )
+            for agent in hub.agents
+        ]
+    return nodes, differences(nodes, content)
+
+
+def link_of(host: str, links: Mapping[tuple[str, str], Sequence[float]]) -> tuple[float, ...]:
+    """What a node's link carried in each round, sending or receiving: the slower of two nodes decides, so the better of its pairs counts.
+
+    >>> link_of("b", {("a", "b"): [9.0, 9.0], ("b", "c"): [4.0, 5.0], ("c", "a"): [4.0, 4.0]})
+    (9.0, 9.0)
+    """
+    own = [rates for pair, rates in links.items() if host in pair]
+    return tuple(max(rates) for rates in zip(*own, strict=True)) if own else ()
+
+
+def differences(nodes: Sequence[Node], content: str = "") -> list[Difference]:
+    """What keeps nodes from being measured together, and what would bend the figures, each with its host."""
+    update = "Install the same strakes on all nodes."
+    found = [
+        *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=update),
+        *_unlike(nodes, "engine", lambda node: node.engine or "none", wrong=True, remedy=update),
+        *_directories(nodes, content),
+        *_unlike(nodes, "kernel", lambda node: node.kernel),
+        *_unlike(nodes, "processors", lambda node: str(node.cpus)),
+        *_less(nodes, "free memory", lambda node: float(node.memory_available_bytes), format_bytes),
+        *_less(nodes, "link", lambda node: node.link, lambda rate: format_value(rate, "B/s")),
+    ]
+    usual = median(node.clock_ahead_s for node in nodes) if nodes else 0.0
+    for node in nodes:
+        away = node.clock_ahead_s - usual
+        if abs(away) > CLOCK_LIMIT_S:
+            text = f"its wall clock is {abs(away):.3f} s {'ahead of' if away > 0 else 'behind'} the others"
+            found.append(
+                Difference(node.host, text, wrong=False, remedy="Phases are aligned all the same; set the clock (NTP) for the logs.")
+            )
+    return found
+
+
+def _unlike(nodes: Sequence[Node], what: str, value: Callable[[Node], str], *, wrong: bool = False, remedy: str = "") -> list[Difference]:
+    values = {node.host: value(node) for node in nodes}
+    ((usual, _),) = Counter(values.values()).most_common(1) or [("", 0)]
+    return [Difference(host, f"{what} {one}, the others {usual}", wrong, remedy) for host, one in values.items() if one != usual]
+
+
+def _less(nodes: Sequence[Node], what: str, value: Callable[[Node], float | None], write: Callable[[float], str]) -> list[Difference]:
+    values = {node.host: amount for node in nodes if (amount := value(node)) is not None}
+    if not values:
+        return []
+    usual = median(values.values())
+    return [
+        Difference(host, f"{what} {write(float(amount))}, usual among them is {write(float(usual))}", wrong=False)
+        for host, amount in values.items()
+        if amount < _SHARE * usual
+    ]
+
+
+def _directories(nodes: Sequence[Node], content: str) -> list[Difference]:
+    found = []
+    for node in nodes:
+        seen = node.seen
+        if seen is None:
+            continue
+        if "why" in seen:
+            text = f"the directory cannot be reached there: {seen['why']}"
+        elif content and seen["content"] != content:
+            text = f"it sees another directory of that name ({seen['file_system']} of {seen['source']})"
+        elif seen["read_only"]:
+            text = "the directory is mounted read-only there"
+        else:
+            continue
+        found.append(Difference(node.host, text, wrong=True, remedy="Mount the file system there, or leave the node out."))
+    return found

@@ -1,0 +1,244 @@
+"""The side that asks: an agent on each node, started by the launcher, and one connection to each."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.choice import Launch
+from strakes.launch.nodes.agent import own_addresses
+
+# Starting Python on a node reads its files from a shared file system, all nodes at once.
+_START_S = 60.0
+_LAGGARD_S = 10.0
+_ANSWER_S = 30.0
+_LEAVE_S = 2.0
+_TICK_S = 0.1
+_QUESTIONS = 32
+_LINK_S = 0.1
+_LINK_ROUNDS = 6
+_STREAMS = 4
+# More nodes than this are measured in pairs at once.
+_ONE_BY_ONE = 8
+
+
+@dataclass(frozen=True)
+class ClockReading:
+    """How far a node's wall clock is ahead of ours, and by how much that may be wrong."""
+
+    ahead_s: float
+    uncertainty_s: float
+
+
+@dataclass
+class Agent:
+    """One node that answers."""
+
+    host: str
+    facts: Mapping[str, Any]
+    talk: io.BufferedRWPair
+    connection: socket.socket
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        self.talk.write(json.dumps(message).encode() + b"\n")
+        self.talk.flush()
+
+    def hear(self) -> Mapping[str, Any]:
+        """Raises EnvironmentLacksError when it says nothing in time."""
+        try:
+            line = self.talk.readline()
+            answer: Mapping[str, Any] = json.loads(line)
+        except (OSError, ValueError) as error:
+            raise EnvironmentLacksError(
+                "a node does not answer", where=self.host, why=str(error), remedy="Look on that node, or leave it out of --hosts."
+            ) from error
+        return answer
+
+    def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.tell(message)
+        return self.hear()
+
+
+class Hub:
+    """Context manager over the agents of all nodes of a launch."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._secret = secrets.token_hex(8)
+        self._listener = socket.create_server(("", 0))
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the hub
+        self.agents: list[Agent] = []
+
+    @property
+    def where(self) -> str:
+        return f"{','.join(own_addresses())}:{self._listener.getsockname()[1]}:{self._secret}"
+
+    def __enter__(self) -> Self:
+        """Raises EnvironmentLacksError that names the nodes that do not answer."""
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for agent in self.agents:
+            with suppress(OSError):
+                agent.talk.close()
+            agent.connection.close()
+        self._listener.close()
+        for process in self._started:
+            try:
+                process.wait(_LEAVE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._words.close()
+
+    def clock(self, agent: Agent) -> ClockReading:
+        """Cristian's method (Distributed Computing 3, 1989): the answer with the shortest way counts."""
+        best = ClockReading(0.0, float("inf"))
+        for _ in range(_QUESTIONS):
+            before = time.monotonic_ns()
+            ours = time.time_ns()
+            theirs = int(agent.ask({"do": "clock"})["wall_ns"])
+            way = time.monotonic_ns() - before
+            if way * 1e-9 / 2 < best.uncertainty_s:
+                best = ClockReading((theirs - ours - way / 2) * 1e-9, way * 1e-9 / 2)
+        return best
+
+    def look(self, directory: str, file: str) -> dict[str, Mapping[str, Any]]:
+        """What each node sees in a directory, by host; asked of all at once."""
+        for agent in self.agents:
+            agent.tell({"do": "look", "directory": directory, "file": file})
+        return {agent.host: agent.hear() for agent in self.agents}
+
+    def links(self) -> dict[tuple[str, str], list[float]]:
+        """Bytes a second from each node to the next one, by both, in several rounds; TCP with several streams."""
+        count = len(self.agents)
+        found: dict[tuple[str, str], list[float]] = {}
+        if count < 2:
+            return found
+        turns = [[one] for one in range(count)] if count <= _ONE_BY_ONE else [list(range(start, count, 2)) for start in (0, 1)]
+        for _ in range(_LINK_ROUNDS):
+            for turn in turns:
+                pairs = [(self.agents[one], self.agents[(one + 1) % count]) for one in turn]
+                for sender, receiver in pairs:
+                    to = {"to": receiver.facts["addresses"], "port": receiver.facts["port"]}
+                    sender.tell({"do": "send", **to, "seconds": _LINK_S, "streams": _STREAMS})
+                for sender, receiver in pairs:
+                    said = sender.hear()
+                    if "why" in said:
+                        raise EnvironmentLacksError(
+                            "two nodes do not reach each other", where=f"{sender.host} to {receiver.host}", why=str(said["why"])
+                        )
+                    found.setdefault((sender.host, receiver.host), []).append(float(said["bytes"]) / float(said["seconds"]))
+        return found
+
+    def _start(self) -> None:
+        wanted = starts(self._launch, self.where)
+        for command, _ in wanted:
+            try:
+                self._started.append(
+                    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._words, process_group=0)
+                )
+            except OSError as error:
+                raise EnvironmentLacksError("the launcher cannot be started", where=command[0], why=error.strerror or "") from error
+        names = [host for _, hosts in wanted for host in hosts]
+        count = sum(len(hosts) for _, hosts in wanted)
+        began = time.monotonic()
+        patience_s = _START_S
+        self._listener.settimeout(_TICK_S)
+        while len(self.agents) < count:
+            if self._take_one():
+                # From the first one on it is known how long starting takes here.
+                patience_s = min(patience_s, _LAGGARD_S + 3 * (time.monotonic() - began))
+            here = {agent.host for agent in self.agents}
+            lacking = [one for one, (_, hosts) in zip(self._started, wanted, strict=True) if not here.issuperset(hosts)]
+            over = time.monotonic() - began > patience_s or all(process.poll() is not None for process in lacking)
+            if over and len(self.agents) < count:
+                raise self._absent(names, count)
+        if len({agent.host for agent in self.agents}) < count:
+            raise EnvironmentLacksError(
+                "the launcher put several on one node",
+                where=", ".join(sorted(agent.host for agent in self.agents)),
+                remedy="Let its command spread them: {nodes} and {ranks_per_node}, or {hosts}.",
+            )
+        order = {name: place for place, name in enumerate(names)}
+        self.agents.sort(key=lambda agent: (order.get(agent.host, count), agent.host))
+
+    def _take_one(self) -> bool:
+        try:
+            connection, _ = self._listener.accept()
+        except TimeoutError:
+            return False
+        connection.settimeout(_ANSWER_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        talk = connection.makefile("rwb")
+        with suppress(OSError, ValueError):
+            facts = json.loads(talk.readline())
+            if facts.get("secret") == self._secret:
+                self.agents.append(Agent(str(facts["host"]), facts, talk, connection))
+                return True
+        talk.close()
+        connection.close()
+        return False
+
+    def _absent(self, names: Sequence[str], count: int) -> EnvironmentLacksError:
+        here = {agent.host for agent in self.agents}
+        absent = [name for name in names if name and name not in here]
+        self._words.seek(0)
+        lines = [line for line in self._words.read().decode(errors="replace").splitlines() if line.strip()]
+        return EnvironmentLacksError(
+            "not all nodes answer",
+            where=", ".join(absent) or f"{len(here)} of {count} nodes",
+            why=" | ".join(lines[-4:]) or "nothing was heard of them",
+            remedy="See whether the launcher reaches them, strakes is installed there too, and they reach this host by TCP.",
+        )
+
+
+def starts(launch: Launch, where: str) -> list[tuple[list[str], list[str]]]:
+    """The commands that start an agent on each node, and the nodes of each ("": not known by name).
+
+    A host that cannot be reached must not keep the others from answering, where the launcher is told of single hosts.
+    """
+    agent = [sys.executable, "-m", "strakes.launch.nodes.agent", where]
+    if launch.launcher == "mpi":
+        from strakes.launch.mpi import find_mpiexec, placed
+
+        mpiexec = find_mpiexec(launch.mpiexec)
+        return [([*placed(mpiexec, 1, [host], 1), *launch.options, *agent, host], [host]) for host in launch.hosts]
+    if launch.launcher == "slurm":
+        from strakes.launch import slurm
+
+        nodes = len(launch.hosts) or slurm.allocation().nodes
+        command = [
+            *slurm.placed(slurm.find_srun(), nodes, launch.hosts, 1),
+            f"--nodes={nodes}",
+            *launch.options,
+            "--mpi=none",
+            "--overlap",
+            *agent,
+        ]
+        return [(command, list(launch.hosts) or [""] * nodes)]
+    from strakes.launch.template import filled
+
+    nodes = len(launch.hosts) or -(-(launch.ranks or 1) // (launch.ranks_per_node or 1))
+    return [(filled(launch.command, agent, nodes, launch.hosts, 1), list(launch.hosts) or [""] * nodes)]

@@ -1,0 +1,207 @@
+"""nodes: how the rate grows with the number of nodes, what their links carry, and which node is slow. S1's test x < y*n."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.statistics.contrast import bonferroni
+from strakes.statistics.interval import Interval, median_interval, smallest_runs
+from strakes.studies.base import Advice, Cell, Context, Measure, Study
+from strakes.studies.compose import level_text, saturation_advice, saturation_finding, series
+from strakes.studies.results import Measured, Results
+from strakes.units import MIB, format_value
+
+_DATA = ("write", "read")
+# A node that reaches less than this share of what is usual among them is slow.
+_SLOW = 0.9
+
+
+class Nodes(Study):
+    """As many ranks on each node, on more and more nodes; a node reads what another one has written."""
+
+    name = "nodes"
+    title = "Nodes"
+    question = "How does the rate grow with the number of nodes, and is a node's link or the file system what limits it?"
+    source = "S1"
+    in_survey = True
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        if len(context.nodes) < 2:
+            return [SkippedCell(self.name, {"nodes": 1}, "one node takes part: --launcher mpi --hosts A,B, or --launcher slurm")]
+        each = min(context.nodes.values())
+        return [self._cell(context, number, each) for number in levels(len(context.nodes))]
+
+    def _cell(self, context: Context, nodes: int, each: int) -> Cell:
+        ranks, most = nodes * each, len(context.nodes) * each
+        amount = context.amount_bytes(most)
+        transfer, stop = min(MIB, amount), context.stonewall()
+        phases = (
+            TransferPhase("write", "write", "file-per-process", "segmented", transfer, amount, sync="fsync", stop=stop),
+            TransferPhase(
+                "read", "read", "file-per-process", "segmented", transfer, amount, cache="drop", rank_shift=each % ranks, stop=stop
+            ),
+            MetadataPhase("create", "file-create", "unique", context.items(most), stop=stop),
+        )
+        measures = (
+            *(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in _DATA),
+            Measure("create", "operations_per_s", {"operation": "create"}),
+        )
+        settings = {"nodes": nodes, "ranks": ranks, "ranks_per_node": each}
+        return Cell(self.name, f"{self.name}/{nodes}", settings, Plan(ranks, phases, context.seed, each), measures)
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        data = [line for operation in _DATA for line in series(operation, results.where(operation=operation), "nodes")]
+        creates = series("files created", results.where(operation="create"), "nodes")
+        link = _link(results)
+        references = []
+        if link is not None:
+            points = tuple((float(str(level)), link[0] * float(str(level))) for level in results.levels("nodes"))
+            text = "Measured by TCP between the nodes before the first run: what the links of so many nodes carry."
+            references.append(Reference("links", text, label="links of the nodes", points=points))
+        return [
+            Figure(
+                self.name,
+                "Nodes against rate",
+                self.question,
+                "nodes",
+                "",
+                "log",
+                "bandwidth of all nodes",
+                "B/s",
+                tuple(data),
+                tuple(references),
+            ),
+            Figure(
+                self.name,
+                "Nodes against creations",
+                self.question,
+                "nodes",
+                "",
+                "log",
+                "files created by all nodes",
+                "op/s",
+                tuple(creates),
+            ),
+        ]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        found: list[Finding] = []
+        for operation in (*_DATA, "create"):
+            cells = results.where(operation=operation)
+            noun = "files created a second" if operation == "create" else f"{operation}s"
+            found += saturation_finding(f"{self.name}-{operation}", noun, cells, "nodes", results)
+            if len(cells) > 1:
+                found.append(self._slowest(operation, cells[-1], results))
+        if cells := results.where(operation="write"):
+            found.append(self._bottleneck(cells, results))
+        return found
+
+    def _bottleneck(self, cells: Sequence[Measured], results: Results) -> Finding:
+        """S1 holds the link x against y*n, what n data targets give together. Of that all nodes together see at least what they get."""
+        identifier, evidence = f"{self.name}-bottleneck", results.ids(cells)
+        link = _link(results)
+        if not results.facts.get("remote", False):
+            text = "The test x < y*n (node link against data targets) does not apply: no link is in the path of this file system."
+            return Finding(identifier, self.name, text, "unknown", evidence, needs="a file system that is reached over a network")
+        if link is None:
+            text = "Whether a node's link is the bottleneck (x < y*n) is unknown: the links were not measured."
+            return Finding(identifier, self.name, text, "unknown", evidence, needs="nodes that reach each other, and this host, by TCP")
+        x, interval = link
+        shown = IntervalOf(interval.low, interval.high, interval.confidence, "bytes a second of a node's link, by TCP")
+        link_text = f"A node's link carries {format_value(x, 'B/s')} (TCP)"
+        best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+        known = [
+            one.estimate for one in cells if one.estimate is not None and one.estimate.low is not None and one.estimate.high is not None
+        ]
+        if best.estimate is not None and best.estimate.low is not None and best.estimate.low > interval.high:
+            taken = f"{format_value(best.estimate.median, 'B/s')} from {best.settings['nodes']} nodes"
+            text = f"{link_text}, and the data targets took {taken}: x < y*n, one node is limited by its link."
+            return Finding(identifier, self.name, text, "holds", evidence, shown)
+        if len(known) == len(cells) and all(one.high is not None and one.high < interval.low for one in known):
+            text = f"{link_text}, and not even all nodes together write as much: x < y*n does not hold, the link is not the bottleneck."
+            return Finding(identifier, self.name, text, "does-not", evidence, shown)
+        text, needs = f"{link_text}; whether that is the bottleneck (x < y*n) is not shown.", "narrower intervals, or more nodes"
+        return Finding(identifier, self.name, text, "inconclusive", evidence, shown, needs)
+
+    def _slowest(self, operation: str, cell: Measured, results: Results) -> Finding:
+        identifier, evidence = f"{self.name}-slowest-{operation}", (cell.id,)
+        shares = shares_of_nodes([seen.sample for seen in cell.observations if seen.purpose == "measure"])
+        confidence = bonferroni(results.confidence, max(1, len(shares)))
+        intervals = {host: median_interval(values, confidence) for host, values in shares.items()}
+        if not shares or any(interval is None for interval in intervals.values()):
+            text, needs = f"Whether a node {operation}s slower is not known.", f"at least {smallest_runs(confidence)} runs with all nodes"
+            return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
+        host = min(shares, key=lambda one: median(shares[one]))
+        interval = intervals[host]
+        assert interval is not None
+        of = f"share of the usual node's rate, the lowest of {len(shares)} judged together"
+        shown = IntervalOf(interval.low, interval.high, confidence, of)
+        if interval.high < _SLOW:
+            text = f"{host} is slow: it {operation}s at {median(shares[host]):.0%} of the rate that is usual among the nodes."
+            return Finding(identifier, self.name, text, "measured", evidence, shown, tone="bad")
+        text = f"No node is shown to {operation} slower; the lowest, {host}, is at {median(shares[host]):.0%} of the usual rate."
+        return Finding(identifier, self.name, text, "measured", evidence, shown)
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        return [
+            advice
+            for operation in _DATA
+            for advice in saturation_advice(
+                f"nodes that {operation}", f"{operation}s", results.where(operation=operation), "nodes", results
+            )
+        ]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        return [
+            Headline(f"{operation} by {level_text('nodes', cells[-1].settings['nodes'])}", cells[-1].id)
+            for operation in _DATA
+            if (cells := results.where(operation=operation))
+        ]
+
+
+def levels(nodes: int) -> list[int]:
+    """Powers of two, and all.
+
+    >>> levels(6), levels(4)
+    ([1, 2, 4, 6], [1, 2, 4])
+    """
+    return sorted({nodes, *(1 << power for power in range(nodes.bit_length()) if 1 << power < nodes)})
+
+
+def shares_of_nodes(samples: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Of each node (by name) its rate in each sample, as a share of that sample's usual node.
+
+    >>> row = {"columns": ["rank", "start_s", "end_s", "operations"], "ranks": [[0, 0.0, 1.0, 8], [1, 0.0, 2.0, 8], [2, 0.0, 1.0, 8]]}
+    >>> shares_of_nodes([{**row, "nodes": [{"host": "a"}, {"host": "b"}, {"host": "c"}]}])
+    {'a': [1.0], 'b': [0.5], 'c': [1.0]}
+    """
+    shares: dict[str, list[float]] = {}
+    for sample in samples:
+        hosts = [str(node["host"]) for node in sample.get("nodes", ())]
+        if not hosts or len(sample["ranks"]) % len(hosts):
+            continue
+        each = len(sample["ranks"]) // len(hosts)
+        rows = [dict(zip(sample["columns"], row, strict=True)) for row in sample["ranks"]]
+        rates = {host: _rate(rows[number * each : (number + 1) * each]) for number, host in enumerate(hosts)}
+        usual = median(rates.values())
+        for host, rate in rates.items():
+            shares.setdefault(host, []).append(rate / usual if usual > 0 else 0.0)
+    return shares
+
+
+def _rate(rows: Sequence[Mapping[str, float]]) -> float:
+    """Operations a second of the ranks of one node: all are of one size."""
+    took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
+    return sum(row["operations"] for row in rows) / took if took > 0 else 0.0
+
+
+def _link(results: Results) -> tuple[float, Interval] | None:
+    """What the usual node's link carries, with the interval over the rounds; None where it was not measured."""
+    by_host = (results.facts.get("nodes") or {}).get("link_bytes_per_s", {})
+    rounds = [median(rates) for rates in zip(*by_host.values(), strict=True)] if by_host else []
+    interval = median_interval(rounds, results.confidence) if rounds else None
+    return None if interval is None else (median(rounds), interval)

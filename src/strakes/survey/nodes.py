@@ -1,0 +1,53 @@
+"""Before several nodes are measured together: are they alike, and what do their links carry?"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.choice import Launch
+from strakes.survey.request import Progress
+
+_TOKEN = "nodes"
+
+
+def node_facts(launch: Launch, processes: Mapping[str, int], workspace: Path, progress: Progress) -> dict[str, Any]:
+    """``processes``: of each host that the engine runs on. Empty for one host.
+
+    Raises EnvironmentLacksError naming the nodes that cannot be measured with the others. Where they cannot be asked (a firewall may keep
+    them from reaching this host) that is noted, and nothing is known of them.
+    """
+    from strakes.launch.nodes.check import examine
+
+    if len(processes) < 2:
+        return {}
+    facts: dict[str, Any] = {"processes": dict(processes)}
+    progress.update("comparing the nodes", 0.0, f"{len(processes)} of them, and the links between them")
+    token = secrets.token_hex(8)
+    (workspace / _TOKEN).write_text(token)
+    try:
+        nodes, differences = examine(replace(launch, ranks=len(processes), ranks_per_node=1), str(workspace), _TOKEN, token)
+    except EnvironmentLacksError as error:
+        why = f"{error.what}: {error.where} {error.why}".strip()
+        progress.note(f"the nodes were not compared: {why}")
+        return {**facts, "not_compared": why}
+    finally:
+        (workspace / _TOKEN).unlink(missing_ok=True)
+    wrong = [one for one in differences if one.wrong]
+    if wrong:
+        raise EnvironmentLacksError(
+            "these nodes cannot be measured together",
+            where=", ".join(dict.fromkeys(one.host for one in wrong)),
+            why="; ".join(f"{one.host}: {one.what}" for one in wrong),
+            remedy=wrong[0].remedy or "strakes doctor --hosts says more.",
+        )
+    return {
+        **facts,
+        "compared": [asdict(node) for node in nodes],
+        "differences": [asdict(one) for one in differences],
+        "link_bytes_per_s": {node.host: list(node.link_bytes_per_s) for node in nodes if node.link_bytes_per_s},
+    }

@@ -1,0 +1,171 @@
+"""Several hosts on one machine: what is measured across them, and what is said when one of them goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.running import SOURCES, Labs, need, own_labs
+from launch.test_mpi import needs_mpi
+from strakes.store.files import read_json_lines
+
+pytestmark = [pytest.mark.lab, needs_mpi]
+HOSTS = ("--launcher", "mpi", "--hosts", "n1,n2,n3,n4", "--ranks-per-node", "2")
+ENDLESS = """
+ranks = 8
+[[phase]]
+kind = "metadata"
+name = "create"
+operation = "file-create"
+directory = "unique"
+items = 50
+[[phase]]
+kind = "metadata"
+name = "stat"
+operation = "file-stat"
+directory = "unique"
+items = 50
+stop = { rule = "seconds", seconds = "1h" }
+"""
+
+
+class Hosts:
+    """A lab of hosts, with a store that all of them see."""
+
+    def __init__(self, labs: Labs, kind: str, name: str = "") -> None:
+        self.labs = labs
+        self.directory = labs.up(kind, "--name", name or kind)
+        self.home = self.directory.parent
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(SOURCES),
+            "XDG_STATE_HOME": str(labs.root),
+            "STRAKES_STORE": str(self.home / "store"),
+        }
+
+    def words(self, host: str, *words: str | Path) -> list[str]:
+        return [str(self.home / "host.sh"), "enter", host, *map(str, words)]
+
+    def strakes(self, *words: str | Path, host: str = "login", before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        command = self.words(host, *before, sys.executable, "-m", "strakes", *words)
+        return subprocess.run(
+            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90, check=False
+        )
+
+    def begin(self, *words: str | Path) -> subprocess.Popen[str]:
+        command = self.words("login", sys.executable, "-m", "strakes", *words)
+        return subprocess.Popen(
+            command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def measured(self, run: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Cells and visits of a run."""
+        directory = self.home / "store/runs" / run
+        return read_json_lines(directory / "cells.jsonl"), read_json_lines(directory / "visits.jsonl")
+
+    def left(self) -> list[str]:
+        return [path.name for path in self.directory.iterdir()]
+
+
+@pytest.fixture(scope="module")
+def labs() -> Iterator[Labs]:
+    need("hosts")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hosts(labs: Labs) -> Hosts:
+    return Hosts(labs, "hosts")
+
+
+@pytest.fixture
+def own_hosts(labs: Labs) -> Iterator[Hosts]:
+    """To be broken by one test."""
+    yield Hosts(labs, "hosts", "own")
+    labs.down("own", "--force")
+
+
+def test_every_host_is_one_of_its_own(hosts: Hosts) -> None:
+    entered = hosts.labs.run("exec", "hosts", "n2", "sh", "-c", "hostname; cat /proc/1/comm; touch /tmp/mine; ip -o -4 address show eth0")
+    name, first, address = entered.stdout.splitlines()
+    assert (name, first) == ("n2", "host.sh") and "10.77.0.12" in address
+    there = hosts.labs.run("exec", "hosts", "login", "ssh", "n3", "hostname; ls /tmp").stdout.split()
+    assert there[0] == "n3" and "mine" not in there
+    assert "hosts has no node n9" in hosts.labs.run("exec", "hosts", "n9", "true").stderr
+
+
+def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts) -> None:
+    done = hosts.strakes("survey", hosts.directory, *HOSTS, "--budget", "4s", "--json", "-", "-q")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["scope"].startswith("4 clients, one on each node measured") and "4 nodes (n1, n2, n3, n4)" in document["scope"]
+    links = document["target"]["nodes"]["link_bytes_per_s"]
+    assert set(links) == {"n1", "n2", "n3", "n4"} and all(rate > 0 for rates in links.values() for rate in rates)
+    cells, _ = hosts.measured(document["run"]["id"])
+    assert {"nodes/1", "nodes/2", "nodes/4"} <= {cell["key"] for cell in cells}
+    assert not hosts.left()
+
+
+@pytest.mark.parametrize(
+    ("study", "ranks"), [("writers", {8}), ("startup-load", {8}), pytest.param("nodes", {2, 4, 8}, marks=pytest.mark.long)]
+)
+def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int]) -> None:
+    done = hosts.strakes("study", study, hosts.directory, *HOSTS, "--budget", "4s", "--json", "-", "-q")
+    assert done.returncode == 0, done.stderr
+    cells, visits = hosts.measured(json.loads(done.stdout)["run"]["id"])
+    assert {cell["settings"]["ranks"] for cell in cells} == ranks
+    assert all(visit["ended"] == "ok" for visit in visits)
+    hosts_seen = {node["host"] for visit in visits if visit["purpose"] == "measure" for one in visit["samples"] for node in one["nodes"]}
+    assert hosts_seen <= {"n1", "n2", "n3", "n4"} and "n1" in hosts_seen
+    assert not hosts.left()
+
+
+def test_the_nodes_are_compared_and_their_phases_begin_together(hosts: Hosts) -> None:
+    done = hosts.strakes("doctor", hosts.directory, "--hosts", "n1,n2,n3,n4", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [node["host"] for node in document["nodes"]] == ["n1", "n2", "n3", "n4"]
+    assert all(len(node["link_bytes_per_s"]) > 1 and node["clock_uncertainty_s"] < 0.1 for node in document["nodes"])
+    assert document["alignment"]["spreads_s"] and 0 < document["alignment"]["clock_uncertainty_s"] < 0.1
+    assert not hosts.left()
+
+
+def test_a_host_with_another_directory_of_that_name_is_not_measured_with_the_others(own_hosts: Hosts) -> None:
+    subprocess.run(own_hosts.words("n3", "mount", "-t", "tmpfs", "other", own_hosts.directory), check=True)
+    done = own_hosts.strakes("doctor", own_hosts.directory, "--hosts", "n1,n2,n3")
+    assert done.returncode == 3 and "wrong  n3: it sees another directory of that name" in done.stdout
+
+
+def test_a_host_that_is_off_is_named(own_hosts: Hosts) -> None:
+    subprocess.run([own_hosts.home / "host.sh", "power", "n4", "off"], check=True)
+    done = own_hosts.strakes("doctor", "--hosts", "n1,n4")
+    assert done.returncode == 3 and "not all nodes answer" in done.stderr and "n4" in done.stderr
+
+
+@pytest.mark.parametrize(("victim", "how"), [pytest.param("n3", "crash", marks=pytest.mark.long), ("n3", "power"), ("n1", "power")])
+def test_a_host_that_goes_in_mid_phase_is_named_and_the_run_ends_in_order(own_hosts: Hosts, victim: str, how: str) -> None:
+    plan = own_hosts.home / "endless.toml"
+    plan.write_text(ENDLESS)
+    process = own_hosts.begin("run", plan, own_hosts.directory, *HOSTS, "--budget", "60s")
+    deadline = time.monotonic() + 60
+    while not [*own_hosts.directory.glob("strakes-*/v0/*")]:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1)
+    if how == "power":
+        subprocess.run([own_hosts.home / "host.sh", "power", victim, "off"], check=True)
+    else:
+        os.kill(int((own_hosts.home / f"{victim}.pid").read_text()), 9)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert f"host {victim}" in said
+    assert not own_hosts.left()

@@ -1,0 +1,107 @@
+"""A real Slurm on several hosts: ranks that srun starts, languages that do not fit, and jobs that outlive their shell."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.test_lab_hosts import Hosts
+from lab.running import need, own_labs
+from launch.test_mpi import needs_mpi
+
+pytestmark = [pytest.mark.lab, needs_mpi]
+SLURM = ("--launcher", "slurm", "--ranks-per-node", "1")
+JOB = ("salloc", "--quiet", "-N", "4", "--ntasks-per-node=1")
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Hosts]:
+    need("slurm")
+    with own_labs() as labs:
+        yield Hosts(labs, "slurm")
+
+
+def wait_until(what: Callable[[], object], patience_s: float = 80.0) -> None:
+    deadline = time.monotonic() + patience_s
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_srun_starts_the_ranks_of_a_whole_study_on_the_nodes_of_the_allocation(slurm: Hosts) -> None:
+    done = slurm.strakes("study", "open-close", slurm.directory, *SLURM, "--budget", "2s", "--json", "-", "-q", before=JOB)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scope"].startswith("4 clients, one on each node measured")
+    assert not slurm.left()
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("--launcher", "slurm", "--launcher-options", "--mpi=pmix"), 2),
+        (("-n", "4", "--launcher-command", "srun --mpi=none --input=0 -n {ranks} {engine}"), 3),
+        (("-n", "4", "--launcher-command", "srun --mpi=pmix --input=0 -n {ranks} {engine}"), 3),
+    ],
+)
+def test_a_language_that_does_not_fit_is_refused_before_anything_is_measured(slurm: Hosts, words: tuple[str, ...], status: int) -> None:
+    done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB)
+    assert done.returncode == status and "--mpi=pmi2" in done.stderr, done.stderr
+    assert not slurm.left()
+
+
+def test_any_other_launcher_is_a_command(slurm: Hosts) -> None:
+    command = "srun --mpi=pmi2 --input=0 -N 2 -n {ranks} {engine}"
+    done = slurm.strakes(
+        "study", "open-close", slurm.directory, "-n", "2", "--launcher-command", command, "--budget", "1s", "-q", before=JOB
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_outside_an_allocation_it_says_how_to_get_one(slurm: Hosts) -> None:
+    done = slurm.strakes("survey", slurm.directory, *SLURM)
+    assert done.returncode == 2 and "salloc" in done.stderr and "--batch" in done.stderr
+
+
+def test_nodes_of_an_allocation_are_compared(slurm: Hosts) -> None:
+    done = slurm.strakes("doctor", slurm.directory, "--launcher", "slurm", "--json", "-", before=JOB)
+    assert done.returncode == 0, done.stderr
+    assert sorted(node["host"] for node in json.loads(done.stdout)["nodes"]) == ["n1", "n2", "n3", "n4"]
+
+
+def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slurm: Hosts) -> None:
+    shutil.rmtree(slurm.home / "store", ignore_errors=True)
+    study = ("study", "open-close", slurm.directory, *SLURM, "--budget")
+    first = submitted(slurm, *study, "60s")
+    wait_until(lambda: len(visits(slurm)) > 4)
+    assert slurm.strakes("jobs", first, "--cancel").returncode == 0
+    watched = slurm.strakes("jobs", first)
+    assert watched.returncode == 130 and "--resume" in watched.stdout
+    before = visits(slurm)
+    spent_s = sum(visit["elapsed_s"] for visit in before)
+    second = submitted(slurm, *study, f"{2 * spent_s + 8:.0f}s", "--resume")
+    assert slurm.strakes("jobs", second).returncode == 0
+    after = visits(slurm)
+    assert after[: len(before)] == before and len(after) > len(before)
+    measured = [(visit["block"], visit["cell"]) for visit in after if visit["purpose"] == "measure" and visit["ended"] == "ok"]
+    assert len(set(measured)) == len(measured)
+    (run,) = json.loads(slurm.strakes("runs", "--json").stdout)
+    jobs = json.loads(slurm.strakes("jobs", "--json").stdout)
+    assert run["status"] == "complete" and [(job["run"], job["status"]) for job in jobs] == [(run["id"], 130), (run["id"], 0)]
+    assert not slurm.left()
+
+
+def submitted(slurm: Hosts, *words: str | Path) -> str:
+    done = slurm.strakes(*words, "--batch", "-N 4")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def visits(slurm: Hosts) -> list[dict[str, Any]]:
+    found = [*(slurm.home / "store/runs").glob("*/visits.jsonl")]
+    return [json.loads(line) for line in found[0].read_text().splitlines() if line.endswith("}")] if found else []

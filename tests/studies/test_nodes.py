@@ -1,0 +1,87 @@
+"""What is said of nodes: how their number counts, whose link is the bottleneck, and which one is slow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from strakes.plan import MetadataPhase, Phase
+from strakes.portrait.model import Finding, SkippedCell
+from strakes.studies.base import Cell
+from strakes.studies.nodes import Nodes
+from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.studies.writers import Writers
+from strakes.units import GIB, MIB
+from studies.world import context, results_of, visits_of
+
+HOSTS = {"n1": 2, "n2": 2, "n3": 2, "n4": 2}
+STUDY = Nodes()
+
+
+def findings(rate_of_node: float, limit: float, link: float | None, slow: Mapping[str, float] | None = None) -> dict[str, Finding]:
+    """On a file system that gives each node ``rate_of_node`` until all together have ``limit``, with some nodes so many times slower."""
+    cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
+
+    def rates(phase: Phase, ranks: int) -> float:
+        return 10_000.0 if isinstance(phase, MetadataPhase) else min(limit, rate_of_node * ranks / 2)
+
+    visits = visits_of(cells, rates, 12, 0.01)
+    for visit in visits:
+        for sample in visit["samples"]:
+            sample.update(_rows(len(sample["ranks"]), slow or {}))
+    links = {} if link is None else {host: [link * (1 + number / 1000) for number in range(6)] for host in HOSTS}
+    facts: dict[str, Any] = {"remote": True, "memory_bytes": 24 * GIB, "nodes": {"processes": HOSTS, "link_bytes_per_s": links}}
+    return {one.id: one for one in STUDY.findings(results_of(cells, visits, facts))}
+
+
+def _rows(ranks: int, slow: Mapping[str, float]) -> dict[str, Any]:
+    hosts = list(HOSTS)[: ranks // 2]
+    ends = [slow.get(host, 1.0) for host in hosts for _ in range(2)]
+    rows = [[rank, 0.0, end, 100] for rank, end in enumerate(ends)]
+    return {"columns": ["rank", "start_s", "end_s", "operations"], "ranks": rows, "nodes": [{"host": host} for host in hosts]}
+
+
+def test_there_is_nothing_to_measure_on_one_node() -> None:
+    (skipped,) = STUDY.cells(context())
+    assert isinstance(skipped, SkippedCell) and "--hosts" in skipped.reason
+
+
+def test_every_level_has_as_many_ranks_on_each_node() -> None:
+    cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
+    assert [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells] == [(1, 2, 2), (2, 4, 2), (4, 8, 2)]
+
+
+def test_nodes_that_together_get_more_than_a_link_carries_show_that_the_link_limits() -> None:
+    found = findings(1000 * MIB, 3000 * MIB, 1100 * MIB)["nodes-bottleneck"]
+    assert found.verdict == "holds" and "x < y*n" in found.statement and "4 nodes" in found.statement
+
+
+def test_nodes_that_together_get_less_than_a_link_carries_show_that_it_does_not() -> None:
+    assert findings(300 * MIB, 500 * MIB, 1100 * MIB)["nodes-bottleneck"].verdict == "does-not"
+
+
+def test_without_a_measured_link_nothing_is_said_of_it() -> None:
+    found = findings(300 * MIB, 500 * MIB, None)["nodes-bottleneck"]
+    assert found.verdict == "unknown" and "TCP" in found.needs
+
+
+@pytest.mark.parametrize("operation", ["write", "read", "create"])
+def test_the_slowest_node_is_named(operation: str) -> None:
+    found = findings(500 * MIB, 5000 * MIB, None, {"n3": 2.0})[f"nodes-slowest-{operation}"]
+    assert found.verdict == "measured" and "n3 is slow" in found.statement and "50%" in found.statement
+
+
+def test_of_alike_nodes_none_is_called_slow() -> None:
+    assert "No node is shown" in findings(500 * MIB, 5000 * MIB, None)["nodes-slowest-write"].statement
+
+
+def test_processes_of_one_node_do_not_spill_over_to_the_next() -> None:
+    cells = ProcessesPerNode().cells(context(nodes=HOSTS, most_ranks=8))
+    assert [one.plan.ranks for one in cells if isinstance(one, Cell)] == [1, 2]
+
+
+def test_writers_are_counted_on_each_node() -> None:
+    cells = [one for one in Writers().cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
+    assert {(one.settings["writers"], one.plan.ranks, one.plan.ranks_per_node) for one in cells} == {(1, 8, 2), (2, 8, 2)}

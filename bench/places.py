@@ -7,12 +7,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.units import GIB, MIB
+
+
+_UNMOUNT_TRIES, _UNMOUNT_PAUSE_S = 100, 0.1
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,16 @@ def _mounted(at: Path, device: str, options: list[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        _run(["umount", str(at)])
+        _unmount(at)
+
+
+def _unmount(at: Path) -> None:
+    """A loop device lets go of its file some time after its file system is unmounted: what lies under it is busy until then."""
+    for _ in range(_UNMOUNT_TRIES):
+        if subprocess.run(["umount", str(at)], capture_output=True, check=False).returncode == 0:
+            return
+        time.sleep(_UNMOUNT_PAUSE_S)
+    _run(["umount", str(at)])
 
 
 def _run(command: list[str]) -> str:

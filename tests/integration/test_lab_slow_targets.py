@@ -36,7 +36,6 @@ def slow_ones(findings: dict[str, Any]) -> set[str]:
     return {name for name, finding in findings.items() if finding["verdict"] == "does-not"}
 
 
-@pytest.mark.long
 def test_the_slow_one_of_two_metadata_servers_is_found_by_name(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up(*FEW, "--slow-mds", "1=5")
     # Its cells end as soon as nothing more can change: on a quiet machine long before the budget.

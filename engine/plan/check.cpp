@@ -29,6 +29,7 @@ std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
 struct DataSet {
     const TransferPhase* written = nullptr;
     bool stamped = false;
+    bool partial = false;  // by the ranks of a part of a mixed phase only
 };
 
 // What both kinds of phase say of their backend.
@@ -121,6 +122,10 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     }
     check.require(set.written != nullptr, "files", "names a file set that no earlier phase wrote",
                   "Add a write phase with the same files before it.");
+    check.require(
+        !set.partial || same_geometry(phase, *set.written), "files",
+        "is a set that not all ranks wrote, so that it is not whole for another access than it was written by",
+        "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
     check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
                   "Use the same layout, or other files.");
     constexpr const char* kOthers = "differs from the write phase of the same files";
@@ -148,6 +153,7 @@ void check_stage(const StagePhase& phase, const std::map<std::string, DataSet>& 
     const DataSet& set = found->second;
     check.require(set.written->layout == Layout::shared_file, "files",
                   "is not a shared-file, which all ranks could need", "Write it with the layout shared-file.");
+    check.require(!set.partial, "files", "is a set that not all ranks wrote", "Let all ranks write it.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");
     check.require(!phase.broadcast || phase.readers_per_node > 0, "broadcast", "needs readers_per_node",
@@ -246,16 +252,23 @@ void check_plan(const Plan& plan) {
     std::map<std::string, ItemSet> items;
     std::map<std::string, PoolSet> pools;
     std::set<std::string> probes;
+    std::size_t parts_end = 0;
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
-        const PhaseCheck check(i);
+        const PhaseCheck check(plan.key_of(i));
         check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is the name of an earlier phase, too",
                       "Give every phase a name of its own.");
         check.require((backend_of(plan.phases[i]) == Backend::cephfs) == inside_ceph(plan), "backend",
                       "is cephfs in some phases only, so that their directories would be different ones",
                       "Use cephfs in all phases of the plan, or in none.");
-        if (const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i]))
+        if (std::holds_alternative<MixedPhase>(plan.phases[i])) {
+            check_mixed(plan, i);
+            parts_end = plan.after(i);
+            continue;
+        }
+        if (const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i])) {
             check_transfer(*transfer, plan, data, check);
-        else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i]))
+            if (transfer->operation == TransferOperation::write) data[transfer->files].partial = i < parts_end;
+        } else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i]))
             check_small_files(*small, pools, check);
         else if (const auto* probe = std::get_if<ProbePhase>(&plan.phases[i]))
             check_probe(*probe, probes, check);
@@ -267,7 +280,8 @@ void check_plan(const Plan& plan) {
     // A plan that contradicts itself does so on every machine.
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
         const Absence absence = absence_of(backend_of(plan.phases[i]));
-        PhaseCheck(i).require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
+        PhaseCheck(plan.key_of(i))
+            .require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
     }
 }
 

@@ -1,6 +1,9 @@
 // The form of a plan: the same rules as schemas/plan.json, key by key.
 #include "plan/parse.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "plan/object_reader.hpp"
 #include "plan/parse_parts.hpp"
 
@@ -119,7 +122,9 @@ MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path
     return phase;
 }
 
-Phase parse_phase(const nlohmann::json& body, const std::string& path) {
+}  // namespace
+
+Phase parse_phase(const nlohmann::json& body, const std::string& path, Kinds kinds) {
     const auto kind = body.is_object() ? body.find("kind") : body.end();
     if (!body.is_object()) throw Refusal("'" + path + "' is not an object", path, "A phase is an object.");
     if (kind != body.end() && *kind == "transfer") return parse_transfer(body, path);
@@ -127,13 +132,13 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path) {
     if (kind != body.end() && *kind == "stream") return parse_stream(body, path);
     if (kind != body.end() && *kind == "small-files") return parse_small_files(body, path);
     if (kind != body.end() && *kind == "probe") return parse_probe(body, path);
-    if (kind != body.end() && *kind == "stage") return parse_stage(body, path);
+    if (kind != body.end() && *kind == "stage" && kinds == Kinds::all) return parse_stage(body, path);
     std::string known;
-    for (const std::string_view one : kKinds) known.append(known.empty() ? "One of: " : ", ").append(one);
+    for (const std::string_view one : kKinds)
+        if (kinds == Kinds::all || (one != "stage" && one != "mixed"))
+            known.append(known.empty() ? "One of: " : ", ").append(one);
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");
 }
-
-}  // namespace
 
 Plan parse_plan(const nlohmann::json& document) {
     const ObjectReader reader(document, "", {"schema", "seed", "team", "phases"});
@@ -148,8 +153,13 @@ Plan parse_plan(const nlohmann::json& document) {
     const nlohmann::json& phases = reader.value("phases");
     if (!phases.is_array() || phases.empty() || phases.size() > kMostPhases)
         reader.refuse("phases", "is not a list of 1 to 64 phases", "Write it as [{...}, ...].");
-    for (std::size_t i = 0; i < phases.size(); ++i)
-        plan.phases.push_back(parse_phase(phases[i], "phases[" + std::to_string(i) + "]"));
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+        const std::string path = "phases[" + std::to_string(i) + "]";
+        if (phases[i].is_object() && phases[i].contains("kind") && phases[i]["kind"] == "mixed")
+            std::ranges::move(parse_mixed(phases[i], path), std::back_inserter(plan.phases));
+        else
+            plan.phases.push_back(parse_phase(phases[i], path, Kinds::all));
+    }
     check_plan(plan);
     return plan;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plan/object_reader.hpp"
 #include "plan/plan.hpp"
@@ -24,5 +25,11 @@ Stop parse_stop(const ObjectReader& phase);
 SmallFilesPhase parse_small_files(const nlohmann::json& body, const std::string& path);
 ProbePhase parse_probe(const nlohmann::json& body, const std::string& path);
 StagePhase parse_stage(const nlohmann::json& body, const std::string& path);
+
+// One phase of a kind that a part may have, or of any.
+enum class Kinds : std::uint8_t { of_parts, all };
+Phase parse_phase(const nlohmann::json& body, const std::string& path, Kinds kinds);
+// The phase and, after it, its parts.
+std::vector<Phase> parse_mixed(const nlohmann::json& body, const std::string& path);
 
 }  // namespace strakes

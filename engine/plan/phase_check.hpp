@@ -13,7 +13,8 @@ namespace strakes {
 // Refuses with the key at fault, relative to one phase.
 class PhaseCheck {
   public:
-    explicit PhaseCheck(std::size_t index) : path_("phases[" + std::to_string(index) + "].") {}
+    // `key` is the phase's own.
+    explicit PhaseCheck(const std::string& key) : path_(key + ".") {}
     void require(bool good, const std::string& key, const std::string& fault, const char* remedy) const {
         if (!good) throw Refusal("'" + path_ + key + "' " + fault, path_ + key, remedy);
     }
@@ -27,6 +28,9 @@ struct PoolSet {
     const SmallFilesPhase* first = nullptr;
     bool filled = false;
 };
+
+// Of the mixed phase at `index` and its parts together; each part is checked as the phase that it is, too.
+void check_mixed(const Plan& plan, std::size_t index);
 
 void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolSet>& sets, const PhaseCheck& check);
 

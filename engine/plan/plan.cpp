@@ -1,4 +1,4 @@
-// Words for what a phase does.
+// Words for what a phase does, and where it stands.
 #include "plan/plan.hpp"
 
 namespace strakes {
@@ -7,6 +7,7 @@ std::string_view phase_kind(const Phase& phase) {
     if (const auto* transfer = std::get_if<TransferPhase>(&phase)) return transfer->stream ? "stream" : "transfer";
     if (std::holds_alternative<ProbePhase>(phase)) return "probe";
     if (std::holds_alternative<StagePhase>(phase)) return "stage";
+    if (std::holds_alternative<MixedPhase>(phase)) return "mixed";
     return std::holds_alternative<SmallFilesPhase>(phase) ? "small-files" : "metadata";
 }
 
@@ -16,7 +17,31 @@ std::string_view phase_operation(const Phase& phase) {
     if (const auto* small = std::get_if<SmallFilesPhase>(&phase)) return name_in(kSmallFilesModes, small->mode);
     if (const auto* probe = std::get_if<ProbePhase>(&phase)) return name_in(kProbeOperations, probe->operation);
     if (std::holds_alternative<StagePhase>(phase)) return "read";
+    if (std::holds_alternative<MixedPhase>(phase)) return "mixed";
     return name_in(kMetadataOperations, std::get<MetadataPhase>(phase).operation);
+}
+
+std::size_t Plan::after(std::size_t index) const {
+    const auto* mixed = std::get_if<MixedPhase>(&phases[index]);
+    return index + 1 + (mixed != nullptr ? mixed->parts() : 0);
+}
+
+std::size_t Plan::of_rank(std::size_t index, std::uint32_t rank) const {
+    const auto* mixed = std::get_if<MixedPhase>(&phases[index]);
+    return mixed != nullptr ? index + 1 + mixed->part_of(rank) : index;
+}
+
+std::size_t Plan::number_of(std::size_t index) const {
+    std::size_t number = 0;
+    for (std::size_t at = 0; after(at) <= index; at = after(at)) ++number;
+    return number;
+}
+
+std::string Plan::key_of(std::size_t index) const {
+    std::size_t at = 0;
+    while (after(at) <= index) at = after(at);
+    const std::string key = "phases[" + std::to_string(number_of(index)) + "]";
+    return at == index ? key : key + ".parts[" + std::to_string(index - at - 1) + "].phase";
 }
 
 }  // namespace strakes

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +81,12 @@ struct TransferPhase {
     // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
     [[nodiscard]] std::uint64_t bytes_per_rank() const noexcept { return segments * block_bytes; }
 };
+
+// Both do the same transfers of the same bytes of a rank.
+[[nodiscard]] inline bool same_geometry(const TransferPhase& one, const TransferPhase& other) noexcept {
+    return one.access == other.access && one.transfer_bytes == other.transfer_bytes &&
+           one.block_bytes == other.block_bytes && one.segments == other.segments;
+}
 
 struct MetadataPhase {
     std::string name;
@@ -162,18 +170,47 @@ struct StagePhase {
     static constexpr std::uint64_t rank_shift = 0;
 };
 
-using Phase = std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase>;
+// Several phases at once, each by ranks of its own; they begin together.
+struct MixedPhase {
+    std::string name;
+    std::vector<std::uint32_t> part_ranks;  // of each part, in the order of the ranks
+    Backend backend = Backend::posix;       // of its first part
+    Stop stop;                              // that of every part, but for amount
+
+    static constexpr std::uint64_t rank_shift = 0;
+    [[nodiscard]] std::size_t parts() const noexcept { return part_ranks.size(); }
+    [[nodiscard]] std::uint32_t first_rank_of(std::size_t part) const noexcept {
+        return std::accumulate(part_ranks.begin(), part_ranks.begin() + static_cast<std::ptrdiff_t>(part), 0U);
+    }
+    // Of the ranks of the team, whose number is that of all parts together.
+    [[nodiscard]] std::size_t part_of(std::uint32_t rank) const noexcept {
+        std::size_t part = 0;
+        for (; part + 1 < parts() && rank >= part_ranks[part]; ++part) rank -= part_ranks[part];
+        return part;
+    }
+};
+
+using Phase = std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase, MixedPhase>;
 
 struct Plan {
     std::uint32_t seed = 0;
     std::uint32_t ranks = 1;
     std::optional<std::uint32_t> ranks_per_node;  // at most so many of one node
     std::uint64_t memory_hog_bytes = 0;           // held on every node while the plan runs
-    std::vector<Phase> phases;
+    std::vector<Phase> phases;                    // a mixed phase is followed by its parts
+
+    // The index of the phase after the one at `index` and its parts.
+    [[nodiscard]] std::size_t after(std::size_t index) const;
+    // Of what a rank does in the phase at `index`: that phase, or one of its parts.
+    [[nodiscard]] std::size_t of_rank(std::size_t index, std::uint32_t rank) const;
+    // How many phases come before the one at `index`, parts not counted.
+    [[nodiscard]] std::size_t number_of(std::size_t index) const;
+    // The key of the phase or part at `index` in the plan's JSON.
+    [[nodiscard]] std::string key_of(std::size_t index) const;
 };
 
-inline constexpr std::array<std::string_view, 6> kKinds{"transfer",    "metadata", "stream",
-                                                        "small-files", "probe",    "stage"};
+inline constexpr std::array<std::string_view, 7> kKinds{"transfer", "metadata", "stream", "small-files",
+                                                        "probe",    "stage",    "mixed"};
 
 inline constexpr std::array kStopRules = std::to_array<std::pair<std::string_view, StopRule>>(
     {{"amount", StopRule::amount}, {"stonewall", StopRule::stonewall}, {"seconds", StopRule::seconds}});

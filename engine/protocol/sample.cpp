@@ -39,17 +39,18 @@ double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanosecon
 
 double rate(std::uint64_t amount, double seconds) { return seconds > 0 ? static_cast<double>(amount) / seconds : 0; }
 
-std::string_view stopped_by(const PhaseOutcome& outcome) {
-    if (!outcome.tally.failures.empty()) return "error";
-    if (outcome.cancelled) return "cancel";
-    return outcome.tally.out_of_time ? "seconds" : "amount";
+std::string_view stopped_by(const Tally& tally, bool cancelled) {
+    if (tally.failed) return "error";
+    if (cancelled) return "cancel";
+    return tally.out_of_time ? "seconds" : "amount";
 }
 
-Json rows_of(const std::vector<RankRow>& ranks, std::uint64_t origin) {
+Json rows_of(const std::vector<RankRow>& ranks, std::size_t first, std::uint64_t origin) {
     Json rows = Json::array();
     for (const RankRow& row : ranks)
-        rows.push_back({rows.size(), seconds(elapsed(origin, row.start)), seconds(elapsed(origin, row.end)), row.bytes,
-                        row.operations, row.errors, seconds(row.slowest), seconds(row.open), seconds(row.close)});
+        rows.push_back({first + rows.size(), seconds(elapsed(origin, row.start)), seconds(elapsed(origin, row.end)),
+                        row.bytes, row.operations, row.errors, seconds(row.slowest), seconds(row.open),
+                        seconds(row.close)});
     return rows;
 }
 
@@ -74,14 +75,13 @@ Json histograms_of_flow(const std::vector<Histogram>& of_flow) {
     return histograms;
 }
 
-Json histograms_of(const PhaseOutcome& outcome) {
-    const Latencies& all = outcome.tally.latencies;
-    if (std::holds_alternative<SmallFilesPhase>(outcome.phase)) return histograms_of_flow(all.of_flow);
+Json histograms_of(const Phase& phase, const Latencies& all) {
+    if (std::holds_alternative<SmallFilesPhase>(phase)) return histograms_of_flow(all.of_flow);
     Json histograms = Json::object();
-    const bool probes = std::holds_alternative<ProbePhase>(outcome.phase);
+    const bool probes = std::holds_alternative<ProbePhase>(phase);
     if (all.waits) histograms[probes ? "lag" : "gather"] = histogram_of(*all.waits);
     if (all.reads) histograms["read"] = histogram_of(*all.reads);
-    histograms[std::string(call_of(outcome.phase))] = histogram_of(all.calls);
+    histograms[std::string(call_of(phase))] = histogram_of(all.calls);
     return histograms;
 }
 
@@ -92,20 +92,28 @@ Json cache_of(const CacheState& cache) {
             {"resident_after_bytes", cache.resident_after_bytes}};
 }
 
-Json timeline_of(const std::vector<SecondRow>& seconds_of) {
+Json counters_row(const SecondRow& row) {
+    const CounterDelta& delta = row.delta;
+    return {delta.cpu.user_s,      delta.cpu.system_s,           delta.cpu.iowait_s,
+            delta.cpu.idle_s,      delta.memory_available_bytes, delta.page_cache_after_bytes,
+            delta.network.receive, delta.network.send,           to_json(delta).at("devices")};
+}
+
+// With the work of all ranks, or without it.
+Json timeline_of(const std::string& host, const std::vector<SecondRow>& seconds_of, bool with_work) {
+    Json columns = {"t_s", "took_s"};
+    if (with_work) columns.insert(columns.end(), {"bytes", "operations"});
+    for (const char* counter : {"cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_idle_s", "memory_available_bytes",
+                                "page_cache_bytes", "network_receive_bytes", "network_send_bytes", "devices"})
+        columns.push_back(counter);
     Json rows = Json::array();
     for (const SecondRow& row : seconds_of) {
-        const Json counters = to_json(row.delta);
-        rows.push_back({seconds(row.end_ns), seconds(row.took_ns), row.bytes, row.operations, row.delta.cpu.user_s,
-                        row.delta.cpu.system_s, row.delta.cpu.iowait_s, row.delta.cpu.idle_s,
-                        row.delta.memory_available_bytes, row.delta.page_cache_after_bytes, row.delta.network.receive,
-                        row.delta.network.send, counters.at("devices")});
+        Json values = {seconds(row.end_ns), seconds(row.took_ns)};
+        if (with_work) values.insert(values.end(), {row.bytes, row.operations});
+        for (Json& value : counters_row(row)) values.push_back(std::move(value));
+        rows.push_back(std::move(values));
     }
-    return {{"host", host_name()},
-            {"columns",
-             {"t_s", "took_s", "bytes", "operations", "cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_idle_s",
-              "memory_available_bytes", "page_cache_bytes", "network_receive_bytes", "network_send_bytes", "devices"}},
-            {"rows", std::move(rows)}};
+    return {{"host", host}, {"columns", std::move(columns)}, {"rows", std::move(rows)}};
 }
 
 std::uint64_t transfer_bytes_of(const TransferPhase* transfer, const StagePhase* stage) {
@@ -119,10 +127,60 @@ Json staged_of(const Tally& tally) {
     return {{"readers", readers}, {"read_bytes", tally.read_bytes}};
 }
 
-Json nodes_of(const std::vector<NodeCounters>& nodes) {
+Json nodes_of(const std::vector<NodeCounters>& nodes, bool long_enough) {
     Json list = Json::array();
-    for (const NodeCounters& node : nodes) list.push_back({{"host", node.host}, {"counters", to_json(node.delta)}});
+    for (const NodeCounters& node : nodes) {
+        list.push_back({{"host", node.host}, {"counters", to_json(node.delta)}});
+        if (long_enough && !node.seconds.empty()) list.back()["timeline"] = timeline_of(node.host, node.seconds, false);
+    }
     return list;
+}
+
+// What a phase of one kind, or a part of a mixed one, adds to the amounts.
+void add_details(Json& message, const Phase& phase, const Tally& tally) {
+    const auto* transfer = std::get_if<TransferPhase>(&phase);
+    const auto* stage = std::get_if<StagePhase>(&phase);
+    message["histograms"] = histograms_of(phase, tally.latencies);
+    message["effective"] = {{"backend", phase_backend(phase)},
+                            {"queue_depth", tally.queue_depth},
+                            {"direct", transfer != nullptr && tally.direct},
+                            {"transfer_bytes", transfer_bytes_of(transfer, stage)},
+                            {"verified_bytes", tally.verified_bytes}};
+    if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
+    if (stage != nullptr) message["staged"] = staged_of(tally);
+    if (const auto* small = std::get_if<SmallFilesPhase>(&phase)) {
+        message["population"] = {{"before_files", tally.pool.before_files},
+                                 {"after_files", tally.pool.after_files},
+                                 {"bytes", tally.pool.bytes}};
+        if (small->mode == SmallFilesMode::transactions || small->mode == SmallFilesMode::flow)
+            message["loops"] = tally.pool.loops;
+    }
+}
+
+// Rates over the time from the first start to the last end.
+void add_amounts(Json& message, const Totals& totals) {
+    const double took = seconds(elapsed(totals.start, totals.end));
+    message["bytes"] = totals.bytes;
+    message["operations"] = totals.operations;
+    message["errors"] = totals.errors;
+    message["elapsed_s"] = took;
+    message["bytes_per_s"] = rate(totals.bytes, took);
+    message["operations_per_s"] = rate(totals.operations, took);
+}
+
+// Its times count from the start of the whole phase.
+Json part_of(const PhaseOutcome& outcome, const MixedPhase& mixed, std::size_t part, std::uint64_t origin) {
+    const Phase& phase = outcome.plan.phases[outcome.index + 1 + part];
+    const Tally& tally = outcome.tally.parts.at(part);
+    Json message;
+    message["name"] = phase_name(phase);
+    message["kind"] = phase_kind(phase);
+    message["operation"] = phase_operation(phase);
+    message["stopped_by"] = stopped_by(tally, outcome.cancelled);
+    add_amounts(message, totals_of(tally.rows));
+    message["ranks"] = rows_of(tally.rows, mixed.first_rank_of(part), origin);
+    add_details(message, phase, tally);
+    return message;
 }
 
 }  // namespace
@@ -134,48 +192,33 @@ double unix_seconds(const Timeline& timeline, std::uint64_t moment) {
 
 Json sample_of(const PhaseOutcome& outcome) {
     const Tally& tally = outcome.tally;
+    const Phase& phase = outcome.plan.phases[outcome.index];
     const Totals totals = totals_of(tally.rows);
-    const double took = seconds(elapsed(totals.start, totals.end));
-    const auto* transfer = std::get_if<TransferPhase>(&outcome.phase);
-    const auto* stage = std::get_if<StagePhase>(&outcome.phase);
     Json message;
-    message["phase"] = outcome.index;
-    message["name"] = phase_name(outcome.phase);
-    message["kind"] = phase_kind(outcome.phase);
-    message["operation"] = phase_operation(outcome.phase);
+    message["phase"] = outcome.plan.number_of(outcome.index);
+    message["name"] = phase_name(phase);
+    message["kind"] = phase_kind(phase);
+    message["operation"] = phase_operation(phase);
     message["host"] = host_name();
     message["origin_unix_s"] = unix_seconds(outcome.timeline, totals.start);
-    message["stopped_by"] = stopped_by(outcome);
-    message["bytes"] = totals.bytes;
-    message["operations"] = totals.operations;
-    message["errors"] = totals.errors;
-    message["elapsed_s"] = took;
-    message["bytes_per_s"] = rate(totals.bytes, took);
-    message["operations_per_s"] = rate(totals.operations, took);
+    message["stopped_by"] = stopped_by(tally, outcome.cancelled);
+    add_amounts(message, totals);
     message["until_first"] = {{"elapsed_s", seconds(elapsed(totals.start, outcome.first.at))},
                               {"bytes", outcome.first.work.bytes},
                               {"operations", outcome.first.work.operations}};
     message["columns"] = {"rank",   "start_s",   "end_s",  "bytes",  "operations",
                           "errors", "slowest_s", "open_s", "close_s"};
-    message["ranks"] = rows_of(tally.rows, totals.start);
-    message["histograms"] = histograms_of(outcome);
-    message["effective"] = {{"backend", phase_backend(outcome.phase)},
-                            {"queue_depth", tally.queue_depth},
-                            {"direct", transfer != nullptr && tally.direct},
-                            {"transfer_bytes", transfer_bytes_of(transfer, stage)},
-                            {"verified_bytes", tally.verified_bytes}};
-    if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
-    if (stage != nullptr) message["staged"] = staged_of(tally);
-    if (const auto* small = std::get_if<SmallFilesPhase>(&outcome.phase)) {
-        message["population"] = {{"before_files", tally.pool.before_files},
-                                 {"after_files", tally.pool.after_files},
-                                 {"bytes", tally.pool.bytes}};
-        if (small->mode == SmallFilesMode::transactions || small->mode == SmallFilesMode::flow)
-            message["loops"] = tally.pool.loops;
+    message["ranks"] = rows_of(tally.rows, 0, totals.start);
+    if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
+        for (std::size_t part = 0; part < mixed->parts(); ++part)
+            message["parts"].push_back(part_of(outcome, *mixed, part, totals.start));
+    } else {
+        add_details(message, phase, tally);
     }
     message["counters"] = to_json(tally.nodes.empty() ? CounterDelta{} : tally.nodes.front().delta);
-    message["nodes"] = nodes_of(tally.nodes);
-    if (took > kShortest && !outcome.seconds.empty()) message["timeline"] = timeline_of(outcome.seconds);
+    const bool long_enough = seconds(elapsed(totals.start, totals.end)) > kShortest;
+    message["nodes"] = nodes_of(tally.nodes, long_enough);
+    if (long_enough && !outcome.seconds.empty()) message["timeline"] = timeline_of(host_name(), outcome.seconds, true);
     return message;
 }
 

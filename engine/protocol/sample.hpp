@@ -19,8 +19,8 @@ struct FirstFinish {
 };
 
 struct PhaseOutcome {
-    const Phase& phase;
-    std::size_t index;
+    const Plan& plan;
+    std::size_t index;  // of the phase
     const Timeline& timeline;
     const Tally& tally;  // of all ranks
     FirstFinish first;

@@ -36,6 +36,7 @@ int Follower::run() {
         wait();
         if (crew_.told_to_abandon()) ::_exit(kFailed);
         if (crew_.lost()) end_without_leader();
+        if (plan_) plan_->look_at_node();
         if (plan_ && plan_->finished()) {
             plan_->finish();
             plan_.reset();

@@ -157,7 +157,8 @@ bool PlanRun::agreed(const std::optional<Workspace::Fault>& fault) {
 void PlanRun::run_rank(Rank rank) noexcept {
     if (one_process() || set_up(rank)) {
         hold_memory(rank);
-        for (std::size_t i = 0; i < request_.plan.phases.size() && !team_->any(halt_.load() != Halt::none); ++i)
+        const Plan& plan = request_.plan;
+        for (std::size_t i = 0; i < plan.phases.size() && !team_->any(halt_.load() != Halt::none); i = plan.after(i))
             run_phase(rank, i);
         team_->barrier();
         phases_over_ = true;
@@ -230,14 +231,14 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
 
 void PlanRun::work(Rank rank, Workload& workload, RankResult& result) {
     Progress& progress = progress_.of(rank);
-    if (rank == 0) phase_start_ = clock_.now();
+    if (is_first_here(rank)) phase_start_ = clock_.now();
     workload.run(result);
     progress.finished.store(true, std::memory_order_relaxed);
     note_first(result);
     if (result.failure) raise(Halt::error);
     progress.at(kWaiting);
     team_->barrier();
-    if (rank == 0) phase_start_ = 0;
+    if (is_first_here(rank)) phase_start_ = 0;
     if (team_->leads_node(rank)) counters_ = difference(counters_before_, read_counters());
     workload.finish(result);
     if (!one_process()) tell_others(workload);
@@ -272,22 +273,25 @@ void PlanRun::raise(Halt halt) noexcept {
 void PlanRun::report_phase(std::size_t index) {
     const Phase& phase = request_.plan.phases[index];
     const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
-    for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank)
-        tally->add(rank, results_.of(rank), latencies_.of(rank), timeline_);
-    if (team_->leads_node(team_->first())) tally->nodes.push_back({host_name(), std::exchange(counters_, {})});
+    for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank) add_rank(*tally, rank, phase);
+    if (team_->leads_node(team_->first()))
+        tally->nodes.push_back({.host = host_name(),
+                                .delta = std::exchange(counters_, {}),
+                                .seconds = team_->first() == 0 ? std::vector<SecondRow>{} : seconds_.take(index + 1)});
     FirstFinish first = first_finish(*tally);
     if (team_->first() == 0)
-        say_logs(phase);
+        say_logs(index);
     else
         take_logs(*tally);
     if (!collect(*team_, *tally)) return;
     const std::vector<SecondRow> seconds = seconds_.take(index + 1);
     for (const LoggedRows& log : tally->logs)
-        report_.log(phase, log.rank, unix_seconds(timeline_, log.start), log.first, log.rows);
+        report_.log(phase_of(index, log.rank), log.rank, unix_seconds(timeline_, log.start), log.first, log.rows);
     first.work = tally->until_first;
     for (const RankFailure& failure : tally->failures)
-        report_.error(failure.failure, {.rank = failure.rank, .phase = &phase, .key = {}, .host = failure.host});
-    report_.sample(sample_of({.phase = phase,
+        report_.error(failure.failure,
+                      {.rank = failure.rank, .phase = &phase_of(index, failure.rank), .key = {}, .host = failure.host});
+    report_.sample(sample_of({.plan = request_.plan,
                               .index = index,
                               .timeline = timeline_,
                               .tally = *tally,
@@ -296,13 +300,26 @@ void PlanRun::report_phase(std::size_t index) {
                               .cancelled = halt_.load() == Halt::cancel}));
 }
 
+// One of this process.
+void PlanRun::add_rank(Tally& tally, Rank rank, const Phase& phase) {
+    RankResult& result = results_.of(rank);
+    if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
+        tally.parts.resize(mixed->parts());
+        tally.parts[mixed->part_of(rank)].add(result, latencies_.of(rank), timeline_);
+        tally.add(result, {}, timeline_);  // latencies of unlike calls make no histogram
+    } else {
+        tally.add(result, latencies_.of(rank), timeline_);
+    }
+    if (result.failure) tally.add_failure(rank, std::move(*result.failure));
+}
+
 constexpr std::size_t kLogBatch = 1000;
 
 // Of the ranks of this process, what has come since the last time.
-void PlanRun::say_logs(const Phase& phase) {
+void PlanRun::say_logs(std::size_t index) {
     for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank) {
         logs_.of(rank).take(kLogBatch, [&](std::size_t first, std::uint64_t start, auto rows) {
-            report_.log(phase, rank, unix_seconds(timeline_, timeline_.at(start)), first, rows);
+            report_.log(phase_of(index, rank), rank, unix_seconds(timeline_, timeline_.at(start)), first, rows);
         });
     }
 }

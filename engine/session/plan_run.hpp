@@ -49,6 +49,8 @@ class PlanRun {
     // The limit has passed: names the slowest rank and cancels, unless the phases are over.
     void cancel_over_limit();
     void say_progress();
+    // Of a rank that is a process and the first of its node, but not rank 0: keeps what happens there second by second.
+    void look_at_node();
     // Changes whenever a rank gets anywhere.
     [[nodiscard]] std::uint64_t heartbeat() const noexcept;
     // The team does not come back: says which rank and done; the process must go then.
@@ -83,7 +85,12 @@ class PlanRun {
     void glimpse(std::size_t phase);
     void raise(Halt halt) noexcept;
     void report_phase(std::size_t index);
-    void say_logs(const Phase& phase);
+    // What a rank does in the phase at `index`.
+    [[nodiscard]] const Phase& phase_of(std::size_t index, Rank rank) const {
+        return request_.plan.phases[request_.plan.of_rank(index, rank)];
+    }
+    void add_rank(Tally& tally, Rank rank, const Phase& phase);
+    void say_logs(std::size_t index);
     void take_logs(Tally& tally);
     [[nodiscard]] FirstFinish first_finish(Tally& tally);
     void clean(Rank rank);

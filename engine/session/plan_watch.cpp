@@ -41,7 +41,7 @@ PlanRun::Rank PlanRun::slowest_rank() const noexcept {
 }
 
 void PlanRun::report_rank(Rank rank, std::string what, std::string remedy) {
-    const Phase& phase = request_.plan.phases[phase_.load()];
+    const Phase& phase = phase_of(phase_.load(), rank);
     const Progress& progress = progress_.of(rank);
     const std::string entry = std::visit(
         [&]<class Body>(const Body& body) {
@@ -71,7 +71,7 @@ void PlanRun::say_progress() {
     const std::uint64_t start = phase_start_.load();
     if (start == 0) return;
     const std::size_t index = phase_.load();
-    Report::Running running{.phase = index,
+    Report::Running running{.phase = request_.plan.number_of(index),
                             .name = phase_name(request_.plan.phases[index]),
                             .elapsed_s = clock_.to_seconds(elapsed(start, clock_.now())),
                             .bytes = 0,
@@ -85,7 +85,13 @@ void PlanRun::say_progress() {
     }
     report_.progress(running);
     seconds_.look(index + 1, clock_.to_ns(elapsed(start, clock_.now())), running.bytes, running.operations);
-    say_logs(request_.plan.phases[index]);
+    say_logs(index);
+}
+
+void PlanRun::look_at_node() {
+    const std::uint64_t start = phase_start_.load();
+    if (start == 0 || !team_->leads_node(team_->first())) return;
+    seconds_.look(phase_.load() + 1, clock_.to_ns(elapsed(start, clock_.now())), 0, 0);
 }
 
 std::uint64_t PlanRun::heartbeat() const noexcept {

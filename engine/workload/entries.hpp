@@ -34,6 +34,9 @@ namespace strakes {
     return phase.files + ".data";
 }
 
+// Its parts have entries.
+[[nodiscard]] inline std::string entry_of(const MixedPhase& /*phase*/, std::uint32_t /*owner*/) { return {}; }
+
 // Whose data or items a rank works on.
 [[nodiscard]] inline std::uint32_t owner_for(std::uint32_t rank, std::uint64_t shift, std::uint32_t ranks) noexcept {
     return static_cast<std::uint32_t>((rank + shift % ranks) % ranks);

@@ -77,7 +77,7 @@ std::uint64_t between(std::uint64_t moment, std::uint64_t from, std::uint64_t be
 
 }  // namespace
 
-void Tally::add(std::uint32_t rank, RankResult& result, const Latencies& own, const Timeline& timeline) {
+void Tally::add(const RankResult& result, const Latencies& own, const Timeline& timeline) {
     const Clock& clock = timeline.clock;
     rows.push_back({.start = timeline.at(result.start),
                     .end = timeline.at(result.end),
@@ -95,12 +95,17 @@ void Tally::add(std::uint32_t rank, RankResult& result, const Latencies& own, co
     cache.add(result.cache);
     pool.add(result.pool);
     latencies.merge(own);
-    if (result.failure && failures.size() < kMostFailures)
-        failures.push_back({.rank = rank, .host = host_name(), .failure = std::move(*result.failure)});
+    failed |= result.failure.has_value();
+}
+
+void Tally::add_failure(std::uint32_t rank, Failure failure) {
+    if (failures.size() < kMostFailures)
+        failures.push_back({.rank = rank, .host = host_name(), .failure = std::move(failure)});
 }
 
 void Tally::merge(Tally&& later) {
     rows.insert(rows.end(), later.rows.begin(), later.rows.end());
+    failed |= later.failed;
     until_first.bytes += later.until_first.bytes;
     until_first.operations += later.until_first.operations;
     verified_bytes += later.verified_bytes;
@@ -115,12 +120,15 @@ void Tally::merge(Tally&& later) {
         if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
     std::ranges::move(later.nodes, std::back_inserter(nodes));
     std::ranges::move(later.logs, std::back_inserter(logs));
+    if (parts.size() < later.parts.size()) parts.resize(later.parts.size());
+    for (std::size_t part = 0; part < later.parts.size(); ++part) parts[part].merge(std::move(later.parts[part]));
 }
 
 std::string Tally::pack() const {
     Packer packer;
     packer.put(std::uint64_t{rows.size()});
     for (const RankRow& row : rows) packer.put(row);
+    packer.put(failed);
     packer.put(until_first);
     packer.put(verified_bytes);
     packer.put(read_bytes);
@@ -146,6 +154,12 @@ std::string Tally::pack() const {
     for (const NodeCounters& node : nodes) {
         packer.put_text(node.host);
         put(packer, node.delta);
+        packer.put(std::uint64_t{node.seconds.size()});
+        for (const SecondRow& row : node.seconds) {
+            packer.put(row.end_ns);
+            packer.put(row.took_ns);
+            put(packer, row.delta);
+        }
     }
     packer.put(std::uint64_t{logs.size()});
     for (const LoggedRows& log : logs) {
@@ -155,6 +169,8 @@ std::string Tally::pack() const {
         packer.put(std::uint64_t{log.rows.size()});
         for (const LoggedOperation& row : log.rows) packer.put(row);
     }
+    packer.put(std::uint64_t{parts.size()});
+    for (const Tally& part : parts) packer.put_text(part.pack());
     return packer.take();
 }
 
@@ -163,6 +179,7 @@ Tally Tally::unpack(std::string_view bytes) {
     Tally tally;
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left)
         tally.rows.push_back(unpacker.get<RankRow>());
+    tally.failed = unpacker.get<bool>();
     tally.until_first = unpacker.get<Work>();
     tally.verified_bytes = unpacker.get<std::uint64_t>();
     tally.read_bytes = unpacker.get<std::uint64_t>();
@@ -190,6 +207,12 @@ Tally Tally::unpack(std::string_view bytes) {
         NodeCounters node;
         node.host = unpacker.get_text();
         get(unpacker, node.delta);
+        for (auto rows = unpacker.get<std::uint64_t>(); rows > 0 && !unpacker.at_end(); --rows) {
+            SecondRow& row = node.seconds.emplace_back();
+            row.end_ns = unpacker.get<std::uint64_t>();
+            row.took_ns = unpacker.get<std::uint64_t>();
+            get(unpacker, row.delta);
+        }
         tally.nodes.push_back(std::move(node));
     }
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left) {
@@ -201,6 +224,8 @@ Tally Tally::unpack(std::string_view bytes) {
             log.rows.push_back(unpacker.get<LoggedOperation>());
         tally.logs.push_back(std::move(log));
     }
+    for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left)
+        tally.parts.push_back(unpack(unpacker.get_text()));
     return tally;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/counters.hpp"
+#include "measure/second_rows.hpp"
 #include "system/failure.hpp"
 #include "team/team.hpp"
 #include "team/timeline.hpp"
@@ -43,6 +44,7 @@ struct LoggedRows {
 struct NodeCounters {
     std::string host;
     CounterDelta delta;
+    std::vector<SecondRow> seconds;  // of nodes other than rank 0's, without work
 };
 
 // Work done up to a moment.
@@ -53,6 +55,7 @@ struct Work {
 
 struct Tally {
     std::vector<RankRow> rows;  // of consecutive ranks
+    bool failed = false;        // one of them
     Work until_first;           // until the first of all ranks finished
     std::uint64_t verified_bytes = 0;
     std::uint64_t read_bytes = 0;
@@ -65,9 +68,11 @@ struct Tally {
     std::vector<RankFailure> failures;  // the first of them
     std::vector<NodeCounters> nodes;
     std::vector<LoggedRows> logs;  // of ranks that are other processes
+    std::vector<Tally> parts;      // of a mixed phase: its ranks once more, without failures, nodes and logs
 
     // One rank more, of this process.
-    void add(std::uint32_t rank, RankResult& result, const Latencies& latencies, const Timeline& timeline);
+    void add(const RankResult& result, const Latencies& latencies, const Timeline& timeline);
+    void add_failure(std::uint32_t rank, Failure failure);
     // The ranks after those that are in already.
     void merge(Tally&& later);
 

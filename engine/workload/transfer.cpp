@@ -65,7 +65,7 @@ class Transfer final : public Workload {
         if (Outcome failure = outcome_of(Io::connect(seat_.rank))) return failure;
         if (phase_.operation == TransferOperation::mixed) seat_.latencies.reads = std::make_unique<Histogram>();
         if (Outcome failure = make_buffer()) return failure;
-        count_ = same_geometry() && !writes_new() ? set_.done[owner_] : region().transfers;
+        count_ = accessed_as_written() && !writes_new() ? set_.done[owner_] : region().transfers;
         if (gathers()) note_group();
         if (writes_new() && !shared() && touches_file()) {
             if (Outcome failure = file_.remove()) return failure;
@@ -84,19 +84,20 @@ class Transfer final : public Workload {
                     seen_file().look(phase_.cache != Cache::as_is, result.cache, &CacheState::resident_before_bytes))
                 return failure;
         }
-        if (phase_.cache != Cache::as_is && !seat_.one_process && !shared() && !writes_new() &&
+        if (phase_.cache != Cache::as_is && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
             (owner_ != seat_.rank || merged())) {
             // Another node than that of the file's own rank; an earlier phase may have read it here.
             CacheState unused;
             if (Outcome failure = file_.look(true, unused, &CacheState::resident_before_bytes)) return failure;
         }
-        return phase_.time_open || !touches_file() ? std::nullopt : open(result);
+        if (!opens_file()) result.direct = phase_.direct;
+        return phase_.time_open || !opens_file() ? std::nullopt : open(result);
     }
 
     void run(RankResult& result) override {
         const Clock& clock = setting_.clock;
         result.start = result.end = clock.now();
-        if (phase_.time_open && touches_file()) {
+        if (phase_.time_open && opens_file()) {
             seat_.progress.at("opening");
             result.failure = open(result);
         }
@@ -109,7 +110,7 @@ class Transfer final : public Workload {
         }
         // Data that nobody asked for any more is not worth waiting for.
         const bool orderly = !result.failure && !setting_.halted();
-        if (orderly && phase_.sync != Sync::none && touches_file()) close(result, phase_.sync == Sync::fsync);
+        if (orderly && phase_.sync != Sync::none && opens_file()) close(result, phase_.sync == Sync::fsync);
         if (orderly && gathers() && !result.failure) meet_group();
         result.end = clock.now();
     }
@@ -156,10 +157,12 @@ class Transfer final : public Workload {
     [[nodiscard]] bool merged() const noexcept { return phase_.layout == Layout::file_per_writer; }
     [[nodiscard]] bool gathers() const noexcept { return phase_.gathers(); }
     [[nodiscard]] bool touches_file() const noexcept { return !gathers() || group_.writer() == seat_.rank; }
+    // Where nothing of the owner was written there may be no file.
+    [[nodiscard]] bool opens_file() const noexcept { return touches_file() && (writes_new() || count_ > 0); }
     // One rank for each file of the set; a shared file may be in the memory of every node.
     [[nodiscard]] bool looks_at_cache() const noexcept {
         if (merged()) return group_of(phase_, seat_.exchange->nodes(), seat_.rank).writer() == seat_.rank;
-        return shared() ? seat_.leads_node : true;
+        return shared() ? seat_.leads_node : writes_new() || set_.done[seat_.rank] > 0;
     }
     [[nodiscard]] std::uint32_t own_file_number() const { return file_of(phase_, seat_.exchange->nodes(), seat_.rank); }
     // The one that this rank looks at: in a write phase its own work, since other ranks may not have made theirs yet.
@@ -192,18 +195,14 @@ class Transfer final : public Workload {
     [[nodiscard]] Outcome outcome_of(const FileStep& step) const {
         return step.error == 0 ? std::nullopt : Outcome(call_failure(step.call, file_.path(), step.error));
     }
-    [[nodiscard]] bool same_geometry() const noexcept {
-        const TransferPhase& written = *set_.written;
-        return written.access == phase_.access && written.transfer_bytes == phase_.transfer_bytes &&
-               written.block_bytes == phase_.block_bytes && written.segments == phase_.segments;
-    }
+    [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
     [[nodiscard]] bool complete() const noexcept {
         const std::uint64_t all = set_.written->bytes_per_rank() / set_.written->transfer_bytes;
         return std::ranges::all_of(set_.done, [all](std::uint64_t done) { return done == all; });
     }
 
     [[nodiscard]] Outcome require_written() const {
-        if (same_geometry() || complete()) return std::nullopt;
+        if (accessed_as_written() || complete()) return std::nullopt;
         return Failure{.what = "the files '" + phase_.files + "' were not written to the end, and phase '" +
                                phase_.name + "' does not access them as phase '" + set_.written->name + "' wrote them",
                        .path = {},

@@ -2,6 +2,7 @@
 #include "workload/workload.hpp"
 
 #include "workload/metadata.hpp"
+#include "workload/mixed.hpp"
 #include "workload/probe.hpp"
 #include "workload/small_files.hpp"
 #include "workload/stage.hpp"
@@ -21,6 +22,7 @@ struct Maker {
     }
     std::unique_ptr<Workload> operator()(const ProbePhase& /*phase*/) const { return make_probe(setting, seat); }
     std::unique_ptr<Workload> operator()(const StagePhase& /*phase*/) const { return make_stage(setting, seat); }
+    std::unique_ptr<Workload> operator()(const MixedPhase& /*phase*/) const { return make_mixed(setting, seat); }
 };
 
 }  // namespace

@@ -32,6 +32,8 @@ struct PhaseSetting {
     const std::atomic<Halt>& halt;
 
     [[nodiscard]] const Phase& phase() const { return plan.phases[index]; }
+    // That of another phase of the plan.
+    [[nodiscard]] PhaseSetting at(std::size_t other) const { return {plan, other, state, root, name, clock, halt}; }
     [[nodiscard]] bool halted() const noexcept { return halt.load(std::memory_order_relaxed) != Halt::none; }
     [[nodiscard]] std::string path_of(std::string_view entry) const { return name + "/" + std::string(entry); }
 };

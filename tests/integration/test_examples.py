@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
+from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
 from strakes.plan.toml import plan_from_toml
+from strakes.portrait.collect import sample_named
 from strakes.store import Store
 
 # The description of a cluster is no plan: strakes failover has tests of its own.
@@ -24,15 +26,37 @@ def target() -> Iterator[Path]:
         yield place
 
 
+def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *launcher: str) -> None:
+    done = strakes("run", path, target, "--budget", "1s", "--seed", "7", "--json", out, *launcher)
+    assert done.returncode == 0, done.stderr
+    plan = plan_from_toml(path, seed=7)[1]
+    phases = [phase for phase, _ in plan.each()]
+    document = json.loads(out.read_text())
+    assert [cell["id"].partition(":")[2] for cell in document["cells"]] == [phase.name for phase in phases]
+    samples = Store().open("latest").visits[0]["samples"]
+    for phase in phases:
+        sample = sample_named(samples, phase.name)
+        assert sample is not None
+        if getattr(phase, "verify", False) and phase.kind != "small-files":
+            assert sample["effective"]["verified_bytes"] == sample["bytes"] > 0
+    assert not any(target.iterdir())
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_and_every_phase_of_it_is_measured(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    done = strakes("run", path, target, "--budget", "1s", "--seed", "7", "--json", out)
-    assert done.returncode == 0, done.stderr
-    _, plan = plan_from_toml(path, seed=7)
-    document = json.loads(out.read_text())
-    assert [cell["id"].partition(":")[2] for cell in document["cells"]] == [phase.name for phase in plan.phases]
-    assert not any(target.iterdir())
+    check_example(path, strakes, target, tmp_path / "out.json")
+
+
+# Where ranks have to do with each other.
+TOGETHER = ("mixed", "restart-dump", "startup-load")
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[] if path.stem in TOGETHER else [pytest.mark.long]) for path in EXAMPLES], ids=lambda path: path.stem
+)
+def test_an_example_runs_the_same_with_processes(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+    check_example(path, strakes, target, tmp_path / "out.json", "--launcher", "mpi", "-n", "4")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -11,7 +11,9 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import need, own_labs
+from launch.test_mpi import needs_mpi
 from strakes.errors import BadInputError
+from strakes.launch.choice import LOCAL, Launch, engine_for
 from strakes.launch.local import LocalEngine
 from strakes.plan import MetadataPhase, Plan, ProbePhase, TransferPhase
 
@@ -61,7 +63,8 @@ def data(name: str, operation: str, layout: str, access: str, **more: object) ->
     )
 
 
-def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path) -> None:
+@pytest.mark.parametrize("launch", [LOCAL, pytest.param(Launch("mpi", ranks=3), marks=needs_mpi)], ids=lambda launch: launch.launcher)
+def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path, launch: Launch) -> None:
     phases = (
         data("w", "write", "file-per-process", "random", sync="fsync"),
         data("r", "read", "file-per-process", "random", verify=True, rank_shift=1),
@@ -79,7 +82,7 @@ def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path)
         items("dir-rename"),
         items("dir-remove"),
     )
-    with LocalEngine() as engine:
+    with engine_for(launch) as engine:
         result = engine.run(Plan(ranks=3, phases=phases, seed=7), place, "p", limit_s=120)
     assert result.ended == "ok", result.errors
     assert result.cleaned

@@ -16,9 +16,10 @@ import pytest
 
 from mounts import loop_mounted
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.messages import Progress
+from strakes.launch.local import LocalEngine
+from strakes.launch.messages import Progress, timeline_of
 from strakes.launch.mpi import MpiEngine, find_mpi_engine, find_mpiexec
-from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
+from strakes.plan import MetadataPhase, MixedPhase, Part, Plan, ProbePhase, StagePhase, Stop, TransferPhase
 from strakes.targets.workspace import Workspace
 
 KIB = 1 << 10
@@ -133,7 +134,7 @@ def test_a_rank_that_goes_is_named_and_the_run_ends_in_order(workspace: Workspac
 
 
 @contextmanager
-def frozen(place: Path) -> Iterator[Callable[[], None]]:
+def frozen(place: Path) -> Iterator[Callable[[], object]]:
     """Whoever writes to it after the call waits and cannot be killed; until the end."""
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -159,6 +160,127 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
         while any(Path(f"/proc/{pid}").exists() for pid in pids):
             time.sleep(0.02)
         assert (workspace.path / "f").is_dir()
+
+
+@pytest.fixture
+def two_nodes(tmp_path: Path) -> Iterator[MpiEngine]:
+    """Four processes, the last two of which have another host name."""
+    wrapper = tmp_path / "engine"
+    wrapper.write_text(
+        f"""#!/bin/sh
+        [ "$PMI_RANK" -lt 2 ] && exec {find_mpi_engine()} "$@"
+        exec unshare --uts sh -c 'hostname other-node && exec "$@"' sh {find_mpi_engine()} "$@"
+        """
+    )
+    wrapper.chmod(0o755)
+    if os.geteuid() != 0:
+        pytest.skip("another host name needs root")
+    with MpiEngine(ranks=4, executable=wrapper) as engine:
+        yield engine
+
+
+@needs_mpi
+def test_every_node_has_counters_and_a_timeline(two_nodes: MpiEngine, workspace: Workspace) -> None:
+    hosts = list(two_nodes.start().nodes)
+    assert hosts[1:] == ["other-node"]
+    plan = Plan(4, (SHORT.phases[0], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3.5))))
+    result = two_nodes.run(plan, workspace.path, "n", 60)
+    assert result.errors == ()
+    here, there = result.samples[1].raw["nodes"]
+    assert [here["host"], there["host"]] == hosts
+    assert "timeline" not in here
+    rows = [dict(zip(there["timeline"]["columns"], row, strict=True)) for row in there["timeline"]["rows"]]
+    assert rows
+    assert all(row["took_s"] > 0.9 and row["cpu_user_s"] + row["cpu_system_s"] + row["cpu_idle_s"] > 0 for row in rows)
+    assert [row["t_s"] for row in rows] == sorted(row["t_s"] for row in rows)
+    assert timeline_of(result.samples[1])
+
+
+@needs_mpi
+@pytest.mark.parametrize(("grouping", "writers"), [("node", 1), ("global", 3)])
+def test_writers_merge_across_nodes(two_nodes: MpiEngine, workspace: Workspace, grouping: str, writers: int) -> None:
+    write = TransferPhase(
+        "w",
+        "write",
+        "shared-file",
+        "strided",
+        16 * KIB,
+        64 * KIB,
+        segments=9,
+        writers=writers,
+        grouping=grouping,  # type: ignore[arg-type]
+    )
+    read = TransferPhase("r", "read", "shared-file", "strided", 16 * KIB, 64 * KIB, segments=9, rank_shift=1, verify=True)
+    result = two_nodes.run(Plan(4, (write, read)), workspace.path, "w", 60)
+    assert (result.ended, result.errors) == ("ok", ())
+    assert result.samples[1].raw["effective"]["verified_bytes"] == 4 * 9 * 64 * KIB
+    assert sum(row[3] > 0 for row in result.samples[0].raw["ranks"]) == (2 * writers if grouping == "node" else writers)
+
+
+@needs_mpi
+@pytest.mark.parametrize("broadcast", [False, True])
+def test_a_stage_passes_on_what_few_ranks_of_each_node_read(two_nodes: MpiEngine, workspace: Workspace, broadcast: bool) -> None:
+    size = 4 * 300 * KIB
+    write = TransferPhase("w", "write", "shared-file", "segmented", 4 * KIB, 300 * KIB)
+    stage = StagePhase("load", 32 * KIB, readers_per_node=1, broadcast=broadcast, verify=True)
+    result = two_nodes.run(Plan(4, (write, stage)), workspace.path, "s", 60)
+    assert (result.ended, result.errors) == ("ok", ())
+    raw = result.samples[1].raw
+    assert raw["bytes"] == raw["effective"]["verified_bytes"] == 4 * size
+    assert raw["staged"] == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
+
+
+@needs_mpi
+def test_sixteen_processes_with_two_writers_leave_what_verifies(workspace: Workspace) -> None:
+    phases = []
+    for layout in ("shared-file", "file-per-writer"):
+        same = {"layout": layout, "access": "segmented", "transfer_bytes": 64 * KIB, "block_bytes": 256 * KIB, "files": layout}
+        again = {"writers": 2} if layout == "file-per-writer" else {}
+        phases.append(TransferPhase(f"w-{layout}", "write", **same, writers=2))  # type: ignore[arg-type]
+        phases.append(TransferPhase(f"r-{layout}", "read", **same, **again, rank_shift=5, verify=True))  # type: ignore[arg-type]
+    with MpiEngine(ranks=16) as engine:
+        result = engine.run(Plan(16, tuple(phases)), workspace.path, "w", 60)
+    assert (result.ended, result.errors) == ("ok", ())
+    for write, read in (result.samples[0:2], result.samples[2:4]):
+        assert [row[0] for row in write.raw["ranks"] if row[3] > 0] == [0, 8]
+        assert read.raw["effective"]["verified_bytes"] == write.bytes == 16 * 256 * KIB
+
+
+@needs_mpi
+def test_parts_of_a_mixed_phase_are_what_they_are_with_threads(engine: MpiEngine, workspace: Workspace) -> None:
+    dump = TransferPhase("dump", "write", "shared-file", "segmented", 16 * KIB, 64 * KIB, preallocate=True)
+    make = MetadataPhase("make", "file-create", "shared", items=20, depth=1, branch=3, file_bytes=100)
+    watch = ProbePhase("watch", "file-stat", rate_per_s=200, seconds=0.1, log=True)
+    mixed = MixedPhase("both", (Part(2, dump), Part(1, make), Part(1, watch)))
+    read = TransferPhase("read", "read", "shared-file", "segmented", 16 * KIB, 64 * KIB, rank_shift=1, verify=True)
+    look = MetadataPhase("look", "file-read", "shared", items=20, depth=1, branch=3, file_bytes=100, rank_shift=1)
+    plan = Plan(4, (mixed, read, look))
+    with LocalEngine() as threads:
+        for one in (engine, threads):
+            result = one.run(plan, workspace.path, "m", 60)
+            assert (result.ended, result.errors) == ("ok", ())
+            both, again, seen = result.samples
+            parts = both.raw["parts"]
+            assert [(part["name"], [row[0] for row in part["ranks"]]) for part in parts] == [
+                ("dump", [0, 1]),
+                ("make", [2]),
+                ("watch", [3]),
+            ]
+            assert [(part["operations"], part["bytes"]) for part in parts] == [(8, 128 * KIB), (20, 2000), (20, 0)]
+            assert [list(part["histograms"]) for part in parts] == [["write"], ["file-create"], ["lag", "file-stat"]]
+            assert again.raw["effective"]["verified_bytes"] == 128 * KIB
+            assert seen.operations == 20
+            assert [(row.phase, row.rank) for row in result.log] == [("watch", 3)] * 20
+
+
+@needs_mpi
+@pytest.mark.long
+def test_256_processes_on_one_machine_measure_together(workspace: Workspace) -> None:
+    with MpiEngine(ranks=256) as engine:
+        result = engine.run(Plan(256, SHORT.phases), workspace.path, "w", 300)
+    assert (result.ended, result.errors) == ("ok", ())
+    assert [sample.operations for sample in result.samples] == [256 * 20, 256 * 20]
+    assert [row[0] for row in result.samples[0].raw["ranks"]] == list(range(256))
 
 
 @needs_mpi

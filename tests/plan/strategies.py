@@ -8,6 +8,8 @@ from strakes.plan import (
     AMOUNT,
     FlowOperation,
     MetadataPhase,
+    MixedPhase,
+    Part,
     Plan,
     ProbePhase,
     SmallFilesPhase,
@@ -124,10 +126,12 @@ stages = st.builds(
     cache=st.sampled_from(["as-is", "drop", "drop-system"]),
     verify=st.booleans(),
 )
+parts = st.builds(Part, st.integers(1, 65536), st.one_of(transfers, metadata, streams, small_files, probes))
+mixed = st.builds(MixedPhase, name=names, parts=st.lists(parts, min_size=2, max_size=3).map(tuple), stop=stops)
 plans = st.builds(
     Plan,
     ranks=st.integers(1, 65536),
-    phases=st.lists(st.one_of(transfers, metadata, streams, small_files, probes, stages), min_size=1, max_size=5).map(tuple),
+    phases=st.lists(st.one_of(transfers, metadata, streams, small_files, probes, stages, mixed), min_size=1, max_size=5).map(tuple),
     seed=st.integers(0, 2**32 - 1),
     ranks_per_node=st.none() | st.integers(1, 65536),
     memory_hog_bytes=st.integers(0, 2**50),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from plan.strategies import plans
-from strakes.plan import MetadataPhase, Phase, Plan, SmallFilesPhase, Stop, StreamPhase, TransferPhase, plan_from_json
+from strakes.plan import MetadataPhase, MixedPhase, Part, Phase, Plan, SmallFilesPhase, Stop, StreamPhase, TransferPhase, plan_from_json
 from strakes.schemas import load_schema
 
 KINDS: dict[str, type[Phase]] = {
@@ -15,6 +15,7 @@ KINDS: dict[str, type[Phase]] = {
     "metadata": MetadataPhase,
     "stream": StreamPhase,
     "small-files": SmallFilesPhase,
+    "mixed": MixedPhase,
 }
 
 
@@ -59,3 +60,18 @@ def test_left_out_keys_and_spelt_out_defaults_are_one_plan() -> None:
 def test_the_seed_is_no_part_of_the_fingerprint() -> None:
     phases = (MetadataPhase("c", "file-create", "unique", items=3),)
     assert Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()
+
+
+def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
+    dump = TransferPhase("dump", "write", "file-per-process", "segmented", 4096, 8192)
+    make = MetadataPhase("make", "file-create", "unique", items=10, file_bytes=100)
+    plan = Plan(4, (MixedPhase("both", (Part(3, dump), Part(1, make))),))
+    assert plan.bytes_on_target() == 3 * 8192 + 10 * 100
+    assert plan.inodes_on_target() == 1 + 3 + 10 + 1
+    assert plan.phases[0].operations(4) == 3 * 2 + 10
+
+
+def test_what_a_part_of_a_mixed_phase_does_on_the_data_of_all_is_its_ranks_share() -> None:
+    look = MetadataPhase("look", "file-stat", "shared", items=10, share="all")
+    assert look.operations(4) == 160
+    assert Part(1, look).operations(4) == 40

@@ -1,7 +1,9 @@
 """Plans: what the engine is told to do, as values with a canonical form and a fingerprint."""
 
+from strakes.plan.mixed import MixedPhase, Part
 from strakes.plan.model import (
     MetadataPhase,
+    PartPhase,
     Phase,
     Plan,
     StreamPhase,
@@ -17,6 +19,9 @@ __all__ = [
     "AMOUNT",
     "FlowOperation",
     "MetadataPhase",
+    "MixedPhase",
+    "Part",
+    "PartPhase",
     "Phase",
     "Plan",
     "ProbePhase",

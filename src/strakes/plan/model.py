@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from strakes.plan.mixed import MixedPhase, Part
 from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import SmallFilesPhase, flow_from_json
 from strakes.plan.stage import StagePhase
@@ -120,7 +121,8 @@ class StreamPhase:
         return ranks * self.count
 
 
-Phase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | ProbePhase | StagePhase
+PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | ProbePhase
+Phase = PartPhase | StagePhase | MixedPhase
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,15 @@ class Plan:
 
     def inside_ceph(self) -> bool:
         """Its directory is that of a Ceph file system, reached without a mount: all phases have the backend cephfs, or none."""
-        return self.phases[0].backend == "cephfs"
+        return next(self.each())[0].backend == "cephfs"
+
+    def each(self) -> Iterator[tuple[PartPhase | StagePhase, int]]:
+        """The phases with how many ranks each has: in the place of a mixed one its parts."""
+        for phase in self.phases:
+            if isinstance(phase, MixedPhase):
+                yield from ((part.phase, part.ranks) for part in phase.parts)
+            else:
+                yield phase, self.ranks
 
     def bytes_on_target(self) -> int:
         """Most bytes the plan has on the target at once."""
@@ -171,14 +181,14 @@ class Plan:
         """Most files and directories the plan has on the target at once, directories of trees included."""
         return 1 + self._peak(_phase_inodes)
 
-    def _peak(self, cost: Callable[[Phase, int], int]) -> int:
+    def _peak(self, cost: Callable[[PartPhase | StagePhase, int], int]) -> int:
         """Largest sum over the file sets there are at one time; a set is there from its creation to its removal or the end."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
-        for phase in self.phases:
+        for phase, ranks in self.each():
             if isinstance(phase, SmallFilesPhase):
                 key = (phase.files, "pool")
-                before, added = there.get(key, 0), cost(phase, self.ranks)
+                before, added = there.get(key, 0), cost(phase, ranks)
                 # Transactions at most double a pool.
                 there[key] = before + (min(before, added) if phase.mode == "transactions" else added)
                 peak = max(peak, sum(there.values()))
@@ -186,19 +196,19 @@ class Plan:
                     del there[key]
                 continue
             if isinstance(phase, ProbePhase):
-                there[phase.files, "probe"] = cost(phase, self.ranks)
+                there[phase.files, "probe"] = cost(phase, ranks)
                 peak = max(peak, sum(there.values()))
                 continue
             directories = phase.operation.startswith("dir-")
             if phase.operation in ("write", "file-create", "dir-create"):
-                there[phase.files, directories] = cost(phase, self.ranks)
+                there[phase.files, directories] = cost(phase, ranks)
             elif phase.operation in ("file-remove", "dir-remove"):
                 there.pop((phase.files, directories), None)
             peak = max(peak, sum(there.values()))
         return peak
 
 
-def _phase_bytes(phase: Phase, ranks: int) -> int:
+def _phase_bytes(phase: PartPhase | StagePhase, ranks: int) -> int:
     if isinstance(phase, TransferPhase):
         return ranks * phase.segments * phase.block_bytes
     if isinstance(phase, StreamPhase):
@@ -212,7 +222,7 @@ def _phase_bytes(phase: Phase, ranks: int) -> int:
     return ranks * phase.items * phase.file_bytes if phase.operation == "file-create" else 0
 
 
-def _phase_inodes(phase: Phase, ranks: int) -> int:
+def _phase_inodes(phase: PartPhase | StagePhase, ranks: int) -> int:
     if isinstance(phase, TransferPhase):
         return 1 if phase.layout == "shared-file" else ranks
     if isinstance(phase, StreamPhase):
@@ -231,6 +241,8 @@ def _phase_inodes(phase: Phase, ranks: int) -> int:
 def _phase_to_json(phase: Phase) -> dict[str, object]:
     """Without the keys that schemas/plan.json says are left out."""
     body: dict[str, object] = asdict(phase)
+    if isinstance(phase, MixedPhase):
+        body["parts"] = [{"ranks": part.ranks, "phase": _phase_to_json(part.phase)} for part in phase.parts]
     if not isinstance(phase, ProbePhase | StagePhase):
         body["stop"] = phase.stop.to_json()
     if body.get("read_percent", 0) is None:
@@ -289,6 +301,8 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
     assert isinstance(stop, Mapping)
     if "flow" in arguments:
         arguments["flow"] = flow_from_json(arguments["flow"])
+    if "parts" in arguments:
+        arguments["parts"] = _parts_from_json(arguments["parts"])
     if body["kind"] not in ("probe", "stage"):
         arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
     # Validated against the schema before: the kind is one of these and the keys are the fields'.
@@ -299,5 +313,16 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
         "small-files": SmallFilesPhase,
         "probe": ProbePhase,
         "stage": StagePhase,
+        "mixed": MixedPhase,
     }
     return kinds[body["kind"]](**arguments)
+
+
+def _parts_from_json(bodies: object) -> tuple[Part, ...]:
+    assert isinstance(bodies, list)
+    parts = []
+    for body in bodies:
+        phase = _phase_from_json(body["phase"])
+        assert not isinstance(phase, StagePhase | MixedPhase)
+        parts.append(Part(int(body["ranks"]), phase))
+    return tuple(parts)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from strakes.plan import MixedPhase
 from strakes.plan.model import plan_from_record
 from strakes.portrait.model import CellEstimate
 from strakes.statistics.pooled import pooled_rate
@@ -63,6 +64,22 @@ def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
     return sum(told) if told else None
 
 
+def sample_named(samples: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    """The sample of the phase, or of the part of a mixed phase, that has this name; a part's has the whole phase's counters.
+
+    >>> both = {"name": "both", "host": "n1", "bytes": 5, "parts": [{"name": "dump", "bytes": 4}, {"name": "watch", "bytes": 1}]}
+    >>> sample_named([{"name": "fill"}, both], "watch")
+    {'name': 'watch', 'host': 'n1', 'bytes': 1}
+    """
+    for sample in samples:
+        if sample["name"] == name:
+            return sample
+        for part in sample.get("parts", ()):
+            if part["name"] == name:
+                return {key: value for key, value in {**sample, **part}.items() if key != "parts"}
+    return None
+
+
 def collect(
     cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[str, Any]], rule: StoppingRule, facts: Mapping[str, Any]
 ) -> Results:
@@ -91,7 +108,7 @@ def _measured(
     asked = 0 if imported else _asked(cell["plan"], measure["phase"])
     observations = []
     for visit in visits:
-        sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
+        sample = sample_named(visit["samples"], measure["phase"])
         if sample is None:
             continue
         servers = visit.get("servers", {})
@@ -110,7 +127,9 @@ def _measured(
 
 def _asked(plan_record: Mapping[str, Any], phase_name: str) -> int:
     plan = plan_from_record(plan_record)
-    return next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == phase_name)
+    parts = [part for phase in plan.phases if isinstance(phase, MixedPhase) for part in phase.parts]
+    asked = {part.phase.name: part.operations(plan.ranks) for part in parts}
+    return asked[phase_name] if phase_name in asked else next(one.operations(plan.ranks) for one in plan.phases if one.name == phase_name)
 
 
 def _estimate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from strakes.plan import MetadataPhase, Phase, Plan, ProbePhase, SmallFilesPhase
+from strakes.plan import MetadataPhase, PartPhase, Plan, ProbePhase, SmallFilesPhase, StagePhase
 from strakes.portrait.model import Figure, Finding, Headline, Point, Series, SkippedCell
 from strakes.studies.base import Cell, Context, Measure, Metric, Study
 from strakes.studies.results import Results
@@ -30,9 +30,12 @@ class PlanRun(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if self._plan is None:
             return []
-        phases = [phase for phase in self._plan.phases if self._measured is None or phase.name in self._measured]
+        phases = [one for one in self._plan.each() if self._measured is None or one[0].name in self._measured]
         # The kind of operation tells the checks which figures a cache may have helped.
-        measures = tuple(Measure(phase.name, _metric(phase), {"phase": phase.name, "operation": phase.operation}) for phase in phases)
+        measures = tuple(
+            Measure(phase.name, _metric(phase), {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
+            for phase, ranks in phases
+        )
         return [Cell(self.name, self.name, {"ranks": self._plan.ranks}, self._plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -52,5 +55,5 @@ class PlanRun(Study):
         return [Headline(str(one.settings["phase"]), one.id) for one in results.where()]
 
 
-def _metric(phase: Phase) -> Metric:
+def _metric(phase: PartPhase | StagePhase) -> Metric:
     return "operations_per_s" if isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase) else "bytes_per_s"

@@ -55,7 +55,8 @@ def _phase(cell: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The phase of the plan; of an imported cell what its settings say."""
     if cell.get("imported"):
         return {"operation": name, "name": name, **cell["settings"]}
-    phase: Mapping[str, Any] = next(one for one in cell["plan"]["phases"] if one["name"] == name)
+    phases = [*cell["plan"]["phases"], *(part["phase"] for one in cell["plan"]["phases"] for part in one.get("parts", ()))]
+    phase: Mapping[str, Any] = next(one for one in phases if one["name"] == name)
     return phase
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from strakes.portrait.build import rule_of
-from strakes.portrait.collect import collect, metric_value
+from strakes.portrait.collect import collect, metric_value, sample_named
 from strakes.store import Run
 from strakes.studies.results import Measured, Results
 
@@ -69,7 +69,7 @@ def rows(run: Run) -> Iterator[dict[str, Any]]:
         for measure in cell["measures"]:
             measured = results.get(f"{cell['key']}:{measure['phase']}")
             for visit in visits:
-                sample = next((one for one in visit["samples"] if one["name"] == measure["phase"]), None)
+                sample = sample_named(visit["samples"], measure["phase"])
                 if sample is not None:
                     value = metric_value(measure["metric"], sample)
                     yield {**shared, **_of_cell(measured), **_of_visit(visit), **_of_sample(sample), "value": value}
@@ -104,5 +104,5 @@ def _of_visit(visit: dict[str, Any]) -> dict[str, Any]:
     return {key: visit.get(key) for key in ("purpose", "block", "visit", "started_unix_s")}
 
 
-def _of_sample(sample: dict[str, Any]) -> dict[str, Any]:
+def _of_sample(sample: Mapping[str, Any]) -> dict[str, Any]:
     return {key: sample.get(key) for key in ("elapsed_s", "bytes", "operations", "errors")}

@@ -1,0 +1,12 @@
+// Several kinds at once.
+#pragma once
+
+#include <memory>
+
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+std::unique_ptr<Workload> make_mixed(const PhaseSetting& setting, const Seat& seat);
+
+}  // namespace strakes

@@ -17,7 +17,7 @@ find_missing() {
     has_header doctest/doctest.h || lack "the header doctest/doctest.h" doctest-dev doctest-devel doctest-devel
     command -v mkfs.xfs >/dev/null || [[ -x /usr/sbin/mkfs.xfs ]] || lack "mkfs.xfs" xfsprogs xfsprogs xfsprogs
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || lack "chromium" chromium chromium chromium
-    # Without the labs' file systems their tests are skipped, so nobody is refused for them.
+    # Without these their tests are skipped, so nobody is refused for them.
     may_install || return 0
     command -v ceph-fuse >/dev/null || lack "CephFS" "ceph-mon ceph-osd ceph-mds ceph-mgr ceph-fuse ceph-common fuse3" ceph ceph
     has_header cephfs/libcephfs.h || lack "the header cephfs/libcephfs.h" libcephfs-dev libcephfs-devel libcephfs-devel
@@ -26,6 +26,7 @@ find_missing() {
         lack "MooseFS" "moosefs-master moosefs-chunkserver moosefs-client moosefs-cli" moosefs-master moosefs-master
     has_slurm ||
         lack "sshd and Slurm" "openssh-server openssh-client munge slurmctld slurmd slurm-client" "openssh-server slurm" "openssh-server slurm"
+    command -v mpicxx >/dev/null || lack "Open MPI" "libopenmpi-dev openmpi-bin" openmpi-devel openmpi-devel
     has_pacemaker || lack "Pacemaker" \
         "corosync pacemaker pacemaker-cli-utils resource-agents fence-agents openipmi ipmitool drbd-utils pcs" pacemaker pacemaker
 }

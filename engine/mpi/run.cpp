@@ -138,13 +138,17 @@ int run_together(int signals, const Launched& launched) {
 }  // namespace
 
 std::string_view engine_usage() {
-    return "usage: strakes-engine-mpi [--version] [--expect-ranks N]\n"
+    return "usage: strakes-engine-mpi [--version] [--mpi] [--expect-ranks N]\n"
            "Started by mpiexec or srun. Its first process reads plans on standard input, one JSON message a line, and\n"
            "writes samples on standard output (docs/reference/engine.md). It refuses to run when MPI joins another\n"
-           "number of processes than the launcher started, or than N.\n";
+           "number of processes than the launcher started, or than N. --mpi says which MPI it is built with.\n";
 }
 
 int run_engine(int signals, std::span<const std::string_view> arguments) {
+    if (arguments.size() == 1 && arguments[0] == "--mpi") {
+        std::puts(library_name().c_str());
+        return 0;
+    }
     std::optional<std::uint32_t> expected;
     if (arguments.size() == 2 && arguments[0] == "--expect-ranks") expected = count_from(arguments[1]);
     if (!arguments.empty() && !expected) {

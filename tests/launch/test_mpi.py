@@ -18,7 +18,8 @@ from mounts import loop_mounted
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import Progress, timeline_of
-from strakes.launch.mpi import MpiEngine, find_mpi_engine, find_mpiexec
+from strakes.launch.mpi import MpiEngine, find_mpiexec
+from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan import MetadataPhase, MixedPhase, Part, Plan, ProbePhase, StagePhase, Stop, TransferPhase
 from strakes.targets.workspace import Workspace
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json as json_text
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,12 @@ from strakes.cli.machine import Check, kernel, limits, tools
 from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.launch.choice import Launcher
+
+if TYPE_CHECKING:
+    from strakes.launch.messages import Hello
+
+# In the order of mpi_engines().
+_MPI_ENGINES = ("engine for MPI", "engine for the site's MPI")
 
 
 @click.command()
@@ -57,6 +63,8 @@ def _lacking(checks: Iterable[Check]) -> list[Check]:
 
 def _engine() -> list[Check]:
     from strakes.launch.local import LocalEngine
+    from strakes.launch.messages import Hello
+    from strakes.launch.mpi_family import mpi_engines
 
     try:
         with LocalEngine() as engine:
@@ -64,19 +72,50 @@ def _engine() -> list[Check]:
     except StrakesError as error:
         return [Check("engine", "missing", f"{error.what} {error.why}".strip(), error.remedy or "Install strakes again.", required=True)]
     there = Check("engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True)
-    return [there, *_mpi(), *(Check(f"backend {name}", "missing", said["why"], said["remedy"]) for name, said in hello.absent.items())]
+    by_mpi = [(name, _said_by(path)) for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True)]
+    hellos = [hello, *(said for _, said in by_mpi if isinstance(said, Hello))]
+    return [there, *(_of_mpi(name, said) for name, said in by_mpi), _mpiexec(), *_backends(hellos)]
 
 
-def _mpi() -> list[Check]:
-    """The engine for ranks that are processes is optional: --launcher mpi needs it."""
-    from strakes.launch.mpi import MpiEngine
+def _said_by(path: Path) -> Hello | EnvironmentLacksError:
+    """Of an engine whose ranks are processes: alone, without an mpiexec, it is a team of one."""
+    from strakes.launch.local import LocalEngine
+    from strakes.launch.mpi_family import GET_MPI
+
+    if not path.is_file():
+        return EnvironmentLacksError("it was not built", remedy=GET_MPI)
+    try:
+        with LocalEngine(path) as engine:
+            return engine.start()
+    except EnvironmentLacksError as error:
+        return error
+
+
+def _of_mpi(name: str, said: Hello | EnvironmentLacksError) -> Check:
+    """These engines are optional: --launcher mpi needs one of them."""
+    if isinstance(said, EnvironmentLacksError):
+        return Check(name, "missing", f"{said.what}: {said.why}".strip(": "), said.remedy)
+    return Check(name, "ok", f"{said.engine}, {said.mpi}, backends {', '.join(said.backends)}")
+
+
+def _mpiexec() -> Check:
+    """The one that --launcher mpi takes, and the engine it starts."""
+    from strakes.launch.mpi import find_mpiexec
+    from strakes.launch.mpi_family import find_mpi_engine
 
     try:
-        with MpiEngine(ranks=1) as engine:
-            hello = engine.start()
-    except StrakesError as error:
-        return [Check("engine for MPI", "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)]
-    return [Check("engine for MPI", "ok", f"{hello.engine}, {hello.mpi}")]
+        mpiexec = find_mpiexec()
+        return Check("launcher mpi", "ok", f"{mpiexec}, for {find_mpi_engine(mpiexec).name}")
+    except EnvironmentLacksError as error:
+        return Check("launcher mpi", "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
+
+
+def _backends(hellos: Sequence[Hello]) -> Iterator[Check]:
+    """Those that are in none of the engines. The last one that was asked knows best how to get it."""
+    there = {name for hello in hellos for name in hello.backends}
+    absent = {name: said for hello in hellos for name, said in hello.absent.items() if name not in there}
+    for name, said in absent.items():
+        yield Check(f"backend {name}", "missing", said["why"], said["remedy"])
 
 
 def _packages() -> list[Check]:

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.engine import Engine, sweep
-from strakes.launch.local import find_engine
 from strakes.launch.messages import Hello, PlanResult
+from strakes.launch.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
 from strakes.launch.process import EngineProcess
 
 # What the witness of a rank says when a signal has ended it, in the words in which Hydra says it of any process that ended by itself.
@@ -28,18 +28,6 @@ _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 # As the kernel shortens it.
 _PROCESS_NAME = "strakes-engine-mpi"[:15]
-_GET_MPI = "pip install 'mpich>=5' into strakes' environment and install strakes again, or build it for the site's MPI (docs/guide/mpi.md)."
-
-
-def find_mpi_engine() -> Path:
-    """$STRAKES_ENGINE_MPI, else the one beside the local engine. Raises EnvironmentLacksError where there is none."""
-    chosen = os.environ.get("STRAKES_ENGINE_MPI")
-    path = Path(chosen) if chosen else find_engine().with_name("strakes-engine-mpi")
-    if not path.is_file():
-        remedy = "Unset STRAKES_ENGINE_MPI, or let it name the engine." if chosen else _GET_MPI
-        why = "no such file" if chosen else "strakes was installed without MPI"
-        raise EnvironmentLacksError("the engine for MPI is missing", where=str(path), why=why, remedy=remedy)
-    return path
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:
@@ -55,7 +43,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
     own = Path(sys.executable).parent
     found = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     if found is None:
-        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=_GET_MPI)
+        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=GET_MPI)
     return Path(found)
 
 
@@ -91,7 +79,7 @@ class MpiEngine(Engine):
     def command(self) -> Sequence[str]:
         self._named = []
         mpiexec = find_mpiexec(self._mpiexec)
-        engine = self._executable or find_mpi_engine()
+        engine = self._executable or find_mpi_engine(mpiexec)
         start = [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), *self._options]
         return [*start, str(engine), "--expect-ranks", str(self._ranks)]
 
@@ -151,7 +139,7 @@ def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int 
     >>> placed(Path("/x/mpiexec"), 4, ["a", "b"], 2)
     ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']
     """
-    if _is_open_mpi(mpiexec):
+    if family_of_mpiexec(mpiexec) == "openmpi":
         command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
         if hosts:
             slots = ranks_per_node or -(-ranks // len(hosts))
@@ -165,7 +153,3 @@ def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int 
     if ranks_per_node is not None or hosts:
         command += ["-ppn", str(ranks_per_node or -(-ranks // len(hosts)))]
     return [*command, "-n", str(ranks)]
-
-
-def _is_open_mpi(mpiexec: Path) -> bool:
-    return mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi")

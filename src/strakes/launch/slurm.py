@@ -12,7 +12,8 @@ from pathlib import Path
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.launch import pmi
 from strakes.launch.messages import Hello
-from strakes.launch.mpi import MpiEngine, find_mpi_engine
+from strakes.launch.mpi import MpiEngine
+from strakes.launch.mpi_family import find_mpi_engine
 from strakes.targets import command
 
 _ASK_S = 20.0

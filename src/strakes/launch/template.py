@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.launch.mpi import MpiEngine, find_mpi_engine
+from strakes.launch.mpi import MpiEngine
+from strakes.launch.mpi_family import find_mpi_engine
 from strakes.launch.pmi import pmi_of
 
 _ENGINE = "{engine}"

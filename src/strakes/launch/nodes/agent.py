@@ -51,7 +51,7 @@ def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _facts(port: int) -> dict[str, Any]:
     from strakes import __version__
-    from strakes.launch.mpi import find_mpi_engine
+    from strakes.launch.mpi_family import find_mpi_engine
 
     engine = ""
     with suppress(Exception):

@@ -114,7 +114,8 @@ TEST_CASE("a stop that is that of all parts ends them together; without it each 
     };
     const Answers together =
         run(mixed({part(1, stat), part(1, read)}, {{"stop", {{"rule", "seconds"}, {"seconds", 0.2}}}}));
-    for (const Json& one : together.sample("both").at("parts")) CHECK(one.at("stopped_by") == "seconds");
+    const Json parts = together.sample("both").at("parts");
+    for (const Json& one : parts) CHECK(one.at("stopped_by") == "seconds");
     Json endless = stat;
     endless["stop"] = {{"rule", "seconds"}, {"seconds", 0.2}};
     const Json apart = run(mixed({part(1, endless), part(1, read)})).sample("both");

@@ -262,8 +262,8 @@ static inline struct name pool_name(const struct work* w, uint64_t item) {
     return n;
 }
 
-static inline void move_pooled(const struct work* w, const struct pool* p, const struct pooled* f, int flags, uint64_t from,
-                               uint64_t to) {
+static inline void move_pooled(const struct work* w, const struct pool* p, const struct pooled* f, int flags,
+                               uint64_t from, uint64_t to) {
     const struct name n = pool_name(w, f->item);
     const long fd = call(SYS_openat, p->directories[f->directory], (long)n.text, flags | O_NOFOLLOW, 0600, 0);
     if (fd < 0) die("openat in a pool");

@@ -133,7 +133,17 @@ const std::map<std::string, std::string> kContradictions{
     {"flow-leaves-a-file-open", "phases[1].flow"},
     {"flow-empties-the-pool", "phases[1].flow"},
     {"flow-grows-for-ever", "phases[1].flow"},
-    {"flow-bytes-of-a-stat", "phases[1].flow[0].bytes"}};
+    {"flow-bytes-of-a-stat", "phases[1].flow[0].bytes"},
+    {"delay-with-uring", "phases[0].delay_ns"},
+    {"mixed-fewer-ranks-than-the-team", "phases[0].parts"},
+    {"mixed-names-not-unique", "phases[0].parts[1].phase.name"},
+    {"mixed-probe-with-the-stop-of-all", "phases[0].parts[1].phase.kind"},
+    {"mixed-read-of-what-another-part-writes", "phases[1].parts[1].phase.files"},
+    {"mixed-set-of-some-ranks-read-otherwise", "phases[1].files"},
+    {"mixed-stage-of-a-set-of-some-ranks", "phases[1].files"},
+    {"mixed-two-parts-write-one-set", "phases[0].parts[1].phase.files"},
+    {"mixed-two-stops", "phases[0].parts[0].phase.stop"},
+    {"mixed-with-writers", "phases[0].parts[0].phase.writers"}};
 
 }  // namespace
 

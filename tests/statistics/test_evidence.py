@@ -41,6 +41,7 @@ RAISED = {
     "setting_differs": evidence.setting_differs("stripe count", "99", "4", ["c1"]),
     "budget_skipped": evidence.budget_skipped(12, 80, 60.0),
     "targets_unlike": evidence.targets_unlike(["ost1 is full: 1 GiB of 100 GiB are free.", "ost2 is down."]),
+    "nodes_unlike": evidence.nodes_unlike(["n3 has 8 GiB of memory, the others 16 GiB", "n4 could not be compared"]),
     "servers_disturbed": evidence.servers_disturbed(["mdt0: its counters were cleared"]),
 }
 FIGURES = {
@@ -62,6 +63,7 @@ FIGURES = {
     "setting_differs": ["stripe count", "99", "4"],
     "budget_skipped": ["12 of 80", "60.0 s"],
     "targets_unlike": ["ost1 is full", "ost2"],
+    "nodes_unlike": ["n3 has 8 GiB", "n4"],
     "servers_disturbed": ["mdt0"],
 }
 

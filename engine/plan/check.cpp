@@ -268,14 +268,15 @@ void check_plan(const Plan& plan) {
         if (const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i])) {
             check_transfer(*transfer, plan, data, check);
             if (transfer->operation == TransferOperation::write) data[transfer->files].partial = i < parts_end;
-        } else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i]))
+        } else if (const auto* small = std::get_if<SmallFilesPhase>(&plan.phases[i])) {
             check_small_files(*small, pools, check);
-        else if (const auto* probe = std::get_if<ProbePhase>(&plan.phases[i]))
+        } else if (const auto* probe = std::get_if<ProbePhase>(&plan.phases[i])) {
             check_probe(*probe, probes, check);
-        else if (const auto* stage = std::get_if<StagePhase>(&plan.phases[i]))
+        } else if (const auto* stage = std::get_if<StagePhase>(&plan.phases[i])) {
             check_stage(*stage, data, check);
-        else
+        } else {
             check_metadata(std::get<MetadataPhase>(plan.phases[i]), items, check);
+        }
     }
     // A plan that contradicts itself does so on every machine.
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {

@@ -47,10 +47,11 @@ std::string_view stopped_by(const Tally& tally, bool cancelled) {
 
 Json rows_of(const std::vector<RankRow>& ranks, std::size_t first, std::uint64_t origin) {
     Json rows = Json::array();
-    for (const RankRow& row : ranks)
+    for (const RankRow& row : ranks) {
         rows.push_back({first + rows.size(), seconds(elapsed(origin, row.start)), seconds(elapsed(origin, row.end)),
                         row.bytes, row.operations, row.errors, seconds(row.slowest), seconds(row.open),
                         seconds(row.close)});
+    }
     return rows;
 }
 

@@ -68,7 +68,7 @@ def test_the_published_error_rates_of_comparisons_stay_below_nominal() -> None:
         for line in table.splitlines()
         if " | in turn | " in line or " | apart" in line
     ]
-    assert len(rows) == 9
+    assert len(rows) == 12
     assert table.startswith("1,000 tries")
     # 1,000 tries of a share of 10 % scatter by 1 %.
     for row in rows:

@@ -274,10 +274,11 @@ void PlanRun::report_phase(std::size_t index) {
     const Phase& phase = request_.plan.phases[index];
     const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
     for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank) add_rank(*tally, rank, phase);
-    if (team_->leads_node(team_->first()))
+    if (team_->leads_node(team_->first())) {
         tally->nodes.push_back({.host = host_name(),
                                 .delta = std::exchange(counters_, {}),
                                 .seconds = team_->first() == 0 ? std::vector<SecondRow>{} : seconds_.take(index + 1)});
+    }
     FirstFinish first = first_finish(*tally);
     if (team_->first() == 0)
         say_logs(index);

@@ -91,12 +91,13 @@ class Imagined final : public Processes {
 
 std::uint64_t status_kib(const std::string& key) {
     std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;)
+    for (std::string word; status >> word;) {
         if (word == key + ":") {
             std::uint64_t value = 0;
             status >> value;
             return value;
         }
+    }
     return 0;
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as Xml
@@ -76,9 +77,9 @@ class PacemakerFault(Fault):
         self._strike, self.undo = self._commands(ask)
         self.text = f"run: {shlex.join(self._strike)}"
 
+    @abstractmethod
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         """What is done, and what puts it right."""
-        raise NotImplementedError
 
     def strike(self) -> tuple[Moment, ...]:
         return struck_by(self._strike, self._run)

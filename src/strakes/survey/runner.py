@@ -6,10 +6,11 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser
+from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.launch.choice import engine_for
 from strakes.launch.messages import Hello
 from strakes.store import RunWriter, Store
+from strakes.store.ending import ended_in_order
 from strakes.survey.blocks import measure_in_blocks
 from strakes.survey.choosing import chosen_cells, target_facts
 from strakes.survey.confirming import confirm
@@ -56,37 +57,26 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
             if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
                 writer.append_event({"event": "other-nodes", "nodes": list(hello.nodes)})
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        try:
-            with ExitStack() as stack:
-                visits = list(writer.run.visits)
-                spent_s = sum(visit["elapsed_s"] for visit in visits)
-                # What a population has grown to is gone on with, where it was kept.
-                adopt = bool(visits) and any(study.visits_in_sequence for study in request.studies)
-                sides = {"": _side(stack, target, writer.id, keep=request.keep, adopt=adopt)}
-                if request.against is not None:
-                    sides["against"] = _side(stack, detect(request.against), f"{writer.id}.against", keep=request.keep, adopt=adopt)
-                session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits)
-                facts = target_facts(session)
-                # Comparing nodes takes its seconds, and is not what the budget is for.
-                session.started = time.monotonic()
-                cells, phase_s = chosen_cells(session, facts)
-                cells = placed(session, laid_out(session, cells))
-                if any(study.visits_in_sequence for study in request.studies):
-                    measure_in_sequence(session, cells, phase_s)
-                else:
-                    measure_in_blocks(session, cells, phase_s, facts)
-                    confirm(session, cells, facts)
-                progress.update("cleaning up", 1.0, "")
-        except KeyboardInterrupt:
-            writer.finish("interrupted")
-            remedy = "Go on where it stopped: the same command with --resume."
-            raise InterruptedByUser("interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy) from None
-        except BaseException:
-            if store.open(writer.id).visits:
-                writer.finish("failed")
+        with ended_in_order(store, writer), ExitStack() as stack:
+            visits = list(writer.run.visits)
+            spent_s = sum(visit["elapsed_s"] for visit in visits)
+            # What a population has grown to is gone on with, where it was kept.
+            adopt = bool(visits) and any(study.visits_in_sequence for study in request.studies)
+            sides = {"": _side(stack, target, writer.id, keep=request.keep, adopt=adopt)}
+            if request.against is not None:
+                sides["against"] = _side(stack, detect(request.against), f"{writer.id}.against", keep=request.keep, adopt=adopt)
+            session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits)
+            facts = target_facts(session)
+            # Comparing nodes takes its seconds, and is not what the budget is for.
+            session.started = time.monotonic()
+            cells, phase_s = chosen_cells(session, facts)
+            cells = placed(session, laid_out(session, cells))
+            if any(study.visits_in_sequence for study in request.studies):
+                measure_in_sequence(session, cells, phase_s)
             else:
-                store.discard(writer)  # refused before anything was measured: not a run
-            raise
+                measure_in_blocks(session, cells, phase_s, facts)
+                confirm(session, cells, facts)
+            progress.update("cleaning up", 1.0, "")
     writer.finish("complete")
     return writer
 

@@ -9,12 +9,13 @@ from dataclasses import asdict, replace
 from statistics import median
 from typing import Any
 
-from strakes.errors import BadInputError, InterruptedByUser
+from strakes.errors import BadInputError
 from strakes.launch.choice import engine_for
 from strakes.launch.engine import Engine
 from strakes.launch.messages import Hello
 from strakes.portrait.collect import cell_record
 from strakes.store import RunWriter, Store
+from strakes.store.ending import ended_in_order
 from strakes.survey.places import Places
 from strakes.survey.request import Progress
 from strakes.survey.watch import Watch
@@ -56,21 +57,10 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
         else:
             writer = store.resume(request.resume or None, request.fingerprint())
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        try:
-            with ExitStack() as stack:
-                workspace = stack.enter_context(Workspace.create(target.path, writer.id, keep=request.keep))
-                _Session(request, writer, target, workspace, engine, hello, progress).search()
-                progress.update("cleaning up", 1.0, "")
-        except KeyboardInterrupt:
-            writer.finish("interrupted")
-            remedy = "Go on where it stopped: the same command with --resume."
-            raise InterruptedByUser("interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy) from None
-        except BaseException:
-            if store.open(writer.id).visits:
-                writer.finish("failed")
-            else:
-                store.discard(writer)  # refused before anything was measured: not a run
-            raise
+        with ended_in_order(store, writer), ExitStack() as stack:
+            workspace = stack.enter_context(Workspace.create(target.path, writer.id, keep=request.keep))
+            _Session(request, writer, target, workspace, engine, hello, progress).search()
+            progress.update("cleaning up", 1.0, "")
     writer.finish("complete")
     return writer
 

@@ -1,0 +1,27 @@
+"""How a run ends that does not come to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from strakes.errors import InterruptedByUser
+from strakes.store.store import Store
+from strakes.store.writer import RunWriter
+
+
+@contextmanager
+def ended_in_order(store: Store, writer: RunWriter) -> Iterator[None]:
+    """Whatever ends the body early ends the run, too; what was measured is kept. Raises InterruptedByUser for Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        writer.finish("interrupted")
+        remedy = "Go on where it stopped: the same command with --resume."
+        raise InterruptedByUser("interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy) from None
+    except BaseException:
+        if store.open(writer.id).visits:
+            writer.finish("failed")
+        else:
+            store.discard(writer)  # refused before anything was measured: not a run
+        raise

@@ -38,7 +38,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):
-    strakes.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be at least 1...; where: phases; ...
+    strakes.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be at ...; where: phases; ...
     """
     errors = sorted(_validator().iter_errors(document), key=lambda error: (len(error.absolute_path), str(list(error.absolute_path))))
     faults = list(dict.fromkeys(fault for error in errors for fault in _explain(error)))

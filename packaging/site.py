@@ -1,12 +1,18 @@
-"""For MkDocs: a link from a document to a file of the checkout that is no document becomes the file's name."""
+"""For MkDocs: links to files of the checkout become their names; what packaging/live.py had run comes below the commands."""
 
 from __future__ import annotations
 
+import html
+import json
 import posixpath
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
+LIVE = Path(__file__).resolve().parents[1] / "build" / "live"
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
+_GALLERY = "<!-- gallery -->"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
@@ -17,4 +23,42 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
         outside = posixpath.normpath(posixpath.join(folder, link[2])).startswith("..")
         return link[1] if outside else link[0]
 
-    return _LINK.sub(kept, markdown)
+    said = LIVE / f"{posixpath.basename(page.file.src_uri).removesuffix('.md')}.json"
+    if folder == "guide" and said.exists():
+        markdown = _with_output(markdown, {int(line): text for line, text in json.loads(said.read_text(encoding="utf-8")).items()})
+    return _LINK.sub(kept, markdown.replace(_GALLERY, _gallery()))
+
+
+def on_post_build(config: Any, **_: object) -> None:
+    """Called by MkDocs when all pages are written."""
+    if (LIVE / "gallery").exists():
+        shutil.copytree(LIVE / "gallery", Path(config["site_dir"]) / "gallery", dirs_exist_ok=True)
+
+
+def _with_output(markdown: str, said: dict[int, str]) -> str:
+    """Below each block that was run all that its commands said. ``said``: by the line where the block begins, from 1."""
+    lines: list[str] = []
+    block: int | None = None
+    for number, line in enumerate(markdown.splitlines(), 1):
+        lines.append(line)
+        if block is not None and line == "```":
+            if block in said:
+                title = "<summary>Run when these pages were built: all that it said</summary>"
+                lines.append(f"\n<details>{title}<pre><code>{html.escape(said[block])}</code></pre></details>\n")
+            block = None
+        elif block is None and line.startswith("```"):
+            block = number
+    return "\n".join(lines)
+
+
+def _gallery() -> str:
+    reports = sorted((LIVE / "gallery").glob("*.html"))
+    if not reports:
+        return "These pages were built without running their commands; `./dev docs --live` runs them and shows the reports here."
+    return "\n\n".join(_shown(report) for report in reports)
+
+
+def _shown(report: Path) -> str:
+    name, title = report.stem, report.stem.replace("-", " ")
+    picture = f'<br><img src="../gallery/{name}.png" alt="{title}" width="600">' if report.with_suffix(".png").exists() else ""
+    return f'<a href="../gallery/{report.name}">{title}{picture}</a>'

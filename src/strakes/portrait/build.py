@@ -55,7 +55,7 @@ def build_portrait(run: Run) -> Portrait:
     imported = options.get("imported")
     warnings = imported_warnings(imported) if imported else run_warnings(run, results)
     cells = tuple(
-        replace(one.estimate, warnings=tuple(warning.code for warning in warnings if one.id in warning.cells))
+        replace(one.estimate, warnings=tuple(dict.fromkeys(warning.code for warning in warnings if one.id in warning.cells)))
         for one in results.measured
         if one.estimate is not None
     )

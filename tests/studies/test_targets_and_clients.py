@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -66,6 +67,25 @@ def test_the_one_slow_target_is_found_by_name_and_no_other() -> None:
     assert slow == {"target-baseline-metadata-mds.1", "target-baseline-data-osd.2"}
     assert "mds.1 is slow" in findings["target-baseline-metadata-mds.1"].statement
     assert all(one.verdict == "holds" for identifier, one in findings.items() if identifier not in slow)
+
+
+def scaled(results: Results, factors: Mapping[str, float]) -> Results:
+    """The same with some operations on osd.1 at other rates."""
+    measured = []
+    for one in results.measured:
+        factor = factors.get(str(one.settings["operation"]), 1.0) if one.settings["target"] == "osd.1" else 1.0
+        measured.append(replace(one, observations=tuple(replace(seen, value=seen.value * factor) for seen in one.observations)))
+    return replace(results, measured=tuple(measured))
+
+
+@pytest.mark.parametrize(
+    ("factors", "said"), [({"write": 0.33}, "slow: 0.57 times"), ({"write": 0.33, "read": 2.0}, "slow at write: 0.33 times")]
+)
+def test_a_target_that_is_slow_at_one_operation_only_is_named(factors: dict[str, float], said: str) -> None:
+    study = TargetBaseline()
+    findings = found(study, scaled(measured_by_cell(study, lambda cell, block: 1e8, noise=0.001), factors))
+    assert {identifier for identifier, one in findings.items() if one.verdict == "does-not"} == {"target-baseline-data-osd.1"}
+    assert said in findings["target-baseline-data-osd.1"].statement
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.2])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.errors import BadInputError
@@ -73,6 +73,7 @@ def test_too_little_room_is_refused_with_what_is_there(changes: dict[str, Any]) 
     assert caught.value.remedy
 
 
+@settings(deadline=None)
 @given(
     budget_s=st.floats(5, 3600),
     rate=st.floats(1 * MIB, 50_000 * MIB),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Literal
 
 from strakes.plan import AMOUNT, MetadataPhase, Plan, TransferPhase
 from strakes.plan.model import MetadataOperation
@@ -19,11 +20,19 @@ from strakes.units import MIB
 
 # A target below this share of what the others do is called slow.
 SLOW_SHARE = 0.8
+# All operations together.
+ALL = "all operations"
+_PAIR = 2
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
+_TRANSFERS: tuple[Literal["write", "read"], ...] = ("write", "read")
+
+
+# Of each target its value in every block.
+Scores = Mapping[str, Mapping[int, float]]
 
 
 class TargetBaseline(Study):
-    """The same work on one target after the other; each is held against the median of the others, block by block."""
+    """The same work on one target after the other; each is held against a usual one, block by block, in all and in each operation."""
 
     name = "target-baseline"
     title = "Each target alone"
@@ -40,7 +49,8 @@ class TargetBaseline(Study):
         if not parts.data_targets:
             cells.append(SkippedCell(self.name, {"kind": "data"}, f"no data targets are told apart here ({context.file_system})"))
         # Enough runs that every target can be judged among all of them.
-        least = smallest_runs(bonferroni(0.9, max(1, len(metadata), len(parts.data_targets)))) + 1
+        most = max(_comparisons(len(metadata), len(_OPERATIONS)), _comparisons(len(parts.data_targets), len(_TRANSFERS)))
+        least = smallest_runs(bonferroni(0.9, most)) + 1
         cells += [self._metadata_cell(context, name, index, least) for name, index in metadata]
         for target in parts.data_targets:
             layout = layout_on(target, parts, context.file_system)
@@ -116,41 +126,60 @@ class TargetBaseline(Study):
         if len(targets) == 1:
             text = f"Whether the {kind} target {targets[0]} is slow is unknown: there is no other to hold it against."
             return [Finding(f"{self.name}-{kind}", self.name, text, "unknown", results.ids(cells), needs=f"a second {kind} target")]
-        scores = {name: block_scores([(one.by_block(), False) for one in cells if one.settings["target"] == name]) for name in targets}
-        confidence = bonferroni(results.confidence, max(1, len(targets)))
+        scores: dict[str, dict[str, Mapping[int, float]]] = {ALL: {}}
+        for name in targets:
+            scores[ALL][name] = block_scores([(one.by_block(), False) for one in cells if one.settings["target"] == name])
+        for one in cells:
+            scores.setdefault(str(one.settings["operation"]), {})[str(one.settings["target"])] = one.by_block()
+        confidence = bonferroni(results.confidence, _comparisons(len(targets), len(scores) - 1))
         return [self._judge(kind, name, scores, confidence, results) for name in targets]
 
-    def _judge(self, kind: str, name: str, scores: Mapping[str, Mapping[int, float]], confidence: float, results: Results) -> Finding:
-        others = {
-            block: median(values)
-            for block in scores[name]
-            if (values := [score[block] for other, score in scores.items() if other != name and block in score])
-        }
-        identifier = f"{self.name}-{kind}-{name}"
-        evidence = results.ids(results.where(kind=kind))
-        claim = f"The {kind} target {name} keeps up with the others"
+    def _judge(self, kind: str, name: str, scores: Mapping[str, Scores], confidence: float, results: Results) -> Finding:
+        identifier, evidence = f"{self.name}-{kind}-{name}", results.ids(results.where(kind=kind))
         open_claim = f"Whether the {kind} target {name} keeps up with the others"
-        if not scores[name].keys() & others.keys():
-            return Finding(
-                identifier, self.name, f"{open_claim} is not known.", "inconclusive", evidence, needs="blocks that measure all targets"
-            )
-        ratio = paired_ratio(scores[name], others, confidence)
-        if ratio.interval is None:
-            needs = f"at least {smallest_runs(confidence)} blocks"
+        ratios = {what: found for what, one in scores.items() if (found := _ratio(name, one, confidence))}
+        if ALL not in ratios:
+            needs = f"at least {smallest_runs(confidence)} blocks that measure all targets"
             return Finding(identifier, self.name, f"{open_claim} is not known.", "inconclusive", evidence, needs=needs)
-        low, high = ratio.interval.low, ratio.interval.high
-        interval = IntervalOf(low, high, confidence, "ratio to the median of the others, all operations")
-        rate = f"{ratio.median:.2f} times their rate (slow is below {SLOW_SHARE})"
-        if high < SLOW_SHARE:
-            text = f"The {kind} target {name} is slow: {ratio.median:.2f} times the rate of the others."
+        slow = {what: ratio for what, (ratio, interval) in ratios.items() if interval.high < SLOW_SHARE}
+        slowest = sorted(slow, key=lambda what: slow[what])
+        shown = slowest[0] if slow and ALL not in slow else ALL
+        ratio, interval = ratios[shown]
+        if slow:
+            where = ", ".join(f"{what} {slow[what]:.2f}" for what in slowest if what != shown)
+            at = "" if shown == ALL else f" at {shown}"
+            text = f"The {kind} target {name} is slow{at}: {ratio:.2f} times the rate of the others{where and f' ({where})'}."
             return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
-        if low >= SLOW_SHARE:
+        rate = f"{ratio:.2f} times their rate (slow is below {SLOW_SHARE})"
+        if interval.low >= SLOW_SHARE:
+            claim = f"The {kind} target {name} keeps up with the others"
             return Finding(identifier, self.name, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
         needs = "a narrower interval: a larger --budget"
         return Finding(identifier, self.name, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return []
+
+
+def _comparisons(targets: int, operations: int) -> int:
+    """How many things are said at once: of every target how it does each operation, and all of them."""
+    return max(1, targets * (operations + 1))
+
+
+def _ratio(name: str, scores: Scores, confidence: float) -> tuple[float, IntervalOf] | None:
+    """How a target compares with a usual one, block by block: the median of all, or of two the other. None with too few blocks."""
+    usual = {}
+    for block in scores[name]:
+        values = [score[block] for other, score in scores.items() if block in score and (len(scores) > _PAIR or other != name)]
+        if len(values) == len(scores) - (len(scores) == _PAIR):
+            usual[block] = median(values)
+    if not usual:
+        return None
+    found = paired_ratio(scores[name], usual, confidence)
+    if found.interval is None:
+        return None
+    of = "ratio to the median of all" if len(scores) > _PAIR else "ratio to the other"
+    return found.median, IntervalOf(found.interval.low, found.interval.high, confidence, of)
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:

@@ -63,7 +63,8 @@ def phase_seconds(request: Request, context: Context) -> float:
     """How long one phase may take so that every cell gets enough runs within the budget."""
     trial, _ = choose_cells(request, context)
     phases = sum(len(cell.plan.phases) for cell in trial)
-    blocks = smallest_runs(request.confidence) + _BLOCKS_TO_DECIDE
+    most_wanted = max((cell.least_runs for cell in trial), default=0)
+    blocks = max(smallest_runs(request.confidence) + _BLOCKS_TO_DECIDE, most_wanted + 1)
     measuring_s = request.budget_s * MEASURE_SHARE
     # Where making and removing its directory is most of a visit, short phases leave room for enough of them.
     beside_s = min(_MOST_BESIDE * measuring_s, blocks * len(trial) * context.pilot.overhead_s)

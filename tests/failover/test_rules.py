@@ -152,6 +152,24 @@ def test_options_common_to_all_resources_count_for_each(tmp_path: Path) -> None:
     assert [finding.rule for finding in found] == ["replication-not-synchronous"]
 
 
+def test_a_device_that_promotes_itself_as_drbd_9_can_needs_no_resource_of_pacemakers(tmp_path: Path) -> None:
+    plan = planned("lustre-active-active", tmp_path)
+    cib, resource = plan / CIB, plan / RES
+    cib.write_text(cib.read_text().replace('name="drbd_resource" value="mdt0"', 'name="drbd_resource" value="other"'))
+    rules = {one.rule for one in findings(read_plan(plan))[0]}
+    assert "device-not-managed" in rules
+    resource.write_text(resource.read_text().replace("auto-promote no;", "auto-promote yes;"))
+    rules = {one.rule for one in findings(read_plan(plan))[0]}
+    assert "device-not-managed" not in rules
+
+
+def test_the_writes_of_one_that_served_are_never_thrown_away_unasked(tmp_path: Path) -> None:
+    plan = planned("tianhe2", tmp_path)
+    resource = plan / RES
+    resource.write_text(resource.read_text().replace("after-sb-1pri consensus", "after-sb-1pri discard-secondary"))
+    assert [one.rule for one in findings(read_plan(plan))[0]] == ["split-brain-solved-by-discarding"]
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "program"),
     [

@@ -33,7 +33,7 @@ def _resource(cluster: Cluster, target: Target) -> PlannedFile:
     net = (
         Line("protocol C;", "lost writes: a write is done only when it is on the disks of both nodes"),
         Line("after-sb-0pri discard-zero-changes;", "lost data: only a side that wrote nothing is ever overwritten by itself"),
-        Line("after-sb-1pri discard-secondary;", "a standby that was written to while nobody served from it gives way"),
+        Line("after-sb-1pri consensus;", "lost data: the same, where one of them serves; else a person decides"),
         Line("after-sb-2pri disconnect;", "lost data: when both sides served, a person decides"),
         Line("verify-alg sha256;", "silent difference of the two copies: drbdadm verify finds it; run it monthly"),
     )

@@ -158,9 +158,9 @@ def no_lanplus(setup: Setup) -> Iterator[str]:
     "password-in-the-cib",
     "error",
     "pacemaker",
-    reason="The CIB is on every node, in every bug report, and the agent's words are in the process list and in the logs.",
+    reason="The CIB is no place for what is sensitive: it is on every node, in its backups and in every bug report.",
     remedy="password_script=/etc/…, a program of mode 0700 that prints it.",
-    source="https://github.com/openshift/cluster-etcd-operator/pull/1670",
+    source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/cibsecret.8.en.html",
 )
 def password(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
@@ -226,7 +226,7 @@ def bmc_power(setup: Setup) -> Iterator[str]:
     "fencing-level-names-nothing",
     "error",
     "pacemaker",
-    reason="A level with a device that does not exist fails, and with it the power-off.",
+    reason="A level fails with any of its devices, and one that does not exist always does; after the last level nobody is powered off.",
     remedy="Correct the devices of the level.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )

@@ -46,9 +46,9 @@ def mmp(setup: Setup) -> Iterator[str]:
     "clients-know-one-server",
     "error",
     "lustre",
-    reason="Clients and other servers try only the nodes that are named: after the take-over they look for the target where it is not.",
+    reason="A target has an explicit list of the hosts that can serve it: after the take-over it is looked for where it is not.",
     remedy="--servicenode for both nodes.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source="https://wiki.lustre.org/images/f/fa/Defining_Multiple_LNet_Interfaces_for_Multi-homed_Servers,_v1.pdf",
 )
 def one_server(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
@@ -63,7 +63,7 @@ def one_server(setup: Setup) -> Iterator[str]:
     "lustre",
     reason="A target that knows the MGS on one node cannot be mounted while that node is down, which is when it must be.",
     remedy="--mgsnode for both nodes.",
-    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+    source="https://wiki.lustre.org/Creating_the_Lustre_Metadata_Service_(MDS)",
 )
 def one_mgs(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):

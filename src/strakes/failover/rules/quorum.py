@@ -15,7 +15,7 @@ _ON = ("1", "yes")
     "no-quorum-provider",
     "error",
     "corosync",
-    reason="Without a provider Corosync knows no quorum, and Pacemaker is refused or believes it always has it.",
+    reason="Corosync itself works happily without a provider, but Pacemaker does not come up: its controller refuses connections.",
     remedy="quorum: provider: corosync_votequorum",
     source="https://github.com/corosync/corosync/issues/718",
 )
@@ -93,9 +93,9 @@ def no_waiting(setup: Setup) -> Iterator[str]:
     "quorum-ignored",
     "error",
     "pacemaker",
-    reason="Every fragment serves, also one that has just started alone; two_node gives two nodes what this was once needed for.",
+    reason="Every fragment serves, also one that has just started alone; two nodes are the business of Corosync's two_node.",
     remedy="no-quorum-policy=stop",
-    source="https://github.com/SUSE/doc-sleha/pull/80",
+    source="https://github.com/os-autoinst/os-autoinst-distri-opensuse/pull/10911",
 )
 def ignored(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from strakes.failover.rules.base import OWN, rule
 from strakes.failover.setup import Setup
 
-_AUTOMATIC = ("discard-younger-primary", "discard-older-primary", "discard-least-changes", "violently-as0p", "call-pri-lost-after-sb")
+_AUTOMATIC = (
+    "discard-younger-primary",
+    "discard-older-primary",
+    "discard-least-changes",
+    "discard-secondary",
+    "violently-as0p",
+    "call-pri-lost-after-sb",
+)
 
 
 @rule(
@@ -92,8 +99,8 @@ def two_primaries(setup: Setup) -> Iterator[str]:
     "error",
     "drbd",
     reason="After a split brain the writes of one side are thrown away without anybody being asked.",
-    remedy="after-sb-0pri discard-zero-changes, after-sb-1pri discard-secondary (or consensus), after-sb-2pri disconnect",
-    source="https://github.com/inverse-inc/packetfence/issues/1600",
+    remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def discarding(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -107,9 +114,9 @@ def discarding(setup: Setup) -> Iterator[str]:
     "split-brain-unheard",
     "warning",
     "drbd",
-    reason="Without a handler a split brain is a line in a log; the copies grow apart until the next take-over shows it.",
+    reason="Without a handler nobody is told of a split brain: it is a line in the kernel's log, and the copies stay apart.",
     remedy='handlers { split-brain "/usr/lib/drbd/notify-split-brain.sh root"; }',
-    source="https://github.com/hwameistor/hwameistor/issues/332",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def unheard(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:

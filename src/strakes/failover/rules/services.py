@@ -27,14 +27,20 @@ def _on_drbd(setup: Setup, cib: Cib) -> Iterator[tuple[Primitive, str]]:
     "error",
     "pacemaker",
     "drbd",
-    reason="What is mounted is a device that no DRBD resource of Pacemaker makes: it is never promoted where it is mounted.",
-    remedy="Correct the device, or add the ocf:linbit:drbd resource.",
+    reason="What is mounted is a device that no DRBD resource of Pacemaker makes, and that does not promote itself as DRBD 9 can.",
+    remedy="Correct the device, or add the ocf:linbit:drbd resource; with DRBD 9 also auto-promote yes.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def not_managed(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
+    automatic = {
+        device
+        for resource in setup.drbd
+        for device in resource.devices.values()
+        if resource.dialect9 and resource.option("options", "auto-promote") != "no"
+    }
     for mount, clone in _on_drbd(setup, setup.cib):
-        if not clone:
+        if not clone and (mount.values.get("device") or mount.values.get("target")) not in automatic:
             yield f"cib: {mount.id} mounts {mount.values.get('device') or mount.values.get('target')}, which nothing promotes"
 
 

@@ -29,7 +29,7 @@ def one_feed(setup: Setup) -> Iterator[str]:
     "fstab",
     reason="What fstab mounts at boot is mounted on a node that was told to wait; DRBD's device is promoted behind Pacemaker's back.",
     remedy="Remove the line; Pacemaker mounts.",
-    source="https://www.suse.com/documentation/sle-ha-12/book_sleha/data/sec_ha_config_basics_resources.html",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def fstab(setup: Setup) -> Iterator[str]:
     for line in setup.fstab.splitlines():

@@ -134,7 +134,7 @@ def short_stop(setup: Setup) -> Iterator[str]:
     "lustre-start-timeout-too-short",
     "error",
     "pacemaker",
-    reason="After a crash the mount replays the journal and waits for multiple-mount protection; cut short, the take-over fails.",
+    reason="Lustre's own agent asks for 300 s: after a crash the mount replays a journal first; cut short, the take-over fails.",
     remedy="op start timeout=600s",
     source="https://github.com/lustre/lustre-release/blob/master/contrib/scripts/pacemaker/Lustre",
 )

@@ -52,41 +52,76 @@ def test_a_run_like_another_can_be_compared_with_it(strakes: StrakesRunner, targ
     assert strakes("study", "stream", target, "--like", first).returncode == 2
 
 
-def test_a_population_is_interrupted_goes_on_and_is_removed(strakes: StrakesRunner, target: Path) -> None:
+def begun(words: list[str]) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "strakes", *population(target, "--keep")]
-    running = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-    for _ in range(600):
-        runs = Store().runs()
-        if runs and len(Run(runs[-1].path).visits) >= 4:
-            break
-        time.sleep(0.05)
-    running.send_signal(signal.SIGKILL)
+    command = [sys.executable, "-m", "strakes", *words]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for(running: subprocess.Popen[str], visits: int) -> None:
+    """Until so many visits of some run are done."""
+    while not any(len(Run(run.path).visits) >= visits for run in Store().runs()):
+        assert running.poll() is None, running.communicate()[1]
+        time.sleep(0.02)
+
+
+def broken_off(directory: Path, visits: int, kind: signal.Signals, *more: str) -> int:
+    """The exit status of a growing population to which that was sent when so many of its visits were done."""
+    running = begun(population(directory, "--keep", *more))
+    wait_for(running, visits)
+    running.send_signal(kind)
     running.communicate()
-    begun = len(Store().open("latest").visits)
-    assert any(target.iterdir()), "what had grown is kept"
-    done = strakes(*population(target, "--resume"))
+    return running.returncode
+
+
+def files_in(directory: Path) -> int:
+    return sum(len(names) for _, _, names in os.walk(directory))
+
+
+def test_a_population_is_interrupted_and_killed_goes_on_and_is_removed(strakes: StrakesRunner, target: Path) -> None:
+    assert broken_off(target, 4, signal.SIGINT) == 130
+    there = files_in(target)
+    assert there >= 3 * 400
+    assert Store().open("latest").id in strakes("clean", target, "--dry-run").stdout, "it is marked as what it is"
+    assert broken_off(target, 9, signal.SIGKILL, "--resume") == -signal.SIGKILL
+    assert files_in(target) >= there + 4 * 400, "what had grown is kept, and grew on"
+    done = strakes(*population(target, "--resume", "--json", "-"))
     assert done.returncode == 0, done.stderr
     run = Store().open("latest")
-    assert len([visit for visit in run.visits if visit["purpose"] == "measure"]) == 60
-    assert begun < 61
-    cleaned = next(event for event in run.events if event["event"] == "clean-up")
-    assert cleaned["files"] == 24_000
+    rounds = [visit["cell"] for visit in run.visits if visit["ended"] == "ok" and visit["purpose"] == "measure"]
+    assert rounds == sorted(rounds) and len(rounds) == 60, "each step has its five rounds, in order, whenever they were made"
+    document = json.loads(done.stdout)
+    (figure,) = [one for one in document["figures"] if one["title"] == "A growing population of files"]
+    assert [point["x"] for point in figure["series"][0]["points"]] == [2000 * step for step in range(1, 13)]
+    findings = {one["id"]: one for one in document["findings"]}
+    assert "24,000 files were made" in findings["population-size"]["statement"]
+    assert next(event for event in run.events if event["event"] == "clean-up")["files"] == 24_000
     assert not list(target.iterdir())
 
 
-def test_a_population_whose_files_are_gone_is_not_gone_on_with(strakes: StrakesRunner, target: Path) -> None:
-    command = [sys.executable, "-m", "strakes", *population(target, "--keep")]
-    running = subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    for _ in range(600):
-        runs = Store().runs()
-        if runs and len(Run(runs[-1].path).visits) >= 3:
-            break
-        time.sleep(0.05)
+def test_a_population_that_spent_its_budget_goes_on_with_another(strakes: StrakesRunner, target: Path) -> None:
+    short = [word if word != "60s" else "0.01s" for word in population(target, "--keep", "--json", "-")]
+    first = json.loads(strakes(*short).stdout)
+    size = next(one for one in first["findings"] if one["id"] == "population-size")
+    assert size["verdict"] == "inconclusive" and "of 24,000" in size["statement"]
+    assert first["run"]["status"] == "partial" and any("--resume" in one["reason"] for one in first["skipped"])
+    done = strakes(*population(target, "--resume", "--json", "-"))
+    assert done.returncode == 0, done.stderr
+    last = json.loads(done.stdout)
+    assert last["run"]["id"] == first["run"]["id"] and last["run"]["status"] == "complete" and not last["skipped"]
+    assert "24,000 files were made" in next(one for one in last["findings"] if one["id"] == "population-size")["statement"]
+
+
+def test_a_population_that_is_not_kept_says_so_when_it_is_interrupted(target: Path) -> None:
+    running = begun(population(target))
+    wait_for(running, 3)
     running.send_signal(signal.SIGINT)
-    running.communicate()
+    _, errors = running.communicate()
+    assert running.returncode == 130 and "begun with --keep" in errors and not list(target.iterdir())
+
+
+def test_a_population_whose_files_are_gone_is_not_gone_on_with(strakes: StrakesRunner, target: Path) -> None:
+    assert broken_off(target, 3, signal.SIGINT) == 130
     assert strakes("clean", target).returncode == 0
     done = strakes(*population(target, "--resume"))
     assert done.returncode == 2

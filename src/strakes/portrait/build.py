@@ -11,7 +11,7 @@ from strakes.portrait.collect import collect
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
 from strakes.portrait.scope import scope_of
 from strakes.portrait.servers import server_counts
-from strakes.portrait.warnings import run_warnings
+from strakes.portrait.warnings import dropped_cells, run_warnings
 from strakes.statistics.stopping import StoppingRule
 from strakes.store import Run
 from strakes.studies.base import Advice, Study
@@ -131,10 +131,8 @@ def _proof(advice: Advice, results: Results) -> tuple[IntervalOf | None, bool]:
 def _skipped(run: Run) -> list[SkippedCell]:
     skipped = [SkippedCell(event["study"], event["settings"], event["reason"]) for event in run.events if event["event"] == "skipped"]
     cells = {cell["key"]: cell for cell in run.cells}
-    for event in run.events:
-        if event["event"] == "dropped":
-            cell = cells[event["cell"]]
-            skipped.append(SkippedCell(cell["study"], cell["settings"], event["reason"]))
+    for key, reason in dropped_cells(run).items():
+        skipped.append(SkippedCell(cells[key]["study"], cells[key]["settings"], reason))
     return skipped
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -164,5 +165,11 @@ def _values(record: Mapping[str, Any]) -> str:
 
 
 def _dropped(run: Run, budget_s: float) -> list[RunWarning]:
-    dropped = sum(1 for event in run.events if event["event"] == "dropped")
-    return evidence.budget_skipped(dropped, len(run.cells), budget_s)
+    return evidence.budget_skipped(len(dropped_cells(run)), len(run.cells), budget_s)
+
+
+def dropped_cells(run: Run) -> dict[str, str]:
+    """The cells that the budget did not allow, each with the reason; a resumed run may have come to them later."""
+    runs = Counter(visit["cell"] for visit in run.visits if visit["ended"] == "ok" and visit["purpose"] == "measure")
+    dropped = (event for event in run.events if event["event"] == "dropped")
+    return {event["cell"]: event["reason"] for event in dropped if runs[event["cell"]] <= event.get("runs", runs[event["cell"]])}

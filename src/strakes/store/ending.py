@@ -11,13 +11,15 @@ from strakes.store.writer import RunWriter
 
 
 @contextmanager
-def ended_in_order(store: Store, writer: RunWriter) -> Iterator[None]:
+def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
     """Whatever ends the body early ends the run, too; what was measured is kept. Raises InterruptedByUser for Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
         writer.finish("interrupted")
         remedy = "Go on where it stopped: the same command with --resume."
+        if not resumable:
+            remedy = "What it had made is removed. One that can be gone on with is begun with --keep."
         raise InterruptedByUser("interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy) from None
     except BaseException:
         if store.open(writer.id).visits:

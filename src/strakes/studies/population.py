@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from strakes.plan import Plan
 from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
-from strakes.statistics.change_points import change_points
+from strakes.statistics.change_points import SHORTEST, change_points
 from strakes.studies.base import Cell, Context, Measure, Study
 from strakes.studies.compose import Tone, ratio_finding
 from strakes.studies.place import Place
@@ -37,16 +37,16 @@ class Population(Study):
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = context.team
-        rounds = _STEPS * _ROUNDS
-        wanted = context.files // ranks // rounds if context.files else context.items(ranks)
-        room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // ranks // rounds
+        # Of every rank in one round of each step, over all steps: so many that there are no fewer files than were asked for.
+        wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
+        room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (ranks * _ROUNDS)
         files = min(wanted, room)
         if files < 1:
             reason = f"only {context.max_items} files may be made here"
             return [SkippedCell(self.name, {"ranks": ranks}, reason)]
         skipped = []
         if context.files and files < wanted:
-            reason = f"there is room for {files * ranks * rounds:,} files, not for {context.files:,}"
+            reason = f"there is room for {files * ranks * _ROUNDS:,} files, not for {context.files:,}"
             skipped.append(SkippedCell(self.name, {"files": context.files}, reason))
         measures = (
             Measure("fill", "operations_per_s", {"operation": "create and write"}),
@@ -54,19 +54,19 @@ class Population(Study):
             Measure("fill", "memory_available", {"operation": "create and write"}),
             Measure("fill", "servers_memory", {"operation": "create and write"}),
         )
-        plan = Plan(ranks, (pool_phase("fill", "accumulate", files=files),), context.seed)
+        steps = _steps(files)
         return [
             *skipped,
             *(
                 Cell(
                     self.name,
                     f"{self.name}/{step:02}",
-                    {"files": files * ranks * _ROUNDS * step, "ranks": ranks},
-                    plan,
+                    {"files": sum(steps[:step]) * ranks * _ROUNDS, "ranks": ranks},
+                    Plan(ranks, (pool_phase("fill", "accumulate", files=each),), context.seed),
                     measures,
                     place=Place(kept=KEPT),
                 )
-                for step in range(1, _STEPS + 1)
+                for step, each in enumerate(steps, start=1)
             ),
         ]
 
@@ -98,13 +98,25 @@ class Population(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         cells = results.where()
-        if len(cells) < 2:
+        if not cells:
             return []
-        return [*_bends(cells, results), *_start_to_end(cells, results), *_load(results), *_clean_up(cells, results)]
+        if len(cells) == 1:
+            return [_size(cells, results)]
+        return [_size(cells, results), *_bends(cells, results), *_start_to_end(cells, results), *_load(results), *_clean_up(cells, results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where()
         return [Headline(f"files made a second, of {int(cells[-1].settings['files']):,} there are", cells[-1].id)] if cells else []
+
+
+def _steps(files: int) -> list[int]:
+    """``files`` in as equal steps as can be, the larger ones last: the names of a round's files follow from its number and their number.
+
+    >>> _steps(100), _steps(3)
+    ([8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9], [1, 1, 1])
+    """
+    steps = min(_STEPS, files)
+    return [files // steps + (step >= steps - files % steps) for step in range(steps)]
 
 
 def _meanwhile(title: str, results: Results) -> list[Figure]:
@@ -131,12 +143,24 @@ def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
     return tuple(Point(float(one.settings["files"]), one.id) for one in cells)
 
 
+def _size(cells: Sequence[Measured], results: Results) -> Finding:
+    """How many files were truly made, of those that were to be."""
+    made = sum(int(seen.sample["operations"]) for one in cells for seen in one.observations)
+    planned = max(int(one.settings["files"]) for one in results.measured)
+    identifier, evidence = "population-size", results.ids(cells)
+    if made >= planned:
+        return Finding(identifier, "population", f"The population grew to its end: {made:,} files were made.", "measured", evidence)
+    text = f"{made:,} files were made of {planned:,}; nothing is said about more."
+    return Finding(identifier, "population", text, "inconclusive", evidence, needs="a larger --budget, or --resume where --keep was given")
+
+
 def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
     """Where the series of all rounds changes its level."""
-    values = [value for one in cells for value in one.by_block().values()]
-    where = [float(one.settings["files"]) for one in cells for _ in one.by_block()]
+    whole = [one for one in cells if len(one.by_block()) >= _ROUNDS]
+    values = [value for one in whole for value in one.by_block().values()]
+    where = [float(one.settings["files"]) for one in whole for _ in one.by_block()]
     identifier, evidence = "population-bend", results.ids(cells)
-    if any(len(one.by_block()) < _ROUNDS for one in cells):
+    if len(values) < 2 * SHORTEST:
         return [Finding(identifier, "population", "Too few rounds to look for a bend.", "inconclusive", evidence, needs="more rounds")]
     changes = change_points(values)
     if not changes:
@@ -157,7 +181,9 @@ def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
 
 
 def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
-    first, last = cells[0], cells[-1]
+    # A last step that the budget broke off has too few rounds.
+    whole = [one for one in cells[1:] if len(one.by_block()) >= _ROUNDS]
+    first, last = cells[0], (whole or cells)[-1]
     files = int(last.settings["files"])
     text = f"With {files:,} files there, new ones are made {{ratio}} times as fast as at the beginning (S3: half, at 40 million)."
     # Rounds of different steps share no block: they are aligned by their place within their step.

@@ -37,7 +37,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
         _settle(session, schedule, facts)
         for cell in schedule.fit(session.left_s(share)):
             reason = f"no time for {smallest_runs(request.confidence)} runs within the budget"
-            session.writer.append_event({"event": "dropped", "cell": cell.key, "reason": reason})
+            session.writer.append_event({"event": "dropped", "cell": cell.key, "runs": schedule.runs(cell.key), "reason": reason})
         block = schedule.next_block()
         if not block:
             return

@@ -57,11 +57,12 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
             if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
                 writer.append_event({"event": "other-nodes", "nodes": list(hello.nodes)})
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        with ended_in_order(store, writer), ExitStack() as stack:
+        # What a population has grown to is gone on with, where it was kept; its budget is for each time by itself.
+        grows = any(study.visits_in_sequence for study in request.studies)
+        with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
             visits = list(writer.run.visits)
-            spent_s = sum(visit["elapsed_s"] for visit in visits)
-            # What a population has grown to is gone on with, where it was kept.
-            adopt = bool(visits) and any(study.visits_in_sequence for study in request.studies)
+            adopt = bool(visits) and grows
+            spent_s = 0.0 if grows else sum(visit["elapsed_s"] for visit in visits)
             sides = {"": _side(stack, target, writer.id, keep=request.keep, adopt=adopt)}
             if request.against is not None:
                 sides["against"] = _side(stack, detect(request.against), f"{writer.id}.against", keep=request.keep, adopt=adopt)
@@ -71,13 +72,14 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
             session.started = time.monotonic()
             cells, phase_s = chosen_cells(session, facts)
             cells = placed(session, laid_out(session, cells))
-            if any(study.visits_in_sequence for study in request.studies):
-                measure_in_sequence(session, cells, phase_s)
+            whole = True
+            if grows:
+                whole = measure_in_sequence(session, cells, phase_s)
             else:
                 measure_in_blocks(session, cells, phase_s, facts)
                 confirm(session, cells, facts)
             progress.update("cleaning up", 1.0, "")
-    writer.finish("complete")
+    writer.finish("complete" if whole else "partial")
     return writer
 
 

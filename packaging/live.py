@@ -124,7 +124,9 @@ def _commands(language: str, body: Sequence[str]) -> list[str]:
 
 def script(page: Page, place: Path) -> str:
     """What bash is to run: each command's output in ``place/LINE.out``, and a line with its status in ``place/ended``."""
-    lines = []
+    # Labs that the page's own commands bring up are mounted in its namespace alone; those of the page itself are links there.
+    down = "for lab in $XDG_STATE_HOME/strakes/lab/*; do [ -L $lab ] || strakes lab down ${lab##*/} --force; done"
+    lines = [] if page.inside else [f"trap '{down} >{place}/down 2>&1' EXIT"]
     for block in page.blocks:
         if block.not_run:
             continue
@@ -186,8 +188,6 @@ def run(name: str, page: Page) -> dict[int, str]:
             except subprocess.TimeoutExpired as error:
                 raise LiveError(f"{name}: not done after {_PAGE_LIMIT_S} s") from error
             finally:
-                # Labs that the page's own commands brought up.
-                subprocess.run(_strakes("lab", "down", "--all", "--force"), env=environment, capture_output=True, check=False)
                 for path, _ in mounts:
                     if Path(path).is_dir() and not any(Path(path).iterdir()):
                         Path(path).rmdir()

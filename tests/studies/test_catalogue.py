@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from strakes.errors import BadInputError
+from strakes.plan import TransferPhase
 from strakes.plan.validate import validate_plan_document
 from strakes.portrait.model import SkippedCell
 from strakes.studies.base import Cell, Study
@@ -27,6 +30,18 @@ def test_every_plan_is_valid(study: Study, full: bool) -> None:
     for cell in cells:
         validate_plan_document(cell.plan.to_json())
         assert {measure.phase for measure in cell.measures} <= {phase.name for phase in cell.plan.phases}
+
+
+@each_study
+@pytest.mark.parametrize(("ranks", "nodes", "rate"), [(1, 1, 1e4), (3, 1, 1e9), (2, 3, 1e11), (14, 1, 1e7)])
+def test_every_plan_is_valid_with_any_team_and_at_any_speed(study: Study, ranks: int, nodes: int, rate: float) -> None:
+    hosts = {f"n{number}": ranks for number in range(nodes)} if nodes > 1 else {}
+    pilot = replace(context().pilot, write_bytes_per_s=rate, creates_per_s=rate / 1e4)
+    for cell in study.cells(context(full=True, most_ranks=ranks * nodes, nodes=hosts, pilot=pilot)):
+        if isinstance(cell, Cell):
+            validate_plan_document(cell.plan.to_json())
+            moves = [phase for phase in cell.plan.phases if isinstance(phase, TransferPhase)]
+            assert [phase for phase in moves if phase.block_bytes % phase.transfer_bytes != 0] == [], cell.key
 
 
 @each_study

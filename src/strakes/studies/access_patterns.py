@@ -87,7 +87,7 @@ class AccessPatterns(Study):
         stop = context.stonewall()
         if pattern == "SFWA":
             # The file is written by all ranks beforehand; its size is one rank's amount, since every rank reads all of it.
-            block = max(size, amount // ranks)
+            block = max(1, amount // ranks // size) * size
             make = TransferPhase("make", "write", "shared-file", "segmented", size, block, sync="fsync")
             read = TransferPhase("read", "read", "shared-file", "whole", size, block, cache="drop", stop=stop)
             return Cell(

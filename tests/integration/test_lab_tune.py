@@ -1,4 +1,4 @@
-"""The two scenarios of S1 on a real CephFS: searched, confirmed against the default, and what is printed accepted by setfattr."""
+"""The two scenarios of S1 on a real CephFS: searched, confirmed against the default, what is printed accepted, knobs as they were."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from lab.running import need, own_labs
+from lab.running import Labs, need, own_labs
+from strakes.advise.paste import ceph_layout
 from strakes.store import Store
+from strakes.targets.registry import detect
 from strakes.tune.outcome import outcome_of
+from strakes.units import MIB
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -21,10 +24,21 @@ APPS = ROOT / "examples" / "apps"
 
 
 @pytest.fixture(scope="module")
-def mount() -> Iterator[Path]:
+def labs() -> Iterator[Labs]:
     need("ceph")
-    with own_labs() as labs:
-        yield labs.up("ceph", "--osds", "3", "--slow-osd", "0=200", "--slow-osd", "1=200", "--slow-osd", "2=200")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def mount(labs: Labs) -> Path:
+    return labs.up("ceph", "--osds", "3", "--slow-osd", "0=200", "--slow-osd", "1=200", "--slow-osd", "2=200")
+
+
+def pasted(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """The line, for that directory."""
+    words = [str(directory) if word == "DIR" else word for word in shlex.split(text)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", ["startup-load", "restart-dump"])
@@ -42,5 +56,34 @@ def test_the_scenarios_are_searched_and_told_before_and_after(name: str, mount: 
     directory.mkdir()
     for paste in outcome.pastes:
         if paste.text.startswith("setfattr"):
-            words = [str(directory) if word == "DIR" else word for word in shlex.split(paste.text)]
-            assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+            assert pasted(paste.text, directory).returncode == 0
+
+
+@pytest.mark.parametrize(("count", "size"), [(3, None), (None, MIB), (2, 4 * MIB), (3, 64 * 1024)])
+def test_a_layout_that_is_printed_is_taken_by_setfattr_and_is_in_force(count: int | None, size: int | None, mount: Path) -> None:
+    directory = mount / f"layout-{count}-{size}"
+    directory.mkdir()
+    done = pasted(ceph_layout(count, size), directory)
+    assert done.returncode == 0, done.stderr
+    given = detect(directory).layout(directory)
+    assert given is not None
+    assert count in (None, given.stripe_count) and size in (None, given.stripe_size_bytes)
+
+
+def test_settings_of_the_system_are_searched_and_are_afterwards_as_they_were(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+    def state() -> tuple[str, str]:
+        conf = labs.status("ceph")["facts"]["ceph_conf"]
+        options = subprocess.run(["ceph", "-c", conf, "config", "dump"], capture_output=True, text=True, check=True).stdout
+        listed = json.loads(strakes("knobs", "list", mount, "--json").stdout)
+        return options, json.dumps(listed)
+
+    before = state()
+    knobs = ("--knobs", "client_oc_max_dirty=1MiB,64MiB", "--knobs", "bdi.read_ahead_kb=1024")
+    only = ("--only", "files=per-process", "--only", "interface=posix", "--only", "transfer=64KiB,256KiB")
+    done = strakes("tune", "--app", APPS / "restart-dump.toml", mount, "--budget", "60s", "--quiet", *knobs, *only, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    run = Store().open("latest")
+    tried = {str(visit["settings"]["knob:client_oc_max_dirty"]) for visit in run.visits}
+    assert "not set" in tried and len(tried) > 1
+    assert {str(visit["settings"]["knob:bdi.read_ahead_kb"]) for visit in run.visits} == {"128", "1024"}
+    assert state() == before

@@ -11,6 +11,9 @@ from strakes.portrait.model import CellEstimate, Figure, Point, Portrait, Series
 from strakes.report.figures import Drawing, draw
 
 
+CELL = next(iter(example_portrait().cells))
+
+
 def drawing_of(study: str, portrait: Portrait | None = None, warned: tuple[str, ...] = ()) -> Drawing:
     portrait = portrait or example_portrait()
     figure = next(figure for figure in portrait.figures if figure.study == study)
@@ -132,3 +135,17 @@ def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_sour
     assert trace["y"] == [2e8, 3e8]
     marker = trace["marker"]
     assert isinstance(marker, dict) and marker["symbol"].endswith("-open")
+
+
+def test_the_names_of_many_categories_stand_on_end() -> None:
+    def angle(count: int) -> object:
+        cells = {f"c{number}": replace(CELL, id=f"c{number}") for number in range(count)}
+        points = tuple(Point(f"a long name {number}", f"c{number}") for number in range(count))
+        figure = Figure("s", "t", "q", "x", "", "category", "y", "", (Series("one", points),))
+        drawing = draw(figure, cells)
+        assert drawing is not None
+        axis = drawing.layout["xaxis"]
+        assert isinstance(axis, dict)
+        return axis["tickangle"]
+
+    assert (angle(6), angle(20)) == (0, -90)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from strakes.portrait.model import Setting
+from strakes.tune.bottleneck import bottlenecks
 from strakes.tune.effects import effects
 from tune.landscapes import hill, search_of, searched
 
@@ -44,3 +45,16 @@ def test_levels_are_compared_only_where_both_are_possible() -> None:
     (uring,) = [one for one in found.levels if one.level == "uring"]
     # It is possible only with eight writers, where everything is slower; beside POSIX with eight it is 1.1 times as fast.
     assert 0.95 < uring.ratio < 1.25
+
+
+def test_a_device_that_the_target_counts_too_is_named_once() -> None:
+    sample = {
+        "name": "dump",
+        "elapsed_s": 1.0,
+        "bytes": 1,
+        "ranks": [],
+        "counters": {"devices": {"sdb": {"busy_s": 1.0, "read_bytes": 0, "write_bytes": 1}}},
+    }
+    visits = [{"samples": [sample], "servers": {"sdb": {"data.busy_s": 1.0}, "sdc": {"data.busy_s": 0.1}}}]
+    found = bottlenecks(visits, None, {}, {"block_device": {"name": "sdb"}})
+    assert [one.what for one in found] == ["data targets"]

@@ -31,12 +31,13 @@ def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(phases: t
         assert plan_from_json(plan.to_json()) == plan
 
 
-def test_a_share_of_the_data_is_less_for_each_rank_and_the_same_otherwise() -> None:
+def test_a_share_of_the_data_is_less_for_each_rank_in_less_time_and_the_same_otherwise() -> None:
     described = app(WRITE)
     settings = offers(described, Abilities(8, MIB, ("posix",))).settings(offers(described, Abilities(8, MIB, ("posix",))).default)
     whole, part = (plan_of(described, settings, SCALE, share).phases[0] for share in (1.0, 0.25))
     assert isinstance(whole, TransferPhase) and isinstance(part, TransferPhase)
     assert (whole.block_bytes, part.block_bytes) == (4 * MIB, MIB)
+    assert whole.stop.seconds is not None and part.stop.seconds == whole.stop.seconds / 4
     assert whole.transfer_bytes == part.transfer_bytes
 
 

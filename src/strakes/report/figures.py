@@ -28,6 +28,8 @@ HEIGHT = 400
 COLUMN = 0.014
 ASIDE = 0.009
 ROOM = 0.64
+# The names of more categories than these stand on end, or they would run into each other.
+MOST_UPRIGHT = 12
 
 
 @dataclass(frozen=True)
@@ -237,12 +239,13 @@ def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, object]:
 
 
 def _axis(axis: Axis, *, wrap: bool) -> dict[str, object]:
+    on_end = wrap and len(axis.ticks) > MOST_UPRIGHT
     return {
         "type": axis.scale,
         "range": list(axis.ends()),
         "tickmode": "array",
         "tickvals": [place for place, _ in axis.ticks],
-        "ticktext": [_wrapped(text, max(8, 90 // len(axis.ticks))) if wrap else _text(text) for _, text in axis.ticks],
+        "ticktext": [_wrapped(text, max(8, 90 // len(axis.ticks))) if wrap and not on_end else _text(text) for _, text in axis.ticks],
         "title": {"text": _text(axis.title), "standoff": 10, "font": {"size": 13}},
         "automargin": True,
         "gridcolor": GRID,
@@ -251,7 +254,7 @@ def _axis(axis: Axis, *, wrap: bool) -> dict[str, object]:
         "linecolor": THEIRS,
         "ticks": "outside",
         "tickcolor": THEIRS,
-        "tickangle": 0,
+        "tickangle": -90 if on_end else 0,
     }
 
 

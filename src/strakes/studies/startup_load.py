@@ -26,8 +26,9 @@ class StartupLoad(Study):
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = context.crowd
-        # Every rank holds all of it.
-        amount = max(64 * KIB, min(context.amount_bytes(ranks), context.memory_bytes // (16 * ranks)))
+        # Every rank holds all of it, and where each reads, it comes to every node.
+        nodes = max(1, len(context.nodes))
+        amount = max(64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks)))
         ways: list[tuple[int, Layout | None]] = [(0, None), (1, None), (2, None)]
         cells: list[Cell | SkippedCell] = []
         if context.striping is None or context.striping.data_targets < 2:

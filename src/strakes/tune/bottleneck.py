@@ -58,7 +58,7 @@ def _data_targets(
     if device and shares and median(shares) >= _BUSY:
         found.append(Bottleneck("data targets", f"the device {device} was busy for {min(1.0, median(shares)):.0%} of the time"))
     busiest = _busiest_target(visits)
-    if busiest is not None and busiest[1] >= _BUSY:
+    if busiest is not None and busiest[0] != device and busiest[1] >= _BUSY:
         found.append(Bottleneck("data targets", f"{busiest[0]} was busy for {min(1.0, busiest[1]):.0%} of the time"))
     counts = _levels(effects, STRIPE_COUNT)
     if len(counts) > 1:

@@ -29,7 +29,7 @@ from strakes.units import KIB
 _RANKS_FOR_A_PROCESSOR = 4
 # A search wants about so many full trials; one costs more than its timed phases.
 _TRIALS, _OVERHEAD = 100, 1.6
-_SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.1, 20.0
+_SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
 _TRIED_BYTES = 64 * KIB

@@ -17,12 +17,12 @@ from strakes.store import Run
 from strakes.tune import record
 from strakes.tune.bottleneck import Bottleneck, bottlenecks
 from strakes.tune.effects import Effects, effects
-from strakes.tune.offers import FILES, READERS, STRIPE_BYTES, STRIPE_COUNT, TRANSFER, WRITERS
+from strakes.tune.offers import FILES, STRIPE_BYTES, STRIPE_COUNT, TRANSFER, WRITERS
 from strakes.tune.plans import Scale
 from strakes.tune.search import Rules, Search
 from strakes.tune.space import Point
 from strakes.tune.trial import observed
-from strakes.tune.words import KNOB, named, shown, typed
+from strakes.tune.words import KNOB, named, shown, to_do
 
 _WHAT: Mapping[str, What] = {
     TRANSFER: "transfer size",
@@ -159,9 +159,9 @@ class Outcome:
                     f"strakes knobs set DIR {' '.join(knobs)}",
                 )
             )
-        own = {name: level for name, level in self.changes.items() if name in (TRANSFER, READERS, WRITERS, FILES, "interface")}
+        own = [told for name, level in self.changes.items() if (told := to_do(name, level))]
         if own:
-            found.append(Paste("the application itself", "its configuration or its source", typed(own)))
+            found.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))
         return tuple(found)
 
 

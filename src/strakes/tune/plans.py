@@ -34,7 +34,7 @@ class Scale:
 
 
 def plan_of(app: App, settings: Mapping[str, Setting], scale: Scale, share: float = 1.0) -> Plan:
-    """One trial, with that share of the data."""
+    """One trial, with that share of the data and of the time."""
     data = max(int(settings[offers.TRANSFER]), int(scale.data_bytes * share))
     phases: list[Phase] = []
     made: set[str] = set()
@@ -45,7 +45,7 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: Scale, share: floa
             made.add(kind)
         if phase.operation == "write":
             made.add(kind)
-        phases.append(_phase(phase, settings, scale, data))
+        phases.append(_phase(phase, settings, scale.limit_s * share, scale, data))
     return Plan(scale.ranks, tuple(phases), scale.seed, ranks_per_node=scale.ranks_per_node)
 
 
@@ -102,8 +102,8 @@ def _shares(app: App) -> dict[str, float]:
     return {phase.name: phase.share if phase.share is not None else 1 / len(app.phases) for phase in app.phases}
 
 
-def _phase(phase: AppPhase, settings: Mapping[str, Setting], scale: Scale, data: int) -> Phase:
-    stop = Stop("stonewall", scale.limit_s)
+def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, scale: Scale, data: int) -> Phase:
+    stop = Stop("stonewall", limit_s)
     transfer = int(settings[offers.TRANSFER])
     name = phase_name(phase)
     if phase.files == "same":

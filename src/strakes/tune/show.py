@@ -40,9 +40,8 @@ def render(outcome: Outcome, report: Path) -> str:
         lines += [f"Limited     {which}: {one.what}: {one.evidence}" for one in limits]
     found = search.rank_correlation
     if found is not None:
-        used = "used" if search.uses_low else "not used"
-        share = f"{search.rules.low_share:.0%}"
-        lines.append(f"Cheap       runs with {share} of the data rank settings as full ones do with correlation {found:.2f}: {used}")
+        used = "used" if search.uses_low else "not alike enough to be used"
+        lines.append(f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs {found:.2f}: {used}")
     lines.append(f"Report      {report}")
     for paste in outcome.pastes:
         lines.append(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}")

@@ -1,7 +1,7 @@
 """What is known of all settings after some were measured: a Gaussian process over the logarithms of the rates.
 
-The covariance of two settings is a part that adds up over the factors (main effects) and a part that is a product over them (everything
-else); every factor has a length of its own, so one that does not matter is found to be long (Rasmussen and Williams, Gaussian Processes for
+The covariance of two settings is a part that adds up over the factors (main effects), a part that is a product over them (what they do
+together), and a part of each setting alone, that no neighbour tells of; every factor has a length of its own, so one that does not matter is found to be long (Rasmussen and Williams, Gaussian Processes for
 Machine Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which takes out drift as
 pairs do. A run with a share of the data tells of the same setting too, less a difference that is smooth in the settings (Kennedy and
 O'Hagan, Biometrika 87 (2000) 1).
@@ -44,17 +44,19 @@ class _Scales:
     lengths: tuple[float, ...]
     main: float = 0.4
     joint: float = 0.3
+    own: float = 0.08
     noise: float = 0.1
     block: float = 0.05
     low: float = 0.15
+    noise_low: float = 0.15
 
     def logarithms(self) -> Array:
-        return np.log([*self.lengths, self.main, self.joint, self.noise, self.block, self.low])
+        return np.log([*self.lengths, self.main, self.joint, self.own, self.noise, self.block, self.low, self.noise_low])
 
     @classmethod
     def of(cls, logarithms: Array) -> _Scales:
         values = [float(value) for value in np.exp(logarithms)]
-        return cls(tuple(values[:-5]), *values[-5:])
+        return cls(tuple(values[:-7]), *values[-7:])
 
 
 class Geometry:
@@ -73,7 +75,7 @@ class Geometry:
         return _Scales(tuple(3.0 for _ in self.distances))
 
     def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> tuple[Array, Array]:
-        """Of settings ``a`` with settings ``b``: the additive part, and the product, each with variance 1."""
+        """Of settings ``a`` with settings ``b``: all parts together, and the product alone with variance 1."""
         total: Array = np.zeros((len(a), len(b)))
         joint: Array = np.ones((len(a), len(b)))
         for factor, distance in enumerate(self.distances):
@@ -81,7 +83,8 @@ class Geometry:
             one = table[np.ix_(self.levels[a, factor], self.levels[b, factor])]
             total += one
             joint *= one
-        return total / max(1, len(self.distances)), joint
+        total *= scales.main**2 / max(1, len(self.distances))
+        return total + scales.joint**2 * joint + scales.own**2 * (a[:, None] == b[None, :]), joint
 
 
 class Surrogate:
@@ -114,8 +117,7 @@ class Surrogate:
     def joint(self, settings: Numbers) -> tuple[Array, Array]:
         """Mean and covariance of several settings."""
         cross = self._cross(settings)
-        main, joint = self._geometry.covariance(self.scales, settings, settings)
-        prior = self.scales.main**2 * main + self.scales.joint**2 * joint
+        prior, _ = self._geometry.covariance(self.scales, settings, settings)
         half = np.linalg.solve(self._factor, cross.T)
         return cross @ self._weights + self._centre, prior - half.T @ half
 
@@ -132,15 +134,15 @@ class Surrogate:
         return np.arange(len(self._geometry.levels))
 
     def _cross(self, settings: Numbers) -> Array:
-        main, joint = self._geometry.covariance(self.scales, settings, self._settings)
-        return self.scales.main**2 * main + self.scales.joint**2 * joint
+        return self._geometry.covariance(self.scales, settings, self._settings)[0]
 
     def _solved(self, scales: _Scales) -> tuple[Array, Array, float]:
         """Cholesky factor, weights, and the logarithm of the likelihood."""
-        main, joint = self._geometry.covariance(scales, self._settings, self._settings)
-        covariance = scales.main**2 * main + scales.joint**2 * joint + scales.block**2 * self._same_block
+        covariance, joint = self._geometry.covariance(scales, self._settings, self._settings)
+        covariance += scales.block**2 * self._same_block
         covariance += self._both_low * scales.low**2 * joint
-        covariance[np.diag_indices_from(covariance)] += scales.noise**2 + _JITTER
+        # Less data scatter more: what cheap runs differ by says nothing of the others.
+        covariance[np.diag_indices_from(covariance)] += np.where(self._low == 1, scales.noise_low, scales.noise) ** 2 + _JITTER
         factor = np.linalg.cholesky(covariance)
         half = np.linalg.solve(factor, self._logs)
         weights = np.linalg.solve(factor.T, half)
@@ -149,8 +151,8 @@ class Surrogate:
     def _fitted(self) -> _Scales:
         """The most probable hyperparameters near the usual ones: one after the other, in ever smaller steps."""
         usual = self._geometry.start().logarithms()
-        # With no run of low fidelity its scale changes nothing.
-        searched = range(len(usual) - (0 if self._low.any() else 1))
+        # With no run of low fidelity its scales change nothing.
+        searched = range(len(usual) - (0 if self._low.any() else 2))
 
         def goodness(place: Array) -> float:
             return self._solved(_Scales.of(place))[2] - 0.5 * float(((place - usual) ** 2).sum()) / _SPREAD**2

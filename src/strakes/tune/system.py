@@ -15,6 +15,8 @@ from strakes.tune.words import KNOB
 
 # Values tried of a number that has none given: so many times the present one.
 _TIMES = (0.25, 1, 4)
+# What has no value of its own is put back to that, whatever the system takes instead.
+_NOT_SET = "not set"
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
@@ -27,10 +29,10 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
     # No names would be all that there are.
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
-        if now is None or not knob.changeable:
-            why = reading.why or ("it has several values here" if len(reading.values) > 1 else "strakes does not change it")
+        if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
+            why = reading.why or ("it has several values here" if reading.values and knob.changeable else "strakes does not change it")
             raise BadInputError(f"{knob.name} cannot be tried here", where=str(target.path), why=why, remedy="strakes knobs list DIR")
-        present = knob.canonical(now)
+        present = _NOT_SET if now is None else knob.canonical(now)
         values = [present]
         for value in wanted[knob.name] or _guesses(knob, present):
             canonical = knob.parse(value)
@@ -40,7 +42,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
             elif canonical not in values:
                 values.append(canonical)
         if len(values) > 1:
-            ordered = knob.kind in ("integer", "number", "bytes")
+            ordered = now is not None and knob.kind in ("integer", "number", "bytes")
             factors.append(Factor(f"{KNOB}{knob.name}", tuple(sorted(values, key=float) if ordered else values), present, ordered=ordered))
     return factors, refused
 
@@ -59,7 +61,7 @@ def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str
 def _guesses(knob: Knob, present: str) -> list[str]:
     if knob.choices:
         return list(knob.choices)
-    if knob.kind not in ("integer", "bytes"):
+    if knob.kind not in ("integer", "bytes") or present == _NOT_SET:
         raise BadInputError(f"no values are given for {knob.name}", remedy=f"Write --knobs {knob.name}=VALUE,VALUE.")
     tried = [max(1, int(int(present) * times)) for times in _TIMES]
     return [str(value) for value in tried if (knob.least is None or value >= knob.least) and (knob.most is None or value <= knob.most)]

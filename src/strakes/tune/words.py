@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from strakes.errors import BadInputError
 from strakes.portrait.model import Setting
 from strakes.report.numbers import label_of, level_of
+from strakes.tune.offers import FILES, INTERFACE, INTERFACES, READERS, TRANSFER, WRITERS
 from strakes.tune.space import Space
 from strakes.units import parse_bytes
 
@@ -31,6 +32,31 @@ def shown(factor: str, level: Setting) -> str:
     ('64 KiB', '8')
     """
     return level_of(factor, level)
+
+
+def to_do(factor: str, level: Setting) -> str:
+    """What an application has to do for a level; "" for what is set elsewhere.
+
+    >>> to_do("writers", 1)
+    'of each node 1 rank writes; the others hand their data over to it'
+    >>> to_do("stripe_count", 3)
+    ''
+    """
+    if factor in (WRITERS, READERS):
+        does = "writes" if factor == WRITERS else "reads"
+        who = f"1 rank {does}" if level == 1 else f"{level} ranks {does.removesuffix('s')}"
+        over = "the others hand their data over to" if factor == WRITERS else "the others get it passed on (MPI_Bcast) from"
+        return f"of each node {who}; {over} {'it' if level == 1 else 'them'}"
+    if factor == TRANSFER:
+        return f"calls of {shown(factor, level)}"
+    if factor == FILES:
+        return "one file that all share" if level == "shared" else "a file for each process that writes"
+    if factor == INTERFACE:
+        backend, direct, depth = INTERFACES[str(level)]
+        return ", ".join(
+            [f"{backend} calls", *(["past the page cache (O_DIRECT)"] if direct else []), *([f"{depth} at a time"] * (depth > 1))]
+        )
+    return ""
 
 
 def levels_from(space: Space, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:

@@ -1,0 +1,35 @@
+"""What the model makes of runs that scatter, and of settings that are unlike their neighbours."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+
+from strakes.tune.surrogate import Geometry, Run, Surrogate
+from tune.landscapes import hill, space
+
+
+def test_cheap_runs_that_scatter_do_not_make_full_runs_look_noisy() -> None:
+    whole, chance = space(), random.Random(1)
+    runs = []
+    for number in range(0, len(whole.points), 2):
+        at = whole.settings(whole.points[number])
+        runs.append(Run(number, hill(at, low=False) * math.exp(chance.gauss(0, 0.03)), number % 7))
+        runs.append(Run(number, hill(at, low=True) * math.exp(chance.gauss(0, 0.6)), number % 7, low=True))
+    scales = Surrogate(Geometry(whole), runs).scales
+    assert scales.noise < 0.15 < 0.3 < scales.noise_low
+
+
+def test_a_setting_that_no_neighbour_tells_of_is_known_by_its_own_runs() -> None:
+    whole, chance = space(), random.Random(2)
+    odd = whole.numbers[(4, 4, "posix", "own")]
+    runs = []
+    for block in range(6):
+        for number in {*range(block, len(whole.points), 6), odd}:
+            value = hill(whole.settings(whole.points[number]), low=False) * (0.6 if number == odd else 1.0)
+            runs.append(Run(number, value * math.exp(chance.gauss(0, 0.05)), block))
+    found = Surrogate(Geometry(whole), runs)
+    truth = math.log(0.6 * hill(whole.settings(whole.points[odd]), low=False))
+    assert abs(float(found.mean(np.array([odd]))[0]) - truth) < 0.1

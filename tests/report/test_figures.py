@@ -10,7 +10,6 @@ from report.example import HOSTILE_PATH, example_portrait
 from strakes.portrait.model import CellEstimate, Figure, Point, Portrait, Series
 from strakes.report.figures import Drawing, draw
 
-
 CELL = next(iter(example_portrait().cells))
 
 

@@ -1,9 +1,10 @@
 """What is known of all settings after some were measured: a Gaussian process over the logarithms of the rates.
 
 The covariance of two settings is a part that adds up over the factors (main effects), a part that is a product over them (what they do
-together), and a part of each setting alone, that no neighbour tells of; every factor has a length of its own, so one that does not matter is found to be long (Rasmussen and Williams, Gaussian Processes for
-Machine Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which takes out drift as
-pairs do. A run with a share of the data tells of the same setting too, less a difference that is smooth in the settings (Kennedy and
+together), and a part of each setting alone, that no neighbour tells of; every factor has a length of its own, so one that does not matter
+is found to be long (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian
+Processes, 2011). Runs of one block share an error, which takes out drift as pairs do. A run with a share of the data tells of the same
+setting too, less a difference that is smooth in the settings, and scatters as such runs do (Kennedy and
 O'Hagan, Biometrika 87 (2000) 1).
 """
 

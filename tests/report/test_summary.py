@@ -9,7 +9,7 @@ import pytest
 
 from report.example import example_portrait
 from report.golden import assert_golden
-from strakes.portrait.model import Headline, Recommendation, RunWarning
+from strakes.portrait.model import Finding, Headline, Recommendation, RunWarning
 from strakes.report.summary import MOST_LINES, render_summary
 
 REPORT = Path("/home/someone/strakes/runs/2026-11-21-0625-9f3c/report.html")
@@ -103,3 +103,12 @@ def test_unconfirmed_advice_says_that_it_is() -> None:
     advice = example_portrait().recommendations[0]
     assert "(confirmed on fresh runs)" in said(replace(advice, confirmed=True))
     assert "(not confirmed)" in said(replace(advice, confirmed=False))
+
+
+def test_of_one_study_all_that_was_found_is_told() -> None:
+    text = "2 writers against every rank: 1.20 times as fast."
+    finding = Finding("f", "restart-dump", text, "measured", ())
+    portrait = replace(example_portrait(), findings=(finding,))
+    assert text not in render_summary(portrait, REPORT, width=100, colour=False)
+    portrait = replace(portrait, run={**portrait.run, "kind": "study"})
+    assert f"* {text}" in render_summary(portrait, REPORT, width=100, colour=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from strakes.portrait.model import Portrait
 
 
-# A population has to grow to its end: more time does not make the rest much better, less makes this worthless.
-_SHARE_OF_GROWN = 0.5
+# A population has to grow to its end: it comes first, and leaves to the rest what it does not need, but this at least.
+_SHARE_OF_REST = 0.2
 
 
 @click.command("reproduce")
@@ -50,14 +51,15 @@ def command(
     if chosen.grown and against is not None:
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
         raise BadInputError(f"{chosen.name} cannot be measured in turn with another", why="a population grows by itself", remedy=remedy)
-    share = _SHARE_OF_GROWN if chosen.grown else 0.0
-    parts = [(chosen.studies, budget * (1 - share)), *([((chosen.grown,), budget * share)] if chosen.grown else [])]
     done: list[tuple[Portrait, Path]] = []
-    for names, budget_s in parts:
+    began = time.monotonic()
+    for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
+        least_s = _SHARE_OF_REST * budget
+        budget_s = budget - least_s if names == (chosen.grown,) else max(least_s, budget - (time.monotonic() - began))
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         grown = {"files": files} if names == (chosen.grown,) else {}
         title = f"{chosen.name} {' '.join(names)}"
-        report = _second(html) if done else html
+        report = _second(html) if grown else html
         portrait, run = perform(
             kind="reproduce",
             name=title,
@@ -69,7 +71,7 @@ def command(
             html=report,
             **{**options, **grown},
         )
-        done.append((portrait, report_path(run, report)))
+        done.insert(0, (portrait, report_path(run, report)))
     portraits = [portrait for portrait, _ in done]
     if json is not None:
         json.write(json_module.dumps(to_document(chosen, portraits), indent=1, allow_nan=False))

@@ -70,9 +70,12 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     advice, warnings = portrait.recommendations, notices(portrait)
     open_ = [one for one in portrait.findings if one.verdict in ("unknown", "inconclusive")]
     traits = [one for tone in ("bad", "good") for one in portrait.findings if one.tone == tone]
+    # Of one study everything is wanted; a survey has many figures, and its report has room for them.
+    plain = [one for one in portrait.findings if one not in open_ and one not in traits] if portrait.run.get("kind") == "study" else []
     blocks = (
         ("Does well (+) and badly (-)", [[_trait(one, width) for one in traits[:MOST_TRAITS]]]),
         ("How to use it", [[_advice(one, width, detail) for one in advice] or [[_plain(_NO_ADVICE)]] for detail in (2, 1, 0)]),
+        ("What else was found", [[_trait(one, width) for one in plain[:MOST_TRAITS]]]),
         ("Warnings", [[_warning(one, width, most) for one in warnings] for most in (2, 1)]),
         ("Not known", [[_gap(one, width, most) for one in open_] for most in (2, 1)]),
     )
@@ -133,10 +136,10 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     confidence = percent(standing[0][1].confidence)
     header = ("Headline figures", "median", f"{confidence} interval", "runs")
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
-    label_width = max(12, min(widths[0] + 2, width - sum(widths[1:]) - 6))
+    label_width = max(12, min(widths[0] + 4, width - sum(widths[1:]) - 6))
     lines: list[_Line] = []
     for row, style in ((header, "dim"), *((row, "") for row in rows)):
-        label = cut(row[0] if style else f"  {row[0]}", label_width).ljust(label_width)
+        label = cut(row[0] if style else f"  {row[0]}", label_width - 1).ljust(label_width)
         rest = f"  {row[2].ljust(widths[2])}  {row[3].rjust(widths[3])}"
         lines.append(((label, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))
     if len(standing) > MOST_HEADLINES:
@@ -168,9 +171,12 @@ def _warning(one: Notice, width: int, most: int) -> list[_Line]:
     return lines
 
 
+_SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
+
+
 def _trait(one: Finding, width: int) -> list[_Line]:
     bounds = "" if one.interval is None else f" [{one.interval.low:.2f} - {one.interval.high:.2f}]"
-    sign, style = ("+", "green") if one.tone == "good" else ("-", "red")
+    sign, style = _SIGNS[one.tone]
     return [((f"  {sign} ", style), (cut(clean(one.statement), width - 4 - len(bounds)) + bounds, ""))]
 
 

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strakes.portrait.model import Portrait
+from strakes.portrait.model import Finding, Portrait
 from strakes.report.numbers import show, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import clean, wrap
 from strakes.reproduce.replication import disagreements, table
 from strakes.reproduce.sources import Source
-from strakes.reproduce.tables import beside, scale, statements
+from strakes.reproduce.tables import Beside, beside, scale, statements
 
 _WIDTH = 100
 # A source may leave many comparisons open; a screen has room for so many of them. S5 alone has seven statements.
 _MOST_OPEN = 10
+# And for so many values of one published line.
+_MOST_VALUES = 4
 _VERDICTS = {"holds": "HOLDS", "does-not": "DOES NOT", "inconclusive": "INCONCLUSIVE", "unknown": "UNKNOWN", "measured": "measured"}
 
 
@@ -42,7 +44,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     """The whole in the order: scale, theirs beside ours, what was found, what was left out."""
     lines = [f"{source.name}  {PAPERS[source.name]}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {clean(ours)}" for what, theirs, ours in scale(source, portraits)]
-    values = [one for portrait in portraits for one in beside(portrait, source.name)]
+    values = _ends([one for portrait in portraits for one in beside(portrait, source.name)])
     if values:
         lines += ["", "Published values, and ours at the same place of the figure"]
     for one in values:
@@ -57,8 +59,8 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     if source.name == "S2":
         lines += ["", *_replication()]
     lines += ["", "What was found here"]
-    for portrait in portraits:
-        lines += [f"  {line}" for text in _found(portrait) for line in wrap(text, _WIDTH - 2, most=4)]
+    findings = [finding for portrait in portraits for finding in portrait.findings]
+    lines += [f"  {line}" for text in _found(findings) for line in wrap(text, _WIDTH - 2, most=4)]
     left_out = [f"{one.what}: {one.why}" for one in source.left_out(against=_against(portraits))]
     skipped = dict.fromkeys(f"{one.study}: {one.reason}" for portrait in portraits for one in portrait.skipped)
     if left_out or skipped:
@@ -67,17 +69,21 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     return "\n".join([*lines, "", *(f"Report  {clean(report)}" for report in reports)])
 
 
-def _found(portrait: Portrait) -> list[str]:
-    """The findings as lines; of many that are open only the first, and how many more."""
-    lines, left = [], 0
-    undecided = 0
-    for finding in portrait.findings:
-        undecided += finding.verdict == "inconclusive"
-        if finding.verdict == "inconclusive" and undecided > _MOST_OPEN:
-            left += 1
-        else:
-            lines.append(f"{_VERDICTS[finding.verdict]}: {finding.statement}")
-    return [*lines, f"{left} more are INCONCLUSIVE: see the report"] if left else lines
+def _ends(values: Sequence[Beside]) -> list[Beside]:
+    """Of a line of many published values the first and the last: the report has them all."""
+    lines: dict[tuple[str, str], list[Beside]] = {}
+    for one in values:
+        lines.setdefault((one.figure, one.label), []).append(one)
+    return [one for line in lines.values() for one in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]
+
+
+def _found(findings: Sequence[Finding]) -> list[str]:
+    """The findings as lines, what is decided first; of many that are open only the first, and how many more."""
+    decided = [one for one in findings if one.verdict != "inconclusive"]
+    undecided = [one for one in findings if one.verdict == "inconclusive"]
+    lines = [f"{_VERDICTS[one.verdict]}: {one.statement}" for one in (*decided, *undecided[:_MOST_OPEN])]
+    left = len(undecided) - _MOST_OPEN
+    return [*lines, f"{left} more are INCONCLUSIVE: see the report"] if left > 0 else lines
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

@@ -55,7 +55,9 @@ def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = (
     """
     if read_bytes <= 0 or resident_bytes <= CACHED_SHARE * read_bytes:
         return []
-    share = min(1.0, resident_bytes / read_bytes)
+    # Of what is shared with others, or read in part, more may be there than is read.
+    resident_bytes = min(resident_bytes, read_bytes)
+    share = resident_bytes / read_bytes
     text = (
         f"{format_bytes(resident_bytes)} of the {format_bytes(read_bytes)} to read ({_percent(share)}) were in the page cache before the "
         "read: the rate is partly that of memory."

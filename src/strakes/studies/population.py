@@ -21,8 +21,8 @@ KEPT = "population"
 # S3: after 40 million files the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
 _THEIR_LOAD = {
-    "iowait": "S3's metadata server: 24 % before tuning, 16 % after",
-    "memory": "S3's metadata server: from 2 to 11 GB, then 16 GB and full",
+    "iowait": "iowait of S3's metadata server: 24 % before tuning, 16 % after",
+    "memory": "memory of S3's metadata server: from 2 to 11 GB, then 16 GB and full",
 }
 
 

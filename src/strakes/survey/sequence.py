@@ -9,6 +9,7 @@ from strakes.plan import MetadataPhase, Plan
 from strakes.studies.base import Cell
 from strakes.survey.prepared import files_kept
 from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, visit_cell
+from strakes.units import format_seconds
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
@@ -50,9 +51,9 @@ def _clear(session: Session, cells: list[Cell]) -> None:
     """Removes what kept places hold by the engine, with all its ranks, and keeps how long that took."""
     for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
         side = session.sides[target]
-        session.progress.update("removing the population", 1.0, "")
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)
         files, made_s = files_kept(session.visits, name), sum(visit["elapsed_s"] for visit in session.visits)
+        session.progress.update("removing the population", 1.0, f"{files:,} files, made in {format_seconds(made_s)}")
         started = time.monotonic()
         result = session.engine.run(plan, side.workspace.path, name, SHORTEST_LIMIT_S + made_s, prepared=True)
         elapsed_s = time.monotonic() - started

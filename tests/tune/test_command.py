@@ -53,7 +53,7 @@ def test_a_search_ends_with_a_statement_a_report_and_nothing_left(strakes: Strak
     assert run.manifest["kind"] == "tune" and run.manifest["status"] == "complete"
     assert "Main effects" in (run.path / "report.html").read_text()
     # Everything that was tried is kept, and the same is said again from what is stored.
-    assert {visit["stage"] for visit in run.visits} >= {"screen", "explore"}
+    assert run.visits[0]["stage"] == "screen" and len(run.cells) > 1
     document = json.loads(strakes("report", "latest", "--json", "-").stdout)
     assert {one["id"] for one in document["findings"]} >= {"tune-gain", "tune-mattered"}
 

@@ -50,8 +50,8 @@ class Rules:
     confidence: float = 0.9
     low_share: float = 0.25
     screen_until: float = 0.2
-    explore_until: float = 0.6
-    race_until: float = 0.8
+    explore_until: float = 0.7
+    race_until: float = 0.85
     block: int = 6
     finalists: int = 5
     most_confirming: int = 20
@@ -226,10 +226,11 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _to_check(self) -> list[Point]:
-        """Settings from the best to the worst of the cheap runs, the default among them."""
+        """Settings of the better half of the cheap runs, where ranks matter (bad ones are bad either way), and the default."""
         low = self._medians(low=True)
         order = sorted(low, key=lambda point: -low[point])
-        picks = [order[round(place * (len(order) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)] if len(order) > _CHECKED else order
+        half = order[: max(_CHECKED, len(order) // 2)]
+        picks = [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)] if len(half) > _CHECKED else half
         return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:

@@ -1,0 +1,25 @@
+"""The layouts we print for Lustre are, word for word, commands that a real lfs took."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.advise.choose import SizeClass
+from strakes.advise.paste import lustre_layout, progressive
+from strakes.units import GIB, MIB
+from targets.lustre.recorded import recording
+
+
+@pytest.mark.parametrize(
+    ("printed", "name", "path"),
+    [
+        (lustre_layout(2, 4 * MIB), "setstripe_c2_S4M", "c2s4m"),
+        (lustre_layout(2, MIB), "setstripe_dir_c2", "d_c2"),
+        (lustre_layout(4, None), "setstripe_c4", "c4"),
+        (progressive((SizeClass(MIB, 1, ()), SizeClass(64 * MIB, 2, ()), SizeClass(GIB, -1, ()))), "setstripe_dir_pfl", "d_pfl"),
+    ],
+)
+def test_a_layout_that_is_printed_was_taken_by_a_real_lfs(printed: str, name: str, path: str) -> None:
+    recorded = recording(f"client/{name}.txt")
+    assert printed.replace("DIR", path) == recorded.command
+    assert recorded.done.status == 0

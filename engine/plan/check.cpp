@@ -169,9 +169,12 @@ void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const Pha
                   "Give every probe files of its own.");
     check.require(phase.operations() <= kMostOperations, "seconds", "at this rate makes more than 4194304 operations",
                   "Use a lower rate_per_s, fewer seconds, or several phases.");
-    const bool writes = phase.operation == ProbeOperation::write_fsync;
-    check.require(!writes || phase.file_bytes > 0, "file_bytes", "is missing, so there is nothing to write",
-                  "Say how many bytes each operation writes.");
+    const bool reads = phase.operation == ProbeOperation::file_read;
+    const bool moves = reads || phase.operation == ProbeOperation::write_fsync;
+    check.require(!moves || phase.file_bytes > 0, "file_bytes", "is missing, so there is nothing to move",
+                  "Say how many bytes each operation moves.");
+    check.require(!reads || phase.backend == Backend::posix, "backend",
+                  "cannot drop what it is about to read from its cache", "Use posix for file-read.");
     check.require(phase.operation != ProbeOperation::file_stat || phase.file_bytes == 0, "file_bytes",
                   "is not for the operation file-stat", "Leave it out.");
 }

@@ -40,7 +40,7 @@ enum class Directory : std::uint8_t { unique, shared };
 enum class Share : std::uint8_t { own, all };
 enum class CreateWith : std::uint8_t { open, mknod };
 enum class SmallFilesMode : std::uint8_t { accumulate, transactions, remove, flow };
-enum class ProbeOperation : std::uint8_t { file_create, file_stat, write_fsync };
+enum class ProbeOperation : std::uint8_t { file_create, file_cycle, file_stat, file_read, write_fsync };
 enum class FlowCall : std::uint8_t { create, open, write, append, read, stat, fsync, close, remove };
 
 struct Stop {
@@ -275,7 +275,9 @@ inline constexpr std::array kSmallFilesModes =
                                                                 {"flow", SmallFilesMode::flow}});
 inline constexpr std::array kProbeOperations =
     std::to_array<std::pair<std::string_view, ProbeOperation>>({{"file-create", ProbeOperation::file_create},
+                                                                {"file-cycle", ProbeOperation::file_cycle},
                                                                 {"file-stat", ProbeOperation::file_stat},
+                                                                {"file-read", ProbeOperation::file_read},
                                                                 {"write-fsync", ProbeOperation::write_fsync}});
 inline constexpr std::array kFlowCalls =
     std::to_array<std::pair<std::string_view, FlowCall>>({{"create", FlowCall::create},

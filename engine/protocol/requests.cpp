@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kMostSeconds = 31'536'000;  // a year
 constexpr std::size_t kMostIdCharacters = 64;
+constexpr double kMostPerSecond = 1e15;
 
 std::string parse_id(const ObjectReader& reader) {
     std::string id = reader.string("id");
@@ -25,9 +26,19 @@ std::string parse_id(const ObjectReader& reader) {
     return id;
 }
 
+Impact parse_impact(const nlohmann::json& body) {
+    const ObjectReader reader(body, "impact", {"bytes_per_s", "operations_per_s", "share"});
+    Impact impact;
+    if (reader.has("bytes_per_s")) impact.bytes_per_s = reader.positive_number("bytes_per_s", kMostPerSecond);
+    if (reader.has("operations_per_s"))
+        impact.operations_per_s = reader.positive_number("operations_per_s", kMostPerSecond);
+    if (reader.has("share")) impact.share = reader.positive_number("share", 1);
+    return impact;
+}
+
 PlanRequest parse_plan_request(const nlohmann::json& message) {
     const ObjectReader reader(message, "",
-                              {"type", "version", "id", "directory", "plan", "limit_s", "keep", "prepared"});
+                              {"type", "version", "id", "directory", "plan", "limit_s", "keep", "prepared", "impact"});
     PlanRequest request;
     request.id = parse_id(reader);
     request.directory = reader.string("directory");
@@ -36,6 +47,7 @@ PlanRequest parse_plan_request(const nlohmann::json& message) {
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
     request.keep = reader.boolean_or("keep", false);
     request.prepared = reader.boolean_or("prepared", false);
+    if (reader.has("impact")) request.impact = parse_impact(reader.value("impact"));
     request.plan = parse_plan(reader.value("plan"));
     return request;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <variant>
 
+#include "plan/impact.hpp"
 #include "plan/plan.hpp"
 
 namespace strakes {
@@ -16,7 +17,8 @@ struct PlanRequest {
     double limit_s = 0;
     bool keep = false;
     bool prepared = false;  // directory/id may be there already
-    std::string line;       // as it came, for other processes
+    Impact impact;
+    std::string line;  // as it came, for other processes
 };
 
 struct CancelRequest {

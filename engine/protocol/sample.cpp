@@ -137,6 +137,14 @@ Json nodes_of(const std::vector<NodeCounters>& nodes, bool long_enough) {
     return list;
 }
 
+// The limits of all ranks together, and how long they kept ranks from working.
+Json impact_of(const Impact& impact, std::uint64_t held_ns) {
+    Json message = {{"share", impact.share}, {"held_back_s", seconds(held_ns)}};
+    if (impact.bytes_per_s > 0) message["bytes_per_s"] = impact.bytes_per_s;
+    if (impact.operations_per_s > 0) message["operations_per_s"] = impact.operations_per_s;
+    return message;
+}
+
 // What a phase of one kind, or a part of a mixed one, adds to the amounts.
 void add_details(Json& message, const Phase& phase, const Tally& tally) {
     const auto* transfer = std::get_if<TransferPhase>(&phase);
@@ -180,6 +188,7 @@ Json part_of(const PhaseOutcome& outcome, const MixedPhase& mixed, std::size_t p
     message["stopped_by"] = stopped_by(tally, outcome.cancelled);
     add_amounts(message, totals_of(tally.rows));
     message["ranks"] = rows_of(tally.rows, mixed.first_rank_of(part), origin);
+    if (outcome.impact.limits()) message["impact"] = impact_of(outcome.impact, tally.held_ns);
     add_details(message, phase, tally);
     return message;
 }
@@ -210,6 +219,7 @@ Json sample_of(const PhaseOutcome& outcome) {
     message["columns"] = {"rank",   "start_s",   "end_s",  "bytes",  "operations",
                           "errors", "slowest_s", "open_s", "close_s"};
     message["ranks"] = rows_of(tally.rows, 0, totals.start);
+    if (outcome.impact.limits()) message["impact"] = impact_of(outcome.impact, tally.held_ns);
     if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
         for (std::size_t part = 0; part < mixed->parts(); ++part)
             message["parts"].push_back(part_of(outcome, *mixed, part, totals.start));

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "measure/second_rows.hpp"
+#include "plan/impact.hpp"
 #include "plan/plan.hpp"
 #include "team/timeline.hpp"
 #include "workload/tally.hpp"
@@ -26,6 +27,7 @@ struct PhaseOutcome {
     FirstFinish first;
     const std::vector<SecondRow>& seconds;
     bool cancelled = false;
+    Impact impact{};
 };
 
 // Seconds since 1970 of a moment on the timeline, from both clocks now.

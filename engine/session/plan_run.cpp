@@ -204,7 +204,8 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
             progress_.of(other).finished.store(false, std::memory_order_relaxed);
         }
     }
-    const PhaseSetting setting{request_.plan, index, state_, workspace_.root(), workspace_.name(), clock_, halt_};
+    const PhaseSetting setting{request_.plan,     index,  state_, workspace_.root(),
+                               workspace_.name(), clock_, halt_,  request_.impact};
     const std::unique_ptr<Workload> workload = make_workload(setting, {.rank = rank,
                                                                        .progress = progress,
                                                                        .latencies = latencies,
@@ -298,7 +299,8 @@ void PlanRun::report_phase(std::size_t index) {
                               .tally = *tally,
                               .first = first,
                               .seconds = seconds,
-                              .cancelled = halt_.load() == Halt::cancel}));
+                              .cancelled = halt_.load() == Halt::cancel,
+                              .impact = request_.impact}));
 }
 
 // One of this process.
@@ -368,12 +370,21 @@ void PlanRun::clean(Rank rank) {
     if (!one_process()) return sweep();
     if (rank == 0) removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), removed_);
     team_->barrier();
-    removal_->work();
+    removal_->work(removal_pace());
+}
+
+// Removing is load, too; but somebody waits for the end of a plan that was cancelled.
+Pace PlanRun::removal_pace() const {
+    constexpr Stop kPatience{.rule = StopRule::seconds, .seconds = 5};
+    const std::uint64_t start = clock_.now();
+    const bool halted = halt_.load() != Halt::none;
+    const std::uint64_t end = halted ? deadline_after(clock_, start, kPatience) : UINT64_MAX;
+    return {request_.impact, team_->size(), clock_, nullptr, start, end};
 }
 
 // Of ranks that are processes: each takes its share of the entries, and rank 0 looks at what is left at the end.
 void PlanRun::sweep() {
-    TreeRemoval(workspace_.root(), workspace_.name(), removed_, {team_->first(), team_->size()}).work();
+    TreeRemoval(workspace_.root(), workspace_.name(), removed_, {team_->first(), team_->size()}).work(removal_pace());
     const bool last = team_->first() == 0;
     if (!last) workspace_.close();
     team_->barrier();

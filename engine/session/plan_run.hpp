@@ -97,6 +97,7 @@ class PlanRun {
     void clean_inside_ceph(Rank rank);
     void part(Rank rank);
     void sweep();
+    [[nodiscard]] Pace removal_pace() const;
     [[nodiscard]] Rank slowest_rank() const noexcept;
     void report_rank(Rank rank, std::string what, std::string remedy);
 

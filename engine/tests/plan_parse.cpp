@@ -48,6 +48,8 @@ const std::map<std::string, std::string> kContradictions{
     {"file-per-writer-of-other-groups", "phases[1].grouping"},
     {"probe-writes-nothing", "phases[0].file_bytes"},
     {"probe-stat-with-bytes", "phases[0].file_bytes"},
+    {"probe-reads-nothing", "phases[0].file_bytes"},
+    {"probe-reads-through-libcephfs", "phases[0].backend"},
     {"probe-of-the-same-files", "phases[1].files"},
     {"probe-too-long", "phases[0].seconds"},
     {"stage-before-write", "phases[0].files"},

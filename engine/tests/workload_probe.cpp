@@ -71,6 +71,22 @@ TEST_CASE("every operation that is due is done once, and the log has all of them
     CHECK(seen.size() == 60);
 }
 
+TEST_CASE("a probe may leave nothing behind, and read what is not in the page cache") {
+    const TestDirectory directory;
+    const Answers answers = run_session(plan_message(directory.path(),
+                                                     plan_of({probe("cycles", "file-cycle", {{"file_bytes", 4096}}),
+                                                              probe("reads", "file-read", {{"file_bytes", 4096}})},
+                                                             2),
+                                                     {{"keep", true}}));
+    CHECK(answers.last("done").at("status") == "ok");
+    for (const char* name : {"cycles", "reads"}) {
+        CHECK(answers.sample(name).at("operations") == 40);
+        CHECK(answers.sample(name).at("bytes") == 40 * 4096);
+    }
+    CHECK(fs::is_empty(directory.path() / "p" / "cycles.0.probe"));
+    CHECK(fs::file_size(directory.path() / "p" / "reads.1.probe" / "data") == std::uint64_t{256} * 4096);
+}
+
 TEST_CASE("operations that come late count from the moment they were due") {
     // A million a second: nothing can keep that, and so the last one is about as late as the phase is longer.
     const TestDirectory directory;

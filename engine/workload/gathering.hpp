@@ -113,6 +113,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     Histogram& waits = *gather.seat.latencies.waits;  // for data
     Pieces pieces(gather.phase, gather.regions);
     std::array<Slot, 2> slots;
+    Pace pace = gather.setting.pace(result.start, gather.deadline, gather.group.groups);
     const auto make_room = [&](std::size_t number) {
         const Piece piece = slots[number].piece.value_or(Piece{});
         slots[number].ticket =
@@ -157,7 +158,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
             end.offset = piece.offset + at;
             const std::uint64_t before = clock.now();
             end.error = move_all(false, file, bytes.subspan(at, gather.phase.transfer_bytes), end.offset);
-            const std::uint64_t now = clock.now();
+            std::uint64_t now = clock.now();
             if (end.error != 0) {
                 end.failed = true;
                 return end;
@@ -169,6 +170,10 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
             result.bytes += gather.phase.transfer_bytes;
             ++done[piece.place];
             gather.seat.progress.publish(result.operations, result.bytes);
+            if (pace.on()) {
+                now = pace.hold(now, {.operations = 1, .bytes = gather.phase.transfer_bytes, .ticks = took});
+                result.held_ns = pace.held_ns();
+            }
             result.out_of_time = now >= gather.deadline;
         }
     }

@@ -31,6 +31,7 @@ Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes,
     Group group;
     for (const auto& [node, ranks] : pools) {
         const std::size_t groups = std::min<std::size_t>(phase.writers, ranks.size());
+        group.groups += static_cast<std::uint32_t>(groups);
         if (node != mine) {
             if (node < mine) group.number += static_cast<std::uint32_t>(groups);
             continue;

@@ -11,6 +11,7 @@ namespace strakes {
 
 struct Group {
     std::uint32_t number = 0;            // among all groups; that of their file, where each has one
+    std::uint32_t groups = 0;            // that there are
     std::vector<std::uint32_t> members;  // ascending; the first is the writer
 
     [[nodiscard]] std::uint32_t writer() const noexcept { return members.front(); }

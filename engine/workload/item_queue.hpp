@@ -60,6 +60,7 @@ struct ItemWork {
     std::uint64_t items;          // of one pass
     std::uint64_t deadline;
     bool repeat;
+    Pace pace;
 };
 
 // A latency is from handing over the first request of an operation to finding its last one complete. Whatever ends the
@@ -75,7 +76,8 @@ class QueuedItems {
           cursor_(cursor),
           slots_(slots),
           result_(result),
-          part_bytes_(work.buffer.size() / slots.slots.size()) {}
+          part_bytes_(work.buffer.size() / slots.slots.size()),
+          pace_(work.pace) {}
 
     std::optional<ItemFault> run() noexcept {
         result_.queue_depth = 0;
@@ -88,6 +90,7 @@ class QueuedItems {
                 return ItemFault{any.number, any.owner, any.leaf, any.name, "io_uring_enter", error};
             }
             take_complete();
+            if (pace_.on()) hold();
         }
     }
 
@@ -139,6 +142,17 @@ class QueuedItems {
         }
     }
 
+    // What a round has completed is paid for before more is begun; what is under way goes on meanwhile.
+    void hold() noexcept {
+        const std::uint64_t now = clock_.now();
+        round_ = pace_.hold(now, {.operations = result_.operations - paid_operations_,
+                                  .bytes = result_.bytes - paid_bytes_,
+                                  .ticks = elapsed(round_, now)});
+        paid_operations_ = result_.operations;
+        paid_bytes_ = result_.bytes;
+        result_.held_ns = pace_.held_ns();
+    }
+
     void complete(std::uint32_t index, int result, std::uint64_t now) noexcept {
         ItemSlots::Slot& slot = slots_.slots[index];
         if (!slot.item.take(result)) return slot.item.push(slots_.ring, index);
@@ -165,7 +179,10 @@ class QueuedItems {
     ItemSlots& slots_;
     RankResult& result_;
     std::size_t part_bytes_;
+    Pace pace_;
     std::optional<ItemFault> fault_;
+    std::uint64_t round_ = clock_.now();
+    std::uint64_t paid_operations_ = 0, paid_bytes_ = 0;
     std::uint64_t begun_ = 0;   // of this pass
     std::uint64_t number_ = 0;  // of all
     bool stopping_ = false;

@@ -190,12 +190,14 @@ class Metadata final : public Workload {
 
     void operate_queued(RankResult& result) noexcept {
 #ifdef STRAKES_URING
+        const std::uint64_t deadline = deadline_after(setting_.clock, result.start, phase_.stop);
         const ItemWork work{.operation = phase_.operation,
                             .file_bytes = moves_data() ? phase_.file_bytes : 0,
                             .buffer = buffer_.bytes(),
                             .items = total_,
-                            .deadline = deadline_after(setting_.clock, result.start, phase_.stop),
-                            .repeat = phase_.stop.rule == StopRule::seconds};
+                            .deadline = deadline,
+                            .repeat = phase_.stop.rule == StopRule::seconds,
+                            .pace = setting_.pace(result.start, deadline, setting_.plan.ranks)};
         const ItemCursor cursor(portions_, leaves_);
         if (const auto fault = QueuedItems(setting_, seat_, work, cursor, slots_, result).run())
             result.failure = describe_item(fault->call, fault->error, fault->owner, fault->leaf, fault->name);
@@ -213,6 +215,7 @@ class Metadata final : public Workload {
         Histogram& latencies = seat_.latencies.calls;
         std::uint64_t done = 0;
         std::uint64_t slowest = 0;
+        Pace pace = setting_.pace(result.start, deadline, setting_.plan.ranks);
         std::uint64_t before = clock.now();
         const auto one_portion = [&](const ItemPortion& portion) {
             ItemName name = portion.name;
@@ -222,7 +225,7 @@ class Metadata final : public Workload {
                 for (std::uint64_t left = run.count; left > 0; --left, name.next()) {
                     if (setting_.halted()) return false;
                     const int error = operation(directory, name);
-                    const std::uint64_t now = clock.now();
+                    std::uint64_t now = clock.now();
                     if (error != 0) {
                         result.failure = describe_item(operation.call, error, portion.owner, run.leaf, name);
                         return false;
@@ -233,6 +236,8 @@ class Metadata final : public Workload {
                     ++done;
                     seat_.progress.publish(done, done * bytes_each);
                     before = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
+                    if (pace.on())
+                        now = before = pace.hold(before, {.operations = 1, .bytes = bytes_each, .ticks = took});
                     if (now >= deadline && done < total) {
                         result.out_of_time = true;
                         return false;
@@ -246,6 +251,7 @@ class Metadata final : public Workload {
         result.operations = done;
         result.bytes = done * bytes_each;
         result.slowest = slowest;
+        result.held_ns = pace.held_ns();
     }
 
     [[nodiscard]] Failure describe_item(const char* call, int error, std::uint32_t owner, std::uint32_t leaf,

@@ -2,11 +2,13 @@
 // counts from there. An operation that stalls delays the next ones, and all of them say so.
 #include "workload/probe.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 
 #include <cerrno>
 #include <ctime>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "backend/posix.hpp"
@@ -24,6 +26,7 @@ namespace strakes {
 namespace {
 
 constexpr std::uint64_t kStatFiles = 100;
+constexpr std::uint64_t kReadPieces = 256;
 // A sleep ends so late at most on a quiet machine, with the slack below; the rest is waited for awake.
 constexpr std::uint64_t kAwakeNs = 60'000;
 constexpr std::uint64_t kLongestSleepNs = 20'000'000;  // until a halt is seen
@@ -69,6 +72,7 @@ class Probe final : public Workload {
         }
         if (phase_.operation == ProbeOperation::write_fsync)
             return open_in(directory_.get(), "data", O_WRONLY | O_CREAT | O_EXCL, data_);
+        if (phase_.operation == ProbeOperation::file_read) return make_data();
         if (phase_.operation == ProbeOperation::file_stat) return make_files();
         return std::nullopt;
     }
@@ -145,12 +149,36 @@ class Probe final : public Workload {
         return std::nullopt;
     }
 
+    Outcome make_data() {
+        if (Outcome failure = open_in(directory_.get(), "data", O_RDWR | O_CREAT | O_EXCL, data_)) return failure;
+        int error = 0;
+        for (std::uint64_t piece = 0; piece < kReadPieces && error == 0; ++piece)
+            error = move(false, data_.get(), piece * phase_.file_bytes);
+        // Only pages that are written can be dropped.
+        if (error == 0) error = Io::synchronise(data_.get());
+        if (error == 0) return std::nullopt;
+        return call_failure("write", setting_.path_of(directory_name_) + "/data", error);
+    }
+
     // What the operation needs and is not part of it.
     void make_ready(std::uint64_t number) noexcept {
         if (phase_.operation == ProbeOperation::write_fsync)
             fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
+        else if (phase_.operation == ProbeOperation::file_read)
+            drop_piece(number);
         else
             name_.set(phase_.operation == ProbeOperation::file_stat ? number % kStatFiles : number, false);
+    }
+
+    void drop_piece(std::uint64_t number) const noexcept {
+        if constexpr (std::is_same_v<Io, Posix>)
+            static_cast<void>(::posix_fadvise(data_.get(), static_cast<off_t>(offset_of(number)),
+                                              static_cast<off_t>(phase_.file_bytes), POSIX_FADV_DONTNEED));
+    }
+    // Of a piece to read: far from the one before, so that nothing reads ahead.
+    [[nodiscard]] std::uint64_t offset_of(std::uint64_t number) const noexcept {
+        constexpr std::uint64_t kStep = 97;  // has no divisor in common with their number
+        return number * kStep % kReadPieces * phase_.file_bytes;
     }
 
     // False when a halt came first.
@@ -171,9 +199,13 @@ class Probe final : public Workload {
             case ProbeOperation::file_stat:
                 return Io::status(directory_.get(), name_.c_str());
             case ProbeOperation::write_fsync: {
-                const int error = write_all(data_.get(), number * phase_.file_bytes);
+                const int error = move(false, data_.get(), number * phase_.file_bytes);
                 return error != 0 ? error : Io::synchronise(data_.get());
             }
+            case ProbeOperation::file_read:
+                return move(true, data_.get(), offset_of(number));
+            case ProbeOperation::file_cycle:
+                return cycle();
             default:
                 return create();
         }
@@ -182,13 +214,19 @@ class Probe final : public Workload {
     [[nodiscard]] int create() noexcept {
         const auto [descriptor, error] = Io::open(directory_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL);
         if (error != 0) return error;
-        const int written = phase_.file_bytes > 0 ? write_all(descriptor, 0) : 0;
+        const int written = phase_.file_bytes > 0 ? move(false, descriptor, 0) : 0;
         const int closed = Io::close(descriptor);
         return written != 0 ? written : closed;
     }
 
-    [[nodiscard]] int write_all(int descriptor, std::uint64_t offset) noexcept {
-        const int error = move_all<Io>(false, descriptor, buffer_.bytes(), offset);
+    [[nodiscard]] int cycle() noexcept {
+        int error = create();
+        if (error == 0) error = Io::status(directory_.get(), name_.c_str());
+        return error != 0 ? error : Io::remove_file(directory_.get(), name_.c_str());
+    }
+
+    [[nodiscard]] int move(bool reading, int descriptor, std::uint64_t offset) noexcept {
+        const int error = move_all<Io>(reading, descriptor, buffer_.bytes(), offset);
         return error == LoopEnd::kEndOfFile ? EIO : error;
     }
 

@@ -53,6 +53,7 @@ class SmallFiles final : public Workload {
                             phase_.verify);
         result.start = before_ = setting_.clock.now();
         deadline_ = deadline_after(setting_.clock, result.start, phase_.stop);
+        pace_ = setting_.pace(result.start, deadline_, setting_.plan.ranks);
         const PoolFault fault = work(calls, result);
         result.end = setting_.clock.now();
         calls.leave();
@@ -186,6 +187,9 @@ class SmallFiles final : public Workload {
         result.bytes += bytes;
         seat_.progress.publish(result.operations, result.bytes);
         before_ = now;
+        if (!pace_.on()) return;
+        before_ = pace_.hold(now, {.operations = 1, .bytes = bytes, .ticks = took});
+        result.held_ns = pace_.held_ns();
     }
 
     PoolFault create(PoolCalls<Io>& calls, RankResult& result) {
@@ -366,7 +370,8 @@ class SmallFiles final : public Workload {
     std::uint64_t room_ = 0;      // of the list
     std::uint64_t deadline_ = 0;  // ticks
     std::uint64_t before_ = 0;    // the clock's last reading
-    std::uint64_t current_ = 0;   // the open file's place in the list
+    Pace pace_;
+    std::uint64_t current_ = 0;  // the open file's place in the list
     bool open_ = false;
 };
 

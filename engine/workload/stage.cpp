@@ -38,6 +38,12 @@ struct Readers {
     std::size_t columns = 0;   // readers of this node; with broadcast of every node
 
     [[nodiscard]] bool reads() const noexcept { return place < columns; }
+    // On all nodes, of so many on each.
+    [[nodiscard]] std::uint32_t of_all(std::size_t most) const noexcept {
+        std::size_t count = 0;
+        for (const Ranks& node : nodes) count += std::min(most, node.size());
+        return static_cast<std::uint32_t>(count);
+    }
 };
 
 Readers readers_of(const StagePhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t rank) {
@@ -88,6 +94,8 @@ class Stage final : public Workload {
     void run(RankResult& result) override {
         const Clock& clock = setting_.clock;
         result.start = result.end = clock.now();
+        const std::size_t most = phase_.broadcast ? readers_.columns : phase_.readers_per_node;
+        pace_ = setting_.pace(result.start, UINT64_MAX, alone() ? setting_.plan.ranks : readers_.of_all(most));
         if (alone() || readers_.reads()) read(result);
         if (!alone() && !result.failure) use_all(result);
         result.end = clock.now();
@@ -168,7 +176,8 @@ class Stage final : public Workload {
         end.offset = piece * phase_.transfer_bytes;
         const std::uint64_t before = clock.now();
         end.error = move_all<Posix>(true, descriptor_.get(), into, end.offset);
-        const std::uint64_t took = elapsed(before, clock.now());
+        const std::uint64_t now = clock.now();
+        const std::uint64_t took = elapsed(before, now);
         if (end.error != 0) {
             result.failure = describe(end, file_.path());
             return false;
@@ -177,6 +186,10 @@ class Stage final : public Workload {
         result.slowest = std::max(result.slowest, took);
         result.read_bytes += into.size();
         seat_.progress.publish(++result.operations, result.bytes);
+        if (pace_.on()) {
+            static_cast<void>(pace_.hold(now, {.operations = 1, .bytes = into.size(), .ticks = took}));
+            result.held_ns = pace_.held_ns();
+        }
         return true;
     }
 
@@ -262,6 +275,7 @@ class Stage final : public Workload {
     Buffer buffer_;
     std::span<std::byte> memory_;
     Descriptor descriptor_;
+    Pace pace_;
 };
 
 }  // namespace

@@ -89,6 +89,7 @@ void Tally::add(const RankResult& result, const Latencies& own, const Timeline& 
                     .close = clock.to_ns(result.close)});
     verified_bytes += result.verified_bytes;
     read_bytes += result.read_bytes;
+    held_ns += result.held_ns;
     queue_depth = std::max(queue_depth, result.queue_depth);
     out_of_time |= result.out_of_time;
     direct &= result.direct;
@@ -110,6 +111,7 @@ void Tally::merge(Tally&& later) {
     until_first.operations += later.until_first.operations;
     verified_bytes += later.verified_bytes;
     read_bytes += later.read_bytes;
+    held_ns += later.held_ns;
     queue_depth = std::max(queue_depth, later.queue_depth);
     out_of_time |= later.out_of_time;
     direct &= later.direct;
@@ -132,6 +134,7 @@ std::string Tally::pack() const {
     packer.put(until_first);
     packer.put(verified_bytes);
     packer.put(read_bytes);
+    packer.put(held_ns);
     packer.put(queue_depth);
     packer.put(out_of_time);
     packer.put(direct);
@@ -183,6 +186,7 @@ Tally Tally::unpack(std::string_view bytes) {
     tally.until_first = unpacker.get<Work>();
     tally.verified_bytes = unpacker.get<std::uint64_t>();
     tally.read_bytes = unpacker.get<std::uint64_t>();
+    tally.held_ns = unpacker.get<std::uint64_t>();
     tally.queue_depth = unpacker.get<std::uint32_t>();
     tally.out_of_time = unpacker.get<bool>();
     tally.direct = unpacker.get<bool>();

@@ -59,6 +59,7 @@ struct Tally {
     Work until_first;           // until the first of all ranks finished
     std::uint64_t verified_bytes = 0;
     std::uint64_t read_bytes = 0;
+    std::uint64_t held_ns = 0;      // back, all ranks together
     std::uint32_t queue_depth = 0;  // the most of any rank
     bool out_of_time = false;
     bool direct = true;

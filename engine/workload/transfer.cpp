@@ -262,6 +262,7 @@ class Transfer final : public Workload {
 
     void transfer(RankResult& result) {
         using enum TransferOperation;
+        const std::uint64_t deadline = deadline_after(setting_.clock, result.start, phase_.stop);
         const LoopSetting loop{.setting = setting_,
                                .seat = seat_,
                                .buffer = buffer_.bytes(),
@@ -273,7 +274,8 @@ class Transfer final : public Workload {
                                .verify = phase_.verify,
                                .repeat = phase_.stop.rule == StopRule::seconds,
                                .delay_ns = phase_.delay_ns,
-                               .deadline = deadline_after(setting_.clock, result.start, phase_.stop)};
+                               .deadline = deadline,
+                               .pace = setting_.pace(result.start, deadline, setting_.plan.ranks)};
         LoopEnd end;
         if (phase_.access == Access::random_whole)
             end = run_loop(loop, anywhere(), result);

@@ -22,6 +22,7 @@ struct LoopSetting {
     bool stamp, verify, repeat;
     std::uint64_t delay_ns;  // after each call
     std::uint64_t deadline;
+    Pace pace;
 };
 
 // How the loop ended.
@@ -80,6 +81,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
     Progress& progress = loop.seat.progress;
     Histogram& calls = loop.seat.latencies.calls;
     Histogram& reads = loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls;
+    Pace pace = loop.pace;
     LoopEnd end;
     std::uint64_t before = clock.now();
     for (bool first_pass = true; loop.count > 0; first_pass = false) {
@@ -95,7 +97,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 before = clock.now();
             }
             end.error = move_all(end.reading, file, loop.buffer, end.offset);
-            const std::uint64_t now = clock.now();
+            std::uint64_t now = clock.now();
             if (end.error != 0) {
                 end.failed = true;
                 return end;
@@ -118,6 +120,10 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 before = clock.now();
             }
             if (loop.delay_ns > 0) before = clock.wait(before, loop.delay_ns);
+            if (pace.on()) {
+                now = before = pace.hold(before, {.operations = 1, .bytes = loop.buffer.size(), .ticks = took});
+                result.held_ns = pace.held_ns();
+            }
             if (now >= loop.deadline && (loop.repeat || i + 1 < loop.count)) {
                 result.out_of_time = true;
                 return end;

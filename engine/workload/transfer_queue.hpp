@@ -25,7 +25,8 @@ class QueuedLoop {
           order_(order),
           result_(result),
           calls_(loop.seat.latencies.calls),
-          reads_(loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls_) {}
+          reads_(loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls_),
+          pace_(loop.pace) {}
 
     LoopEnd run() noexcept {
         result_.queue_depth = 0;
@@ -39,6 +40,7 @@ class QueuedLoop {
                 return end_;
             }
             take_complete();
+            if (pace_.on()) hold();
         }
     }
 
@@ -86,6 +88,17 @@ class QueuedLoop {
         }
     }
 
+    // What a round has completed is paid for before more is begun; what is under way goes on meanwhile.
+    void hold() noexcept {
+        const std::uint64_t now = clock_.now();
+        round_ = pace_.hold(now, {.operations = result_.operations - paid_operations_,
+                                  .bytes = result_.bytes - paid_bytes_,
+                                  .ticks = elapsed(round_, now)});
+        paid_operations_ = result_.operations;
+        paid_bytes_ = result_.bytes;
+        result_.held_ns = pace_.held_ns();
+    }
+
     void complete(std::uint32_t slot, int moved, std::uint64_t now) noexcept {
         auto& request = file_.request(slot);
         const std::span<std::byte> buffer = file_.buffer(slot);
@@ -127,8 +140,11 @@ class QueuedLoop {
     RankResult& result_;
     Histogram& calls_;
     Histogram& reads_;
+    Pace pace_;
     LoopEnd end_;
     std::uint64_t begun_ = 0;  // in this pass
+    std::uint64_t round_ = clock_.now();
+    std::uint64_t paid_operations_ = 0, paid_bytes_ = 0;
     bool first_pass_ = true;
     bool stopping_ = false;
 };

@@ -12,10 +12,12 @@
 
 #include "measure/clock.hpp"
 #include "measure/histogram.hpp"
+#include "plan/impact.hpp"
 #include "plan/plan.hpp"
 #include "system/failure.hpp"
 #include "team/exchange.hpp"
 #include "workload/operation_log.hpp"
+#include "workload/pace.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/progress.hpp"
 
@@ -30,11 +32,18 @@ struct PhaseSetting {
     const std::string& name;  // of that directory, for messages
     const Clock& clock;
     const std::atomic<Halt>& halt;
+    Impact impact{};
 
     [[nodiscard]] const Phase& phase() const { return plan.phases[index]; }
     // That of another phase of the plan.
-    [[nodiscard]] PhaseSetting at(std::size_t other) const { return {plan, other, state, root, name, clock, halt}; }
+    [[nodiscard]] PhaseSetting at(std::size_t other) const {
+        return {plan, other, state, root, name, clock, halt, impact};
+    }
     [[nodiscard]] bool halted() const noexcept { return halt.load(std::memory_order_relaxed) != Halt::none; }
+    // Of one of the ranks that keep the file system busy in this phase.
+    [[nodiscard]] Pace pace(std::uint64_t start, std::uint64_t deadline, std::uint32_t sharers) const noexcept {
+        return {impact, sharers, clock, &halt, start, deadline};
+    }
     [[nodiscard]] std::string path_of(std::string_view entry) const { return name + "/" + std::string(entry); }
 };
 
@@ -121,6 +130,7 @@ struct RankResult {
     std::uint64_t open = 0;
     std::uint64_t close = 0;
     std::uint64_t verified_bytes = 0;
+    std::uint64_t held_ns = 0;      // back, to keep within the impact
     std::uint32_t queue_depth = 1;  // most requests that were under way at a time
     bool out_of_time = false;       // stopped by the seconds of its rule
     bool direct = false;            // as read back from the descriptor

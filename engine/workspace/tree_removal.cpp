@@ -58,39 +58,48 @@ TreeRemoval::TreeRemoval(int directory, std::string name, std::atomic<std::uint6
     }
 }
 
-void TreeRemoval::work() {
+void TreeRemoval::work(const Pace& pace) {
     Paths left;
+    Walk walk{.pace = pace};
     for (std::size_t i = next_.fetch_add(1); i < entries_.size(); i = next_.fetch_add(1))
-        remove(directory_, entries_[i], name_ + "/" + entries_[i], true, 0, left);
+        remove(directory_, entries_[i], name_ + "/" + entries_[i], true, 0, left, walk);
     const std::lock_guard lock(mutex_);
     for (std::string& path : left)
         if (left_.size() < kMostLeft) left_.push_back(std::move(path));
 }
 
+void TreeRemoval::Walk::count_one() noexcept {
+    if (!pace.on()) return;
+    const std::uint64_t now = Clock::system().now();
+    before = pace.hold(now, {.operations = 1, .bytes = 0, .ticks = elapsed(before, now)});
+}
+
 bool TreeRemoval::remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
-                         Paths& left) {
+                         Paths& left, Walk& walk) {
     if (::unlinkat(parent, name.c_str(), 0) == 0) {
         removed_.fetch_add(1, std::memory_order_relaxed);
+        walk.count_one();
         return true;
     }
     if (errno == ENOENT) return true;
     if (maybe_directory && (errno == EISDIR || errno == EPERM))
-        return remove_directory(parent, name, path, depth, left);
+        return remove_directory(parent, name, path, depth, left, walk);
     left.push_back(path);
     return false;
 }
 
-bool TreeRemoval::remove_directory(int parent, const std::string& name, const std::string& path, int depth,
-                                   Paths& left) {
+bool TreeRemoval::remove_directory(int parent, const std::string& name, const std::string& path, int depth, Paths& left,
+                                   Walk& walk) {
     const std::size_t left_before = left.size();
     {
         const Descriptor directory(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
         struct stat status{};
         if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ && depth < kMostLevels)
-            empty(directory.get(), path, depth, left);
+            empty(directory.get(), path, depth, left, walk);
     }
     if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0) {
         removed_.fetch_add(1, std::memory_order_relaxed);
+        walk.count_one();
         return true;
     }
     if (errno == ENOENT) return true;
@@ -100,7 +109,7 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
 
 // Some file systems skip entries while others are removed, so it looks again until a look finds none or removes none;
 // where look after look finds more, somebody fills the directory faster than it can be emptied.
-void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths& left) {
+void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths& left, Walk& walk) {
     Paths left_now;
     std::size_t met_before = SIZE_MAX;
     int growing = 0;
@@ -116,7 +125,7 @@ void TreeRemoval::empty(int directory, const std::string& path, int depth, Paths
             const std::string name = entry->d_name;
             std::string below = path;
             below.append("/").append(name);
-            if (remove(directory, name, below, maybe_directory, depth + 1, left_now)) progress = true;
+            if (remove(directory, name, below, maybe_directory, depth + 1, left_now, walk)) progress = true;
         }
         if (met > met_before) ++growing;
         met_before = met;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "workload/pace.hpp"
+
 namespace strakes {
 
 // Shared by the ranks: each calls work(), which returns when nothing is left to take.
@@ -28,7 +30,7 @@ class TreeRemoval {
         : TreeRemoval(directory, std::move(name), removed, Share{}) {}
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share);
 
-    void work();
+    void work(const Pace& pace = {});
 
     // What could not be removed, at most kMostLeft of it.
     [[nodiscard]] std::vector<std::string> left();
@@ -37,12 +39,20 @@ class TreeRemoval {
 
   private:
     using Paths = std::vector<std::string>;
+    // One rank's way through the tree.
+    struct Walk {
+        Pace pace;
+        std::uint64_t before = Clock::system().now();
+
+        void count_one() noexcept;
+    };
 
     // Whether it is gone; what is not goes to `left`.
     bool remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
-                Paths& left);
-    bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Paths& left);
-    void empty(int directory, const std::string& path, int depth, Paths& left);
+                Paths& left, Walk& walk);
+    bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Paths& left,
+                          Walk& walk);
+    void empty(int directory, const std::string& path, int depth, Paths& left, Walk& walk);
 
     int directory_;
     std::string name_;

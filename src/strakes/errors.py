@@ -47,6 +47,12 @@ class EnvironmentLacksError(StrakesError):
     exit_status = 3
 
 
+class StoppedForOthersError(StrakesError):
+    """A measurement gave way to other people's work (--neighbour): ended in order, as by Ctrl-C."""
+
+    exit_status = 130
+
+
 class InterruptedByUser(StrakesError):
     """Ctrl-C or SIGTERM: ended in order."""
 

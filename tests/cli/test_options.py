@@ -11,6 +11,7 @@ import pytest
 
 from strakes.cli.options import BYTES, OUTPUT, SECONDS, Output, Resume, measuring_options
 from strakes.errors import MeasurementError
+from strakes.launch.impact import Impact
 
 
 def parse(*arguments: str) -> dict[str, Any]:
@@ -42,6 +43,8 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
         "mpiexec": None,
         "launcher_options": None,
         "launcher_command": None,
+        "impact": Impact(),
+        "neighbour": None,
         "keep": False,
         "seed": None,
         "quiet": False,

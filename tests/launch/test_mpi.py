@@ -16,6 +16,7 @@ import pytest
 
 from mounts import loop_mounted
 from strakes.errors import EnvironmentLacksError
+from strakes.launch.impact import UNLIMITED, Impact
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import Progress, timeline_of
 from strakes.launch.mpi import MpiEngine, find_mpiexec
@@ -75,6 +76,19 @@ def test_a_plan_gives_the_samples_that_threads_give(engine: MpiEngine, workspace
     assert [(sample.name, sample.operations) for sample in result.samples] == [("create", 80), ("stat", 80)]
     assert [row[0] for row in result.samples[0].raw["ranks"]] == [0, 1, 2, 3]
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+
+
+@needs_mpi
+def test_processes_have_a_limit_between_them(engine: MpiEngine, workspace: Workspace) -> None:
+    engine.impact = Impact(operations_per_s=400.0)
+    try:
+        result = engine.run(SHORT, workspace.path, "c1", 60)
+    finally:
+        engine.impact = UNLIMITED
+    assert result.ended == "ok"
+    for sample in result.samples:
+        assert sample.operations_per_s <= 400.5
+        assert sample.raw["impact"]["held_back_s"] > 0
 
 
 @needs_mpi

@@ -109,7 +109,7 @@ small_files = st.builds(
 probes = st.builds(
     ProbePhase,
     name=names,
-    operation=st.sampled_from(["file-create", "file-stat", "write-fsync"]),
+    operation=st.sampled_from(["file-create", "file-cycle", "file-stat", "file-read", "write-fsync"]),
     rate_per_s=st.floats(0, 1e6, exclude_min=True, allow_subnormal=False),
     seconds=st.floats(0, 86400, exclude_min=True, allow_subnormal=False),
     files=names,

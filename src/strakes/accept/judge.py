@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strakes.accept.needs import Need
+from strakes.portrait.held_back import held_back
 from strakes.report.numbers import percent, show
 from strakes.studies.client_scaling import scalability
 from strakes.studies.compose import find_saturation
@@ -162,6 +163,9 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     limits = f"{percent(cell.confidence)} interval of {cell.runs} runs on this node at this time, few files there."
     if cell.low >= asked.at_least:
         return asked.answer(PASS, found, limits, (best.id,))
+    if held_back(best):
+        held = f"Held back for {percent(held_back(best))} of the time: without --impact or --neighbour it may be reached."
+        return asked.answer(UNKNOWN, found, f"{held} {limits}", (best.id,))
     if cell.high >= asked.at_least:
         return asked.answer(UNKNOWN, found, f"The interval holds the need: give a larger --budget. {limits}", (best.id,))
     saturation = find_saturation(measured, asked.factor, evidence.results.confidence)

@@ -14,6 +14,7 @@ import click
 from strakes.cli.options import MAX_SEED, Output, Resume, launch_from
 from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
+from strakes.launch.impact import UNLIMITED, Impact
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launcher
@@ -62,6 +63,8 @@ def perform(
     like: Run | None = None,
     files: int | None = None,
     libcephfs: bool = False,
+    impact: Impact = UNLIMITED,
+    neighbour: float | None = None,
     visit: Visit | None = None,
 ) -> tuple[Portrait, Run]:
     """Run the studies on ``directory``; the report is written beside the run, or to ``html``."""
@@ -90,6 +93,8 @@ def perform(
         files=files,
         libcephfs=libcephfs,
         visit=visit,
+        impact=impact,
+        neighbour_s=neighbour,
     )
     with LiveProgress(quiet=quiet) as progress:
         progress.start(total_s=budget)

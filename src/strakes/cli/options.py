@@ -13,6 +13,7 @@ import click
 
 from strakes.errors import BadInputError, MeasurementError
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher
+from strakes.launch.impact import Impact, parse_impact
 from strakes.units import parse_bytes, parse_seconds
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -239,6 +240,34 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
         raise BadInputError(f"{option} cannot be read", where=text, why=str(error)) from error
 
 
+def impact_option(command: Command) -> Command:
+    """``--impact``: ``impact`` is an Impact."""
+
+    def limits(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> Impact:
+        try:
+            return parse_impact(words)
+        except BadInputError as error:
+            raise click.BadParameter(f"{error.what}{f' ({error.where})' if error.where else ''}. {error.remedy}") from error
+
+    text = "Be no more load than that, all ranks together: 200MiB/s, 5000ops/s, or both."
+    return click.option("--impact", multiple=True, callback=limits, metavar="LIMIT", help=text)(command)
+
+
+def neighbour_option(command: Command) -> Command:
+    """``--neighbour``: ``neighbour`` in seconds, or None."""
+
+    def limit(_ctx: click.Context, _param: click.Parameter, word: str | None) -> float | None:
+        from strakes.neighbour.limit import parse_neighbour
+
+        try:
+            return None if word is None else parse_neighbour(word)
+        except BadInputError as error:
+            raise click.BadParameter(f"{error.what}. {error.remedy}") from error
+
+    text = "Give way, and at last stop, before 99 of 100 operations of others take longer: p99=20ms."
+    return click.option("--neighbour", callback=limit, metavar="LIMIT", help=text)(command)
+
+
 def batch_option(command: Command) -> Command:
     """``--batch``: ``batch`` is what sbatch is told, or None."""
     text = "Submit it as a Slurm job with these options of sbatch, such as '-N 4 -t 30', and return."
@@ -275,11 +304,15 @@ def seed_option(command: Command) -> Command:
     )(command)
 
 
-def measuring_options(default_budget: str) -> Callable[[Command], Command]:
-    """Every option of a command that measures, in the order of its help."""
+def measuring_options(default_budget: str, *, beside_others: bool = True) -> Callable[[Command], Command]:
+    """Every option of a command that measures, in the order of its help. ``beside_others``: those that spare other users, too."""
 
     def decorate(command: Command) -> Command:
-        for option in (quiet_option, seed_option, keep_option, launch_options, resume_option, json_option, html_option, confidence_option):
+        for option in (quiet_option, seed_option, keep_option):
+            command = option(command)
+        for option in (neighbour_option, impact_option) if beside_others else ():
+            command = option(command)
+        for option in (launch_options, resume_option, json_option, html_option, confidence_option):
             command = option(command)
         return budget_option(default_budget)(command)
 

@@ -20,7 +20,7 @@ def command(directory: Path, **options: Any) -> int:
 
     Works only in a directory of its own inside DIR, uses at most 80 % of the free space, and removes everything again.
     Ends with a summary, and a report (HTML) that can be forwarded. Exit status: 0 measured, 1 the file system failed,
-    2 DIR cannot be used, 3 this machine lacks something, 130 interrupted.
+    2 DIR cannot be used, 3 this machine lacks something, 130 interrupted, by --neighbour, too.
     """
     from strakes.cli.measure import measure
     from strakes.studies.registry import SURVEY

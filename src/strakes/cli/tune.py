@@ -19,7 +19,7 @@ from strakes.launch.choice import Launcher
 @click.command("tune")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option("--app", "app_path", required=True, type=click.Path(path_type=Path), metavar="APP.toml", help="What the application does.")
-@measuring_options("20m")
+@measuring_options("20m", beside_others=False)
 @click.option("--only", multiple=True, metavar="NAME=LEVEL,...", help="Try only these levels of a setting. May be repeated.")
 @click.option("--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Vary a setting of the system too. May be repeated.")
 def command(

@@ -13,6 +13,7 @@ from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.portrait.build import rule_of
 from strakes.portrait.collect import collect
+from strakes.portrait.held_back import held_back
 from strakes.statistics.comparison import Judged, between_runs, block_scores, judge
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.drift import pooled_trend
@@ -68,13 +69,19 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     if imported:
         judged = [_of_imported(one) for one in judged]
         cautions.append("Imported figures are single points: no verdict stands on them.")
+    held = [bool(held_back(one) or held_back(other)) for one, other in measured]
+    if any(held):
+        judged = [_of_held_back(one) if limited else one for one, limited in zip(judged, held, strict=True)]
+        cautions.append(f"{sum(held)} of {len(held)} figures are held back by --impact or --neighbour: no verdict stands on them.")
     overall = _overall(measured, confidence, margin, client, disturbed=disturbed)
+    if any(held) or imported:
+        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE if imported else _FREELY)
     return Comparison(
         a=facts_of(a),
         b=facts_of(b),
         confidence=confidence,
         margin=margin,
-        overall=replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE) if imported else overall,
+        overall=overall,
         cells=tuple(_cell(one, other, said) for (one, other), said in zip(measured, judged, strict=True)),
         unlike=tuple(unlike),
         differs=tuple(differences(a, b)),
@@ -125,6 +132,13 @@ _MEASURED_HERE = "both measured with strakes, which can run the command lines of
 
 def _of_imported(said: Judged) -> Judged:
     return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _MEASURED_HERE)
+
+
+_FREELY = "both measured without --impact and --neighbour, or at a quieter time"
+
+
+def _of_held_back(said: Judged) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _FREELY)
 
 
 def not_claimed(said: Judged) -> Judged:

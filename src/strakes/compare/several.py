@@ -12,6 +12,7 @@ from strakes.compare.model import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.runs import differences, facts_of, not_claimed, nothing_alike, overloaded, results_of
 from strakes.compare.work import alike
 from strakes.errors import BadInputError
+from strakes.portrait.held_back import held_back
 from strakes.statistics.comparison import Judged, RatioAt, between_sets, block_scores, judge, within_blocks
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
@@ -103,7 +104,9 @@ def _rows(a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequ
         if only and not any(fnmatchcase(identifier, pattern) for pattern in only):
             continue
         found = [[measured[identifier] for measured in side if identifier in measured] for side in sides]
-        if [len(one) for one in found] == [len(a), len(b)]:
+        if any(held_back(measured) for side in found for measured in side):
+            unlike.append(Unlike(identifier, "held back by --impact or --neighbour in a run"))
+        elif [len(one) for one in found] == [len(a), len(b)]:
             rows.append(_Row(tuple(found[0]), tuple(found[1])))
         else:
             unlike.append(Unlike(identifier, f"measured in {len(found[0])} of {len(a)} runs A and {len(found[1])} of {len(b)} runs B"))

@@ -10,6 +10,7 @@ from typing import Any
 from strakes.history.model import History, Point, Series
 from strakes.portrait.build import rule_of
 from strakes.portrait.collect import collect
+from strakes.portrait.held_back import held_back
 from strakes.store import Run, RunSummary, Store
 
 # What a file system is judged by; how busy the machine was meanwhile has no better or worse.
@@ -52,10 +53,9 @@ def _history(fingerprint: str, members: Sequence[tuple[RunSummary, Run]], only: 
 
 
 def _estimates(run: Run) -> Iterable[Mapping[str, Any]]:
-    """The run's own findings where it has them; made of its samples where nobody has asked for a report yet."""
+    """The run's own findings where it has them; made of its samples where nobody has asked for a report yet. None that limits held back."""
     if run.findings is not None:
-        cells: list[Mapping[str, Any]] = run.findings["cells"]
-        return cells
+        return [cell for cell in run.findings["cells"] if "held-back" not in cell["warnings"]]
     results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), {})
-    found = [one.estimate for one in results.measured if one.estimate is not None]
+    found = [one.estimate for one in results.measured if one.estimate is not None and not held_back(one)]
     return [{key: getattr(one, key) for key in ("id", "settings", "unit", "median", "low", "high")} for one in found]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from strakes import __version__
 from strakes.errors import EnvironmentLacksError
+from strakes.launch.impact import UNLIMITED, Impact
 from strakes.launch.messages import (
     EngineError,
     Hello,
@@ -87,6 +88,8 @@ class Engine(ABC):
         self._environment: Mapping[str, str] = {}
         self._hello: Hello | None = None
         self._cancels = 0
+        self.impact: Impact = UNLIMITED
+        """How much load every plan from now on may be."""
 
     @abstractmethod
     def command(self) -> Sequence[str]:
@@ -125,10 +128,11 @@ class Engine(ABC):
         on_progress: Callable[[Progress], None] | None = None,
         keep: bool = False,
         prepared: bool = False,
+        on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
 
-        With ``prepared`` that directory may be there already.
+        With ``prepared`` that directory may be there already. ``on_log`` hears what probes with a log do while they do it.
 
         Raises EnvironmentLacksError when no engine starts; however the plan ends is the result's to say. An exception in the meantime
         (KeyboardInterrupt above all) ends the plan in order and goes on.
@@ -140,9 +144,10 @@ class Engine(ABC):
         assert process is not None
         talk = _Conversation(cell_id)
         request = {"type": "plan", "id": cell_id, "directory": str(seen), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
-        sent = process.send({**request, "prepared": True} if prepared else request)
+        impact = self.impact.to_message()
+        sent = process.send({**request, **({"prepared": True} if prepared else {}), **({"impact": impact} if impact else {})})
         try:
-            ended = self._listen(process, talk, limit_s, on_progress) if sent else "died"
+            ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except BaseException:
             self._abandon(process, talk)
             raise
@@ -202,7 +207,12 @@ class Engine(ABC):
         raise EnvironmentLacksError("the engine does not fit or does not start", where=command[0], why=why, remedy=self.remedy)
 
     def _listen(
-        self, process: EngineProcess, talk: _Conversation, limit_s: float, on_progress: Callable[[Progress], None] | None
+        self,
+        process: EngineProcess,
+        talk: _Conversation,
+        limit_s: float,
+        on_progress: Callable[[Progress], None] | None = None,
+        on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
     ) -> _Ended | None:
         """Until the plan is done (None); else how it ended without: cancelled means that it would not end in order."""
         deadline = time.monotonic() + limit_s + _OVERTIME_S
@@ -225,8 +235,10 @@ class Engine(ABC):
             heard = time.monotonic()
             if message is None:
                 return "died"
-            before = talk.progress
+            before, logged = talk.progress, len(talk.log)
             self._take(talk, message)
+            if on_log is not None and len(talk.log) > logged:
+                on_log(talk.log[logged:])
             if on_progress is not None and talk.progress is not None and talk.progress is not before:
                 on_progress(talk.progress)
         return None
@@ -253,7 +265,7 @@ class Engine(ABC):
         """End the plan in order because nobody waits for it any more; a further exception ends the engine at once."""
         try:
             self._cancels = 1
-            if talk.done is None and self._listen(process, talk, 0.0, None) is None:
+            if talk.done is None and self._listen(process, talk, 0.0) is None:
                 return
             patience_s = _STOP_S
         except BaseException:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+_READ_PIECES = 256  # as the engine
+
 
 @dataclass(frozen=True)
 class ProbePhase:
@@ -15,7 +17,7 @@ class ProbePhase:
     """
 
     name: str
-    operation: Literal["file-create", "file-stat", "write-fsync"]
+    operation: Literal["file-create", "file-cycle", "file-stat", "file-read", "write-fsync"]
     rate_per_s: float
     seconds: float
     backend: Literal["posix", "cephfs"] = "posix"
@@ -33,8 +35,9 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Of one rank."""
-        return self.operations_per_rank() * self.file_bytes
+        most = {"file-cycle": 1, "file-read": _READ_PIECES}.get(self.operation, self.operations_per_rank())
+        return most * self.file_bytes
 
     def inodes_added(self) -> int:
         """Of one rank, its directory included."""
-        return 1 + {"file-create": self.operations_per_rank(), "file-stat": 100, "write-fsync": 1}[self.operation]
+        return 1 + {"file-create": self.operations_per_rank(), "file-stat": 100}.get(self.operation, 1)

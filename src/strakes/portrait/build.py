@@ -88,16 +88,31 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
     measured = sum(1 for visit in run.visits if visit["purpose"] == "measure")
     settled = [event for event in run.events if event["event"] == "settled"]
     less = {"cells_settled_early": len(settled), "time_saved_s": sum(event["saved_s"] for event in settled)} if settled else {}
+    felt = _felt_by_others(run)
     keys = ("id", "kind", "name", "created", "status", "command")
     return {
         **{key: run.manifest[key] for key in keys if key in run.manifest},
         "options": run.manifest["options"],
         **less,
+        **({"neighbour": felt} if felt else {}),
         "visits": len(run.visits),
         "measured_visits": measured,
         "measuring_s": spent_s,
         "blocks": max((visit["block"] for visit in run.visits), default=0),
     }
+
+
+def _felt_by_others(run: Run) -> Mapping[str, Any]:
+    """What the probe of --neighbour felt before the measurement and meanwhile, and how often that gave way; empty without one."""
+    parts = [event for event in run.events if event["event"] == "neighbour"]
+    if not parts:
+        return {}
+    yielded = sum(1 for visit in run.visits if visit["ended"] == "yielded")
+    slowed = sum(1 for visit in run.visits if visit["ended"] == "ok" and visit.get("impact", {}).get("share", 1.0) < 1.0)
+    # Of a run that was resumed the part that others felt most.
+    most = max(parts, key=lambda part: part["during"].get("p99_s", 0.0))
+    about = {key: most[key] for key in ("limit_s", "before", "during")}
+    return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1]["stopped"]}
 
 
 def _judged(study: Study, results: Results) -> tuple[list[Finding], list[Recommendation]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from strakes.plan import MixedPhase
 from strakes.plan.model import plan_from_record
+from strakes.portrait.held_back import under_one_limit
 from strakes.portrait.model import CellEstimate
 from strakes.statistics.pooled import pooled_rate
 from strakes.statistics.stopping import StoppingRule
@@ -83,11 +84,10 @@ def sample_named(samples: Sequence[Mapping[str, Any]], name: str) -> Mapping[str
 def collect(
     cells: Sequence[Mapping[str, Any]], visits: Sequence[Mapping[str, Any]], rule: StoppingRule, facts: Mapping[str, Any]
 ) -> Results:
-    """Results of all cells; visits that did not end well carry no value."""
+    """Results of all cells; visits that did not end well carry no value, nor do those under another limit than most."""
     by_cell: dict[str, list[Mapping[str, Any]]] = {}
-    for visit in visits:
-        if visit["ended"] == "ok":
-            by_cell.setdefault(visit["cell"], []).append(visit)
+    for visit in under_one_limit(visits):
+        by_cell.setdefault(visit["cell"], []).append(visit)
     measured = [
         _measured(cell, measure, by_cell.get(cell["key"], []), rule, _device(cell, facts)) for cell in cells for measure in cell["measures"]
     ]

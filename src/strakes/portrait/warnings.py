@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strakes.portrait.held_back import held_back, limit_in_words, limit_of, under_one_limit
 from strakes.portrait.model import RunWarning
 from strakes.statistics import evidence
 from strakes.statistics.bimodality import two_groups
@@ -24,6 +25,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
     found = [
         *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
         *_direct_refused(results),
+        *_limits(run, results),
         *_cache(results),
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
         *_intervals(results, float(options["relative_half_width"])),
@@ -46,6 +48,24 @@ def _measured(results: Results) -> list[Measured]:
 
 def _regular(one: Measured) -> list[Observation]:
     return [seen for seen in one.observations if seen.purpose == "measure"]
+
+
+def _limits(run: Run, results: Results) -> list[RunWarning]:
+    """Figures of a limit, and runs that could not stand beside them."""
+    visits = run.visits
+    yielded = sum(1 for visit in visits if visit["ended"] == "yielded")
+    slowed = sum(1 for visit in visits if visit["ended"] == "ok" and visit.get("impact", {}).get("share", 1.0) < 1.0)
+    stopped = any(event["stopped"] for event in run.events if event["event"] == "neighbour")
+    shown = under_one_limit(visits)
+    limit = limit_of(shown[0]) if shown else ""
+    held = {one.id: held_back(one) for one in _measured(results)}
+    touched = [cell for cell, share in held.items() if share]
+    others = [limit_of(visit) for visit in visits if visit["ended"] == "ok" and limit_of(visit) != limit]
+    return [
+        *evidence.held_back(limit_in_words(limit), max(held.values(), default=0.0), touched),
+        *evidence.gave_way(yielded, slowed, stopped),
+        *evidence.left_out(len(others), [limit_in_words(other) for other in dict.fromkeys(others)], limit_in_words(limit)),
+    ]
 
 
 def _direct_refused(results: Results) -> list[RunWarning]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from strakes.portrait.model import Portrait
 from strakes.report.numbers import when
-from strakes.units import format_bytes
+from strakes.units import format_bytes, format_seconds
 
 _ENDED = {
     "interrupted": "This run was interrupted: it shows what was measured until then.",
@@ -41,6 +41,16 @@ def size_of(target: Mapping[str, Any]) -> str:
     return ", ".join(text.format(format_bytes(value)) for value, text in parts if isinstance(value, (int, float)))
 
 
+def felt_by_others(portrait: Portrait) -> str:
+    """How long operations of a probe beside the measurement took, where there was one."""
+    felt = portrait.run.get("neighbour")
+    if not felt:
+        return ""
+    before, during = (part.get("p99_s") for part in (felt["before"], felt["during"]))
+    said = [f"{format_seconds(p99)} {when_}" for p99, when_ in ((before, "before"), (during, "meanwhile")) if p99 is not None]
+    return f"p99 of their operations {', '.join(said)}, {format_seconds(felt['limit_s'])} allowed" if said else ""
+
+
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Rows of name and value; what is not known is left out."""
     target, machine = portrait.target, portrait.environment
@@ -54,6 +64,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
         ("Measured from", machine.get("host")),
         ("Kernel", machine.get("kernel")),
         ("Date", created(portrait)),
+        ("Other people", felt_by_others(portrait)),
         ("Run", portrait.run.get("id")),
     )
     return tuple((name, str(value)) for name, value in rows if value)

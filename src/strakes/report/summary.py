@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from strakes.portrait.model import CellEstimate, Finding, Portrait, Recommendation
-from strakes.report.facts import created, ended_early, size_of, title_of
+from strakes.report.facts import created, ended_early, felt_by_others, size_of, title_of
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
 
@@ -115,6 +115,8 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield (("strakes  ", "bold"), (cut(clean(title_of(portrait)), width - 9), "bold cyan"))
     yield _plain(cut(clean(what), width))
     yield from (_plain(line) for line in wrap(portrait.scope, width, most=2))
+    if felt := felt_by_others(portrait):
+        yield _plain(cut(f"other people: {felt}", width))
     if ended_early(portrait):
         yield from (((line, "yellow"),) for line in wrap(ended_early(portrait), width))
 

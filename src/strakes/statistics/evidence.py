@@ -42,6 +42,9 @@ REMEDIES: Mapping[str, str] = {
     "stonewalled": "Give more seconds or less work; the rate is that of what was finished in time.",
     "direct-refused": "Figures are buffered: read the cache evidence beside them, or measure where O_DIRECT is supported.",
     "node-unlike": "Leave the node out of --hosts, or take the figures of all nodes as those of unlike ones.",
+    "held-back": "Take these rates as what they at least are: without --impact or --neighbour the file system may do more.",
+    "gave-way": "Measure at a quieter time: what ran slowed is no figure of the file system alone, nor of it beside others.",
+    "left-out": "Measure at a quieter time, or with a larger --budget, so that all runs are made under one limit.",
     "setting-differs": "The figure is that of the effective setting: ask for one that the target grants.",
     "budget-skipped": "Give a larger --budget, or run the one study with `strakes study`.",
 }
@@ -236,6 +239,39 @@ def nodes_unlike(lines: Sequence[str]) -> list[RunWarning]:
 def servers_disturbed(lines: Sequence[str]) -> list[RunWarning]:
     """`server-changed` for counters that began anew: what servers counted then is left out."""
     return [_warning("server-changed", f"{'; '.join(lines)}.")] if lines else []
+
+
+def held_back(limit: str, share: float, cells: Sequence[str]) -> list[RunWarning]:
+    """`held-back` for figures of a limit of ours; ``share``: of their time for which ranks waited, at most.
+
+    >>> held_back("200 MiB/s", 0.6, ["a:write"])[0].text
+    'Held back to 200 MiB/s: the ranks waited for up to 60 % of the time, so the rates are those of the limit, not of the file system.'
+    """
+    if not cells:
+        return []
+    waited = f"the ranks waited for up to {_percent(share)} of the time"
+    return [_warning("held-back", f"Held back to {limit}: {waited}, so the rates are those of the limit, not of the file system.", cells)]
+
+
+def gave_way(yielded: int, slowed: int, stopped: bool) -> list[RunWarning]:
+    """`gave-way` where other people's operations made the measurement less.
+
+    >>> gave_way(2, 7, False)[0].text
+    'For other people: 2 runs were ended and made again, 7 ran with less load.'
+    """
+    if not (yielded or slowed or stopped):
+        return []
+    ended = ", and at last all of it was" if stopped else ""
+    text = f"For other people: {yielded} run{'' if yielded == 1 else 's'} were ended and made again{ended}, {slowed} ran with less load."
+    return [_warning("gave-way", text.replace("1 run were", "1 run was"))]
+
+
+def left_out(runs: int, limits: Sequence[str], kept: str) -> list[RunWarning]:
+    """`left-out` for runs under other limits than those that are shown: nothing is pooled across limits."""
+    if not runs:
+        return []
+    count = "1 run was" if runs == 1 else f"{runs} runs were"
+    return [_warning("left-out", f"{count} made under other limits ({'; '.join(limits)}): only those under one are shown ({kept}).")]
 
 
 def _warning(code: str, text: str, cells: Sequence[str] = ()) -> RunWarning:

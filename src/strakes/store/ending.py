@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from strakes.errors import InterruptedByUser
+from strakes.errors import InterruptedByUser, StoppedForOthersError
 from strakes.store.store import Store
 from strakes.store.writer import RunWriter
 
@@ -21,6 +21,10 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         if not resumable:
             remedy = "What it had made is removed. One that can be gone on with is begun with --keep."
         raise InterruptedByUser("interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy) from None
+    except StoppedForOthersError as error:
+        writer.finish("interrupted")
+        error.where = f"run {writer.id}"
+        raise
     except BaseException:
         if store.open(writer.id).visits:
             writer.finish("failed")

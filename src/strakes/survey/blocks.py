@@ -28,6 +28,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     for visit in session.visits:
         if visit["purpose"] == "measure":
             schedule.record(visit)
+    schedule.under(session.limit(), session.visits)
     for event in session.writer.run.events:
         if event["event"] == "settled":
             schedule.settle(event["cell"])
@@ -49,7 +50,8 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
                 return
             _tell(session, schedule, cell)
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
-            schedule.record(visit_cell(session, cell, "measure", schedule.block, limit_s))
+            visit = visit_cell(session, cell, "measure", schedule.block, limit_s)
+            schedule.take(visit, session.visits)
         if all(schedule.expected_s(cell) > session.left_s(share) for cell in schedule.open_cells()):
             return
 

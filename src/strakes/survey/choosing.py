@@ -102,6 +102,8 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
         visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
+        while visit["ended"] == "yielded":
+            visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
         overhead_s = max(0.0, visit["elapsed_s"] - sum(sample["elapsed_s"] for sample in visit["samples"]))
         pilots.append(replace(pilot_from_samples({sample["name"]: sample for sample in visit["samples"]}), overhead_s=overhead_s))
     # The amounts have to suit the slower one, too.

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from strakes.launch.choice import LOCAL, Launch
 from strakes.launch.engine import Engine
+from strakes.launch.impact import UNLIMITED, Impact
 from strakes.launch.messages import PlanResult
 from strakes.plan import Plan
 from strakes.store import Run
@@ -29,6 +30,7 @@ class Request:
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id. ``against``: a second file
     system, measured in turn with the first. ``like``: a run whose plans are taken as they are. ``files``: how many a population grows to.
     ``libcephfs``: metadata operations without the mount, every rank a client of its own. ``visit``: of studies that interrupt the service.
+    ``impact``: how much load all of it may be. ``neighbour_s``: what 99 of 100 operations of other people may take meanwhile.
     """
 
     kind: str
@@ -49,6 +51,8 @@ class Request:
     files: int | None = None
     libcephfs: bool = False
     visit: Visit | None = None
+    impact: Impact = UNLIMITED
+    neighbour_s: float | None = None
 
     def fingerprint(self) -> str:
         """What must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
@@ -64,6 +68,7 @@ class Request:
             **({"against": str(self.against.resolve())} if self.against else {}),
             **({"files": self.files} if self.files else {}),
             **({"libcephfs": True} if self.libcephfs else {}),
+            **({"impact": impact} if (impact := self.impact.to_message()) else {}),
         }
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -80,6 +85,8 @@ class Request:
             "launcher": self.launch.launcher,
             "command": self.command,
             **({"against": str(self.against.resolve())} if self.against else {}),
+            **({"impact": impact} if (impact := self.impact.to_message()) else {}),
+            **({"neighbour_s": self.neighbour_s} if self.neighbour_s else {}),
         }
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.launch.choice import engine_for
 from strakes.launch.messages import Hello
+from strakes.neighbour.neighbour import neighbour_in
 from strakes.store import RunWriter, Store
 from strakes.store.ending import ended_in_order
 from strakes.survey.blocks import measure_in_blocks
@@ -37,6 +38,8 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
         if study.interrupts_service and request.visit is None:
             remedy = f"By itself: strakes study {study.name} DIR --yes-this-interrupts-service"
             raise BadInputError(f"{study.name} interrupts the service, and nobody asked for that", remedy=remedy)
+    if request.neighbour_s is not None and request.visit is not None:
+        raise BadInputError("--neighbour has no meaning for a study that interrupts the service", remedy="Leave it out.")
     target = detect(request.directory)
     try:
         return _perform(request, target, store, progress)
@@ -46,6 +49,7 @@ def perform(request: Request, store: Store, progress: Progress) -> RunWriter:
 
 def _perform(request: Request, target: Target, store: Store, progress: Progress) -> RunWriter:
     with engine_for(request.launch) as engine:
+        engine.impact = request.impact
         hello = engine.start()
         if request.libcephfs:
             _require_libcephfs(request, hello)
@@ -66,7 +70,12 @@ def _perform(request: Request, target: Target, store: Store, progress: Progress)
             sides = {"": _side(stack, target, writer.id, keep=request.keep, adopt=adopt)}
             if request.against is not None:
                 sides["against"] = _side(stack, detect(request.against), f"{writer.id}.against", keep=request.keep, adopt=adopt)
-            session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits)
+            neighbour = None
+            if request.neighbour_s is not None:
+                progress.update("how long other people's operations take before anything is measured", 0.0, "")
+                beside = stack.enter_context(Workspace.create(target.path, f"{writer.id}.neighbour"))
+                neighbour = stack.enter_context(neighbour_in(request.neighbour_s, beside, writer))
+            session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits, neighbour)
             facts = target_facts(session)
             # Comparing nodes takes its seconds, and is not what the budget is for.
             session.started = time.monotonic()

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from strakes.portrait.collect import metric_value
+from strakes.portrait.held_back import limit_of, share_of
 from strakes.statistics.stopping import Judgement, StoppingRule
 from strakes.studies.base import Cell
 
@@ -40,6 +41,7 @@ class Schedule:
         self._dropped: set[str] = set()
         self._settled: set[str] = set()
         self._visited: set[tuple[int, str]] = set()
+        self.limit = ""
         self.block = 0
 
     def record(self, visit: Mapping[str, Any]) -> None:
@@ -47,13 +49,31 @@ class Schedule:
         state = self._states[visit["cell"]]
         self._visited.add((visit["block"], visit["cell"]))
         self.block = max(self.block, visit["block"])
-        if visit["ended"] != "ok":
+        if visit["ended"] != "ok" or limit_of(visit) != self.limit:
             return
         state.durations_s.append(visit["elapsed_s"])
         by_name = {sample["name"]: sample for sample in visit["samples"]}
         for measure in state.cell.measures:
             if measure.phase in by_name and not measure.is_side:
                 state.values.setdefault(measure.suffix, []).append(metric_value(measure.metric, by_name[measure.phase]))
+
+    def take(self, visit: Mapping[str, Any], visits: Sequence[Mapping[str, Any]]) -> None:
+        """The visit that has just been made, the last of ``visits``, under whatever limit."""
+        if limit_of(visit) == self.limit:
+            self.record(visit)
+        else:
+            self.under(limit_of(visit), visits)
+
+    def under(self, limit: str, visits: Sequence[Mapping[str, Any]]) -> None:
+        """Only visits under this limit count from now on; where it is another one, what is known of the cells is what these visits say."""
+        if limit == self.limit:
+            return
+        self.limit = limit
+        self._settled.clear()
+        self._states = {key: CellState(state.cell) for key, state in self._states.items()}
+        for visit in visits:
+            if visit["purpose"] == "measure" and visit["cell"] in self._states:
+                self.record(visit)
 
     def judge(self, key: str, suffix: str) -> Judgement | None:
         """What the stopping rule says of one measure of a cell; None before its first run."""
@@ -88,7 +108,8 @@ class Schedule:
     def expected_s(self, cell: Cell) -> float:
         """How long one visit of the cell takes, from its visits so far."""
         state = self._states[cell.key]
-        return median(state.durations_s) if state.durations_s else _FIRST_GUESS * self._phase_s * len(cell.plan.phases)
+        guess_s = _FIRST_GUESS * self._phase_s * len(cell.plan.phases) / share_of(self.limit)
+        return median(state.durations_s) if state.durations_s else guess_s
 
     def next_block(self) -> list[Cell]:
         """The rest of the running block, else a new one, in its random order; empty when nothing is open."""

@@ -11,6 +11,8 @@ from typing import Any
 from strakes.errors import MeasurementError
 from strakes.launch.engine import Engine
 from strakes.launch.messages import PlanResult
+from strakes.neighbour.neighbour import Neighbour
+from strakes.portrait.held_back import limit_of
 from strakes.store import Run, RunWriter
 from strakes.studies.base import Cell
 from strakes.survey.client import client_seconds
@@ -52,6 +54,7 @@ class Session:
     started: float
     spent_before_s: float
     visits: list[dict[str, Any]]
+    neighbour: Neighbour | None = None
     cells: list[Cell] = field(default_factory=list)
     description: Description | None = None
     block_thought_of: int = 0
@@ -65,6 +68,10 @@ class Session:
     def target(self) -> Target:
         return self.sides[""].target
 
+    def limit(self) -> str:
+        """Under which the next visit runs, as ``limit_of`` a visit."""
+        return limit_of({"impact": self.engine.impact.to_message()})
+
     def elapsed_s(self) -> float:
         return self.spent_before_s + time.monotonic() - self.started
 
@@ -73,12 +80,21 @@ class Session:
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> dict[str, Any]:
-    """Runs one plan and keeps what came of it. Raises MeasurementError when the target failed."""
+    """Runs one plan and keeps what came of it; ``ended`` is yielded where it was ended for other people's sake.
+
+    Raises MeasurementError when the target failed, StoppedForOthersError when there is no load that others can bear.
+    """
     number, key = len(session.visits), cell.key
     side, place = session.sides[cell.place.target], cell.place
     directory = side.places.of(cell.layout)
     assert directory is not None
     name, plan = place.kept or f"v{number}", cell.plan
+    neighbour = session.neighbour
+    # Nothing of a growing population can be done again.
+    watch = neighbour.while_it_runs(session.engine, may_yield=not place.kept) if neighbour else None
+    if neighbour is not None:
+        session.engine.impact = session.request.impact.with_share(neighbour.before_visit())
+        limit_s /= neighbour.share
     # What making its directories takes is part of what a visit costs the budget.
     started_unix_s = time.time()
     started = time.monotonic()
@@ -87,13 +103,15 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
         resumed = Run(session.writer.path).manifest.get("resumed", [])
         plan = grown(plan, rounds_begun(session.visits, place.kept, len(resumed)))
     side.watch.begin()
+    impact = session.engine.impact.to_message()
     if session.request.visit is not None:
         result = session.request.visit(session.engine, plan, directory, name, limit_s)
     elif place.is_plain():
-        result = session.engine.run(plan, directory, name, limit_s)
+        result = session.engine.run(plan, directory, name, limit_s, watch)
     else:
-        result = session.engine.run(plan, directory, name, limit_s, keep=bool(place.kept), prepared=True)
+        result = session.engine.run(plan, directory, name, limit_s, watch, keep=bool(place.kept), prepared=True)
     elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
+    yielded = neighbour is not None and neighbour.yielded and result.ended == "cancelled"
     visit: dict[str, Any] = {
         "visit": number,
         "block": block,
@@ -103,15 +121,20 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
         "ended_unix_s": ended_unix_s,
         "elapsed_s": elapsed_s,
         "client_s": client_seconds(),
-        "ended": result.ended,
+        "ended": "yielded" if yielded else result.ended,
         "samples": [dict(sample.raw) for sample in result.samples],
         "errors": [asdict(error) for error in result.errors],
         **(side.watch.end() if result.ended == "ok" else {}),
         **({"given": given} if given else {}),
         **({"kept": place.kept} if place.kept else {}),
+        **({"impact": impact} if impact else {}),
+        **({"neighbour": neighbour.after_visit()} if neighbour else {}),
     }
     session.writer.append_visit(visit)
     session.visits.append(visit)
+    if yielded:
+        session.progress.note(f"gave way: {key} is measured again with 1/{1 / neighbour.share:.0f} of its load" if neighbour else "")
+        return visit
     if result.ended == "cancelled":
         raise KeyboardInterrupt
     if result.ended != "ok":

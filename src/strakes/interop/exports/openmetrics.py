@@ -12,6 +12,7 @@ from typing import Any
 
 from strakes.interop.exports.rows import results_of
 from strakes.portrait.build import build_portrait
+from strakes.portrait.held_back import held_back
 from strakes.store import Run
 from strakes.studies.results import Measured
 
@@ -65,7 +66,8 @@ def to_openmetrics(run: Run) -> str:
 
 
 def _labels(one: Measured, common: Mapping[str, str]) -> dict[str, str]:
-    return {**common, "study": one.study, "cell": one.id}
+    # A series of its own: a rate that a limit of ours kept low is not that of the other nights.
+    return {**common, "study": one.study, "cell": one.id, "held_back": "true" if held_back(one) else ""}
 
 
 def _estimate(one: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:

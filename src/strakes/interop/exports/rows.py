@@ -10,6 +10,7 @@ from typing import Any
 
 from strakes.portrait.build import rule_of
 from strakes.portrait.collect import collect, metric_value, sample_named
+from strakes.portrait.held_back import held_share, limit_of
 from strakes.store import Run
 from strakes.studies.results import Measured, Results
 
@@ -36,6 +37,8 @@ COLUMNS: dict[str, str] = {
     "errors": "BIGINT",
     "unit": "VARCHAR",
     "value": "DOUBLE",
+    "impact": "VARCHAR",
+    "held_back": "DOUBLE",
     "median": "DOUBLE",
     "low": "DOUBLE",
     "high": "DOUBLE",
@@ -101,8 +104,9 @@ def _of_cell(one: Measured) -> dict[str, Any]:
 
 
 def _of_visit(visit: dict[str, Any]) -> dict[str, Any]:
-    return {key: visit.get(key) for key in ("purpose", "block", "visit", "started_unix_s")}
+    seen = {key: visit.get(key) for key in ("purpose", "block", "visit", "started_unix_s")}
+    return {**seen, "impact": limit_of(visit) or None}
 
 
 def _of_sample(sample: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: sample.get(key) for key in ("elapsed_s", "bytes", "operations", "errors")}
+    return {**{key: sample.get(key) for key in ("elapsed_s", "bytes", "operations", "errors")}, "held_back": held_share(sample)}

@@ -1,0 +1,163 @@
+// A plan with an impact: every kind of phase stays below its limit, by waiting and by nothing else.
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "support.hpp"
+#include "workload/pace.hpp"
+
+namespace strakes::tests {
+
+namespace {
+
+Answers run_under(const Json& impact, const Json& plan) {
+    const TestDirectory directory;
+    return run_session(plan_message(directory.path(), plan, {{"impact", impact}}));
+}
+
+// What a bucket lets through before it holds anybody back.
+constexpr double kCreditS = 0.1;
+
+}  // namespace
+
+TEST_CASE("what operations cost is waited for, less what slower ones have left, and never more than a credit of that") {
+    const Clock& clock = Clock::system();
+    const std::uint64_t start = clock.now();
+    Pace pace({.bytes_per_s = 0, .operations_per_s = 1000, .share = 1}, 2, clock, nullptr, start, UINT64_MAX);
+    std::uint64_t now = start;
+    for (int i = 0; i < 50; ++i) now = pace.hold(now, {.operations = 1, .bytes = 1000, .ticks = 0});
+    CHECK(clock.to_seconds(elapsed(start, now)) >= 0.0995);
+    CHECK(static_cast<double>(pace.held_ns()) >= 99.5e6);
+}
+
+TEST_CASE("the dearer of bytes and operations counts") {
+    const Clock& clock = Clock::system();
+    const std::uint64_t start = clock.now();
+    Pace pace({.bytes_per_s = 1e6, .operations_per_s = 1e6, .share = 1}, 1, clock, nullptr, start, UINT64_MAX);
+    const std::uint64_t now = pace.hold(start, {.operations = 1, .bytes = 50'000, .ticks = 0});
+    CHECK(clock.to_seconds(elapsed(start, now)) >= 0.0498);
+}
+
+TEST_CASE("with a share of the time a slow operation is waited for longer than a fast one") {
+    const Clock& clock = Clock::system();
+    const std::uint64_t start = clock.now();
+    Pace pace({.bytes_per_s = 0, .operations_per_s = 0, .share = 0.25}, 1, clock, nullptr, start, UINT64_MAX);
+    const std::uint64_t ended = clock.wait(start, 20'000'000);
+    const std::uint64_t now = pace.hold(ended, {.operations = 1, .bytes = 0, .ticks = elapsed(start, ended)});
+    CHECK(clock.to_seconds(elapsed(ended, now)) >= 0.0598);
+}
+
+TEST_CASE("nothing is waited for once the halt is there, or the time of the phase is over") {
+    const Clock& clock = Clock::system();
+    std::atomic<Halt> halt{Halt::cancel};
+    const Impact slow{.bytes_per_s = 0, .operations_per_s = 1e-3, .share = 1};
+    Pace halted(slow, 1, clock, &halt, clock.now(), UINT64_MAX);
+    static_cast<void>(halted.hold(clock.now(), {.operations = 1, .bytes = 0, .ticks = 0}));
+    const std::uint64_t start = clock.now();
+    Pace over(slow, 1, clock, nullptr, start, start);
+    static_cast<void>(over.hold(clock.now(), {.operations = 1, .bytes = 0, .ticks = 0}));
+    CHECK(halted.held_ns() + over.held_ns() < 1'000'000'000);
+}
+
+TEST_CASE("all ranks together create no more files a second than they may, and say how long they waited") {
+    const Answers answers =
+        run_under({{"operations_per_s", 200}}, plan_of({metadata("create", "file-create", {{"items", 40}})}, 2));
+    const Json sample = answers.sample("create");
+    CHECK(sample["elapsed_s"].get<double>() >= 80 / 200.0 - 0.001);
+    CHECK(sample["impact"]["operations_per_s"] == 200);
+    CHECK(sample["impact"]["share"] == 1);
+    CHECK(sample["impact"]["held_back_s"].get<double>() >=
+          2 * (80 / 200.0 - kCreditS) - sample["elapsed_s"].get<double>());
+    CHECK(sample["operations"] == 80);
+}
+
+TEST_CASE("data are moved within the limit of bytes, whatever moves them") {
+    for (const char* backend : {"posix", "stdio", "mmap"}) {
+        CAPTURE(backend);
+        const Json write =
+            transfer("write", "write",
+                     {{"backend", backend}, {"transfer_bytes", 65536}, {"block_bytes", 524288}, {"segments", 1}});
+        const Json sample = run_under({{"bytes_per_s", 4 << 20}}, plan_of({write}, 2)).sample("write");
+        CHECK(sample["elapsed_s"].get<double>() >= 0.249);
+        CHECK(sample["impact"]["held_back_s"].get<double>() > 0);
+    }
+}
+
+#ifdef STRAKES_URING
+TEST_CASE("requests under way together stay within the limit, too") {
+    const Json write = transfer("write", "write",
+                                {{"backend", "uring"},
+                                 {"queue_depth", 4},
+                                 {"transfer_bytes", 65536},
+                                 {"block_bytes", 1 << 20},
+                                 {"segments", 1}});
+    const Json create = metadata("create", "file-create", {{"backend", "uring"}, {"queue_depth", 4}, {"items", 32}});
+    const Answers answers =
+        run_under({{"bytes_per_s", 4 << 20}, {"operations_per_s", 160}}, plan_of({write, create}, 1));
+    CHECK(answers.sample("write")["elapsed_s"].get<double>() >= 0.249);
+    CHECK(answers.sample("create")["elapsed_s"].get<double>() >= 0.199);
+}
+#endif
+
+TEST_CASE("writers and readers have the limit between them, not all ranks") {
+    const Json write = transfer("dump", "write",
+                                {{"layout", "shared-file"},
+                                 {"writers", 1},
+                                 {"transfer_bytes", 65536},
+                                 {"block_bytes", 262144},
+                                 {"segments", 1}});
+    const Json stage = {{"kind", "stage"}, {"name", "load"}, {"transfer_bytes", 65536}, {"readers_per_node", 2}};
+    const Answers answers = run_under({{"bytes_per_s", 4 << 20}}, plan_of({write, stage}, 4));
+    for (const char* name : {"dump", "load"}) {
+        CAPTURE(name);
+        const Json sample = answers.sample(name);
+        CHECK(sample["elapsed_s"].get<double>() >= 0.249);
+        // One that has a quarter of it would take a second.
+        CHECK(sample["impact"]["held_back_s"].get<double>() < 0.9);
+    }
+}
+
+TEST_CASE("small files are made within the limit, and removed within it when the plan ends") {
+    const Json fill = {{"kind", "small-files"}, {"name", "fill"},         {"mode", "accumulate"},
+                       {"size_low_bytes", 500}, {"size_high_bytes", 500}, {"files_per_rank", 20}};
+    const auto began = std::chrono::steady_clock::now();
+    const Answers answers = run_under({{"operations_per_s", 200}}, plan_of({fill}, 2));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    CHECK(answers.sample("fill")["elapsed_s"].get<double>() >= 0.199);
+    CHECK(took.count() >= 0.398 - kCreditS);
+    CHECK(answers.last("done")["cleaned"] == true);
+}
+
+TEST_CASE("a plan whose next operation is far away ends at once when it is cancelled") {
+    const TestDirectory directory;
+    const Json plan = plan_of({metadata("create", "file-create", {{"items", 1000}})}, 2);
+    const Answers answers =
+        run_session(plan_message(directory.path(), plan, {{"impact", {{"operations_per_s", 0.01}}}, {"limit_s", 500}}),
+                    200, {{"type", "cancel"}, {"version", 1}, {"id", "p"}});
+    CHECK(answers.last("done")["status"] == "cancelled");
+    CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a sample of a plan without an impact has none, and one that says nothing holds nobody back") {
+    const Json plan = plan_of({metadata("create", "file-create", {{"items", 4}})}, 1);
+    CHECK_FALSE(run_under({{"share", 1}}, plan).sample("create").contains("impact"));
+    CHECK_FALSE(run_under(Json::object(), plan).sample("create").contains("impact"));
+}
+
+TEST_CASE("an impact that cannot be is refused by its key") {
+    const Json plan = plan_of({metadata("create", "file-create", {{"items", 4}})}, 1);
+    const std::vector<std::pair<Json, std::string>> bad = {{{{"share", 0}}, "impact.share"},
+                                                           {{{"share", 1.5}}, "impact.share"},
+                                                           {{{"bytes_per_s", -1}}, "impact.bytes_per_s"},
+                                                           {{{"operations_per_s", "many"}}, "impact.operations_per_s"},
+                                                           {{{"bytes", 1}}, "impact.bytes"},
+                                                           {5, "impact"}};
+    for (const auto& [impact, key] : bad) {
+        CAPTURE(key);
+        const Answers answers = run_under(impact, plan);
+        CHECK(answers.last("done")["status"] == "refused");
+        CHECK(answers.last("error")["where"]["key"] == key);
+    }
+}
+
+}  // namespace strakes::tests

@@ -1,0 +1,109 @@
+"""How much load a plan may be to the file system: what ``--impact`` says, and what a good neighbour makes less of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.units import KIB, format_bytes, format_value, parse_bytes
+
+# What the pilot takes for the slowest file system there is: below that no amount of a study fits its time.
+LEAST_BYTES_PER_S = 256 * KIB
+LEAST_OPERATIONS_PER_S = 5.0
+MOST_PER_S = 1e15  # as the engine
+
+
+@dataclass(frozen=True)
+class Impact:
+    """Limits of all ranks together (None: no limit); ``share``: of the time in which a rank keeps the file system busy."""
+
+    bytes_per_s: float | None = None
+    operations_per_s: float | None = None
+    share: float = 1.0
+
+    def to_message(self) -> dict[str, float]:
+        """As the engine and the store have it; empty where nothing is limited.
+
+        >>> Impact(operations_per_s=5000.0).to_message(), Impact(share=0.5).to_message(), Impact().to_message()
+        ({'operations_per_s': 5000.0}, {'share': 0.5}, {})
+        """
+        limits = {"bytes_per_s": self.bytes_per_s, "operations_per_s": self.operations_per_s}
+        share = {} if self.share == 1.0 else {"share": self.share}
+        return {**{name: limit for name, limit in limits.items() if limit is not None}, **share}
+
+    def with_share(self, share: float) -> Impact:
+        return replace(self, share=share)
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> str(Impact(bytes_per_s=209715200.0, operations_per_s=5000.0)), str(Impact(share=0.25)), str(Impact())
+        ('200 MiB/s and 5,000 op/s', 'a share of 1/4 of the time', 'no limit')
+        """
+        said = [] if self.bytes_per_s is None else [format_value(self.bytes_per_s, "B/s")]
+        said += [] if self.operations_per_s is None else [format_value(self.operations_per_s, "op/s")]
+        said += [] if self.share == 1.0 else [f"a share of 1/{1 / self.share:.3g} of the time"]
+        return " and ".join(said) or "no limit"
+
+
+UNLIMITED = Impact()
+
+
+def impact_from_message(message: Mapping[str, Any]) -> Impact:
+    """The inverse of ``to_message``."""
+    return Impact(message.get("bytes_per_s"), message.get("operations_per_s"), message.get("share", 1.0))
+
+
+def parse_impact(limits: Sequence[str]) -> Impact:
+    """``200MiB/s`` and ``5000ops/s``, each at most once. Raises BadInputError.
+
+    >>> parse_impact(["200MiB/s", "5000ops/s"])
+    Impact(bytes_per_s=209715200.0, operations_per_s=5000.0, share=1.0)
+    """
+    found: dict[str, float] = {}
+    for text in (part.strip() for limit in limits for part in limit.split(",")):
+        what, rate = _limit(text)
+        if what in found:
+            raise BadInputError("--impact says the same twice", where=text, remedy="Give one limit of bytes, one of operations.")
+        found[what] = rate
+    return Impact(**found)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    number, slash, per = text.partition("/")
+    if not slash or per.strip().lower() != "s":
+        raise _unreadable(text)
+    word = number.strip().lower()
+    unit = next((one for one in ("operations", "iops", "ops", "op") if word.endswith(one)), "")
+    if unit:
+        return "operations_per_s", _within(_number(word.removesuffix(unit), text), LEAST_OPERATIONS_PER_S, "5 ops/s", text)
+    try:
+        rate = float(parse_bytes(number))
+    except BadInputError:
+        raise _unreadable(text) from None
+    return "bytes_per_s", _within(rate, LEAST_BYTES_PER_S, f"{format_bytes(LEAST_BYTES_PER_S)}/s", text)
+
+
+def _number(digits: str, text: str) -> float:
+    try:
+        number = float(digits)
+    except ValueError:
+        raise _unreadable(text) from None
+    if not math.isfinite(number):
+        raise _unreadable(text)
+    return number
+
+
+def _within(rate: float, least: float, in_words: str, text: str) -> float:
+    if rate < least:
+        raise BadInputError("--impact is too little to measure with", where=text, remedy=f"Give at least {in_words}.")
+    if rate > MOST_PER_S:
+        raise BadInputError("--impact is more than any file system does", where=text, remedy="Leave it out.")
+    return rate
+
+
+def _unreadable(text: str) -> BadInputError:
+    return BadInputError(f"not a limit: {text!r}", remedy="Write it like 200MiB/s or 5000ops/s.")

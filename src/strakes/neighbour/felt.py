@@ -1,0 +1,62 @@
+"""What the probe felt, in numbers: how long its operations took, by kind. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from strakes.launch.messages import LoggedOperation
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Of one kind of operation, in seconds from when it was due; ``slow``: how many took longer than others are to wait."""
+
+    operations: int
+    median_s: float
+    p99_s: float
+    longest_s: float
+    slow: int
+
+
+def latencies(operations: Iterable[LoggedOperation], limit_s: float) -> dict[str, Latencies]:
+    """By kind; a failed operation counts as one that took for ever in ``slow``, and as long as it took elsewhere."""
+    found: dict[str, list[tuple[float, bool]]] = {}
+    for one in operations:
+        found.setdefault(one.phase, []).append((one.ended_s - one.due_s, is_slow(one, limit_s)))
+    return {kind: _of([took for took, _ in all_], sum(slow for _, slow in all_)) for kind, all_ in sorted(found.items())}
+
+
+def is_slow(one: LoggedOperation, limit_s: float) -> bool:
+    return not one.acknowledged or one.ended_s - one.due_s > limit_s
+
+
+def worst(of: Mapping[str, Latencies]) -> dict[str, float]:
+    """All kinds as one: the largest percentile of any, since who does mostly that feels that.
+
+    >>> worst({"read": Latencies(10, 0.001, 0.002, 0.003, 0), "write": Latencies(10, 0.002, 0.009, 0.01, 1)})
+    {'operations': 20, 'slow': 1, 'median_s': 0.002, 'p99_s': 0.009, 'longest_s': 0.01}
+    """
+    if not of:
+        return {}
+    every = of.values()
+    return {
+        "operations": sum(one.operations for one in every),
+        "slow": sum(one.slow for one in every),
+        "median_s": max(one.median_s for one in every),
+        "p99_s": max(one.p99_s for one in every),
+        "longest_s": max(one.longest_s for one in every),
+    }
+
+
+def record(of: Mapping[str, Latencies]) -> dict[str, Any]:
+    """As the store keeps it."""
+    return {**worst(of), "kinds": {kind: asdict(one) for kind, one in of.items()}}
+
+
+def _of(took: list[float], slow: int) -> Latencies:
+    took = sorted(took)
+    # Nearest rank: with fewer than 100 the longest.
+    return Latencies(len(took), took[(len(took) - 1) // 2], took[math.ceil(0.99 * len(took)) - 1], took[-1], slow)

@@ -1,0 +1,28 @@
+"""``--neighbour p99=20ms``: how long 99 of 100 operations of other people may take at most."""
+
+from __future__ import annotations
+
+from strakes.errors import BadInputError
+from strakes.units import parse_seconds
+
+# Below that it is the probe's own machine that is felt, above that nobody would call it a neighbour.
+_LEAST_S, _MOST_S = 0.001, 60.0
+_REMEDY = "Write it like p99=20ms: 99 of 100 operations of others take no longer."
+
+
+def parse_neighbour(text: str) -> float:
+    """Seconds. Raises BadInputError.
+
+    >>> parse_neighbour("p99=20ms")
+    0.02
+    """
+    name, equals, value = text.partition("=")
+    if name.strip().lower() != "p99" or not equals:
+        raise BadInputError(f"not a limit for neighbours: {text!r}", remedy=_REMEDY)
+    try:
+        seconds = parse_seconds(value)
+    except BadInputError as error:
+        raise BadInputError(f"not a limit for neighbours: {text!r}", why=error.what, remedy=_REMEDY) from error
+    if not _LEAST_S <= seconds <= _MOST_S:
+        raise BadInputError(f"not a limit for neighbours: {text!r}", remedy="Give 1 ms at least, and a minute at most.")
+    return seconds

@@ -1,0 +1,137 @@
+"""Beside others for real: a load that is capped, and a slow device on which a probe waits until the measurement gives way."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import StrakesRunner
+from lab.running import Labs, need, own_labs
+from mounts import tmpfs_mounted
+from strakes.lab.cgroup import hierarchy_of
+from strakes.neighbour.probe import KINDS
+from strakes.report.findings import validate
+from strakes.store import Run, Store
+
+IOPS = 200
+# So many requests at a device that does IOPS of them a second: the last one waits for RANKS / IOPS seconds.
+RANKS = 200
+ALLOWED_S = 0.45
+LOAD = f"""
+ranks = {RANKS}
+
+[[phase]]
+kind = "transfer"
+name = "write"
+operation = "write"
+layout = "file-per-process"
+access = "random"
+transfer_bytes = 4096
+block_bytes = 1048576
+segments = 1
+direct = true
+stop = {{ rule = "stonewall", seconds = 5.0 }}
+"""
+CREATIONS = """
+ranks = 2
+
+[[phase]]
+kind = "metadata"
+name = "create"
+operation = "file-create"
+directory = "unique"
+items = 50
+"""
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("xfs")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.fixture
+def slow_device(labs: Labs) -> Path:
+    hierarchy = hierarchy_of("blkio")
+    if hierarchy is None or hierarchy.version != 1:
+        pytest.skip("a device can be made slow for all its users with control groups of version 1 only")
+    return labs.up("xfs", "--iops", str(IOPS))
+
+
+def the_run() -> Run:
+    return Store().open("latest")
+
+
+def test_a_limit_holds_for_the_whole_run_and_its_figures_say_so(strakes: StrakesRunner, tmp_path: Path) -> None:
+    plan = tmp_path / "creations.toml"
+    plan.write_text(CREATIONS)
+    with tmpfs_mounted("64m") as target:
+        done = strakes("run", plan, target, "--budget", "3s", "--impact", "1000ops/s", "--impact", "1GiB/s", "--json", "-", "-q")
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        validate(document)
+        assert {warning["code"] for warning in document["warnings"]} >= {"held-back"}
+        (cell,) = (one for one in document["cells"] if one["unit"] == "op/s")
+        assert cell["warnings"] and cell["median"] <= 1000.5
+        assert document["run"]["options"]["impact"] == {"bytes_per_s": 1073741824.0, "operations_per_s": 1000.0}
+        samples = [sample for visit in the_run().visits for sample in visit["samples"]]
+        assert all(sample["operations_per_s"] <= 1000.5 for sample in samples)
+        assert os.listdir(target) == []
+        other = strakes("run", plan, target, "--budget", "2s", "--json", "-", "-q")
+        assert other.returncode == 0, other.stderr
+        first, second = (run.id for run in Store().runs()[-2:])
+        compared = strakes("compare", first, second, "--json", "-")
+        assert json.loads(compared.stdout)["overall"]["verdict"] == "INCONCLUSIVE", compared.stdout
+        again = strakes("run", plan, target, "--resume", "--impact", "2000ops/s")
+        assert again.returncode == 2 and "--resume" in again.stderr
+
+
+def test_a_probe_that_nobody_disturbs_changes_nothing_and_is_in_the_report(strakes: StrakesRunner, tmp_path: Path) -> None:
+    plan = tmp_path / "creations.toml"
+    plan.write_text(CREATIONS)
+    with tmpfs_mounted("64m") as target:
+        done = strakes("run", plan, target, "--budget", "2s", "--neighbour", "p99=10s")
+        assert done.returncode == 0, done.stderr
+        assert "other people: p99 of their operations" in done.stdout
+        assert os.listdir(target) == []
+    findings = the_run().findings
+    assert findings is not None
+    felt = findings["run"]["neighbour"]
+    assert set(felt["during"]["kinds"]) <= set(felt["before"]["kinds"]) == set(KINDS)
+    assert (felt["yielded_visits"], felt["slowed_visits"], felt["stopped"]) == (0, 0, False)
+    assert not any("impact" in visit for visit in the_run().visits)
+    assert all("neighbour" in visit for visit in the_run().visits)
+
+
+@pytest.mark.lab
+def test_on_a_slow_device_others_wait_without_the_option_and_with_it_the_measurement_gives_way(
+    strakes: StrakesRunner, slow_device: Path, tmp_path: Path
+) -> None:
+    plan = tmp_path / "load.toml"
+    plan.write_text(LOAD)
+    done = strakes("run", plan, slow_device, "--budget", "10s", "--neighbour", f"p99={ALLOWED_S * 1000:.0f}ms", "--json", "-", "-q")
+    if done.returncode == 3:
+        pytest.skip(f"this machine is too busy for anybody: {done.stderr}")
+    assert done.returncode in (0, 130), done.stderr
+    run = the_run()
+    yielded = [visit for visit in run.visits if visit["ended"] == "yielded"]
+    felt: list[dict[str, float]] = [visit["neighbour"] for visit in run.visits]
+    shares: list[Any] = [visit.get("impact", {}).get("share", 1.0) for visit in run.visits]
+    # The first visit at full load: what others felt then is what they feel without the option.
+    assert shares[0] == 1.0 and felt[0]["p99_s"] > ALLOWED_S
+    assert min(shares) <= 0.5 or done.returncode == 130
+    (event,) = (event for event in run.events if event["event"] == "neighbour")
+    assert event["before"]["p99_s"] < ALLOWED_S < event["during"]["longest_s"]
+    if done.returncode == 0:
+        document = json.loads(done.stdout)
+        assert "gave-way" in {warning["code"] for warning in document["warnings"]}
+        assert document["run"]["neighbour"]["yielded_visits"] == len(yielded)
+    else:
+        assert run.manifest["status"] == "interrupted" and "--resume" in done.stderr
+    assert os.listdir(slow_device) == []

@@ -1,0 +1,88 @@
+"""What --impact and --neighbour take, and that everything else is refused before the target is touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from strakes.cli.main import run
+from strakes.errors import BadInputError
+from strakes.launch.impact import Impact, impact_from_message, parse_impact
+from strakes.neighbour.limit import parse_neighbour
+from strakes.units import MIB
+
+BAD_LIMITS = [
+    "fast",
+    "200MiB",
+    "5000",
+    "200MiB/m",
+    "ops/s",
+    "5,000ops/s",
+    "nanops/s",
+    "infops/s",
+    "-5ops/s",
+    "1KiB/s",
+    "2ops/s",
+    "1e30ops/s",
+    "",
+]
+BAD_NEIGHBOURS = ["20ms", "p99", "p99=", "p95=20ms", "p99=fast", "p99=0", "p99=1us", "p99=2h", "p99=-1s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["200MiB/s"], Impact(bytes_per_s=200.0 * MIB)),
+        (["5000ops/s"], Impact(operations_per_s=5000.0)),
+        (["5000 IOPS/s"], Impact(operations_per_s=5000.0)),
+        (["1.5GB/s, 100op/s"], Impact(1.5e9, 100.0)),
+        (["100op/s", "1MiB/s"], Impact(float(MIB), 100.0)),
+        ([], Impact()),
+    ],
+)
+def test_limits_are_of_bytes_of_operations_or_of_both(words: list[str], expected: Impact) -> None:
+    assert parse_impact(words) == expected
+    assert impact_from_message(expected.to_message()) == expected
+
+
+@pytest.mark.parametrize("word", BAD_LIMITS)
+def test_what_is_no_limit_is_refused(word: str) -> None:
+    with pytest.raises(BadInputError):
+        parse_impact([word])
+
+
+def test_the_same_limit_twice_is_refused() -> None:
+    with pytest.raises(BadInputError, match="twice"):
+        parse_impact(["1MiB/s", "2MiB/s"])
+
+
+@pytest.mark.parametrize("word", BAD_NEIGHBOURS)
+def test_what_is_no_limit_for_neighbours_is_refused(word: str) -> None:
+    with pytest.raises(BadInputError):
+        parse_neighbour(word)
+
+
+@pytest.mark.parametrize(
+    "command", [("survey",), ("study", "open-close"), ("run", "plan.toml"), ("accept", "needs.toml"), ("reproduce", "S1")]
+)
+@pytest.mark.parametrize("option", [("--impact", "2ops/s"), ("--impact", "fast"), ("--neighbour", "p50=1s"), ("--neighbour", "20ms")])
+def test_every_command_that_measures_refuses_them_with_2_before_it_looks_at_the_target(
+    command: tuple[str, ...], option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*command, str(tmp_path / "nowhere"), *option]) == 2
+    assert option[0] in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_tuner_takes_neither_since_it_looks_for_what_is_fastest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tune", "--app", "app.toml", "/nowhere", "--impact", "5000ops/s"]) == 2
+    assert "No such option" in capsys.readouterr().err
+
+
+def test_a_drill_has_no_neighbours(strakes: StrakesRunner, tmp_path: Path) -> None:
+    done = strakes("study", "recovery", tmp_path, "--neighbour", "p99=20ms", "--yes-this-interrupts-service")
+    assert done.returncode in (2, 3)
+    assert os.listdir(tmp_path) == []

@@ -54,11 +54,13 @@ class Hosts:
     def words(self, host: str, *words: str | Path) -> list[str]:
         return [str(self.home / "host.sh"), "enter", host, *map(str, words)]
 
-    def strakes(self, *words: str | Path, host: str = "login", before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    def strakes(
+        self, *words: str | Path, host: str = "login", before: tuple[str, ...] = (), engine: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """``engine``: that for MPI, where it is not the one that strakes would take."""
         command = self.words(host, *before, sys.executable, "-m", "strakes", *words)
-        return subprocess.run(
-            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90, check=False
-        )
+        environment = {**self.environment, **({} if engine is None else {"STRAKES_ENGINE_MPI": str(engine)})}
+        return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90, check=False)
 
     def begin(self, *words: str | Path) -> subprocess.Popen[str]:
         command = self.words("login", sys.executable, "-m", "strakes", *words)

@@ -14,6 +14,8 @@ import pytest
 from integration.test_lab_hosts import Hosts
 from lab.running import need, own_labs
 from launch.test_mpi import needs_mpi
+from launch.test_mpi_family import needs_open_mpi
+from strakes.launch.mpi_family import mpi_engines
 
 pytestmark = [pytest.mark.lab, needs_mpi]
 SLURM = ("--launcher", "slurm", "--ranks-per-node", "1")
@@ -53,6 +55,31 @@ def test_a_language_that_does_not_fit_is_refused_before_anything_is_measured(slu
     done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB)
     assert done.returncode == status and "--mpi=pmi2" in done.stderr, done.stderr
     assert not slurm.left()
+
+
+@needs_open_mpi
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("--launcher", "slurm", "--launcher-options", "--mpi=pmi2"), 2),
+        (("-n", "4", "--launcher-command", "srun --mpi=pmi2 --input=0 -n {ranks} {engine}"), 3),
+    ],
+)
+def test_neither_is_pmi2_for_an_engine_that_speaks_pmix(slurm: Hosts, words: tuple[str, ...], status: int) -> None:
+    done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB, engine=mpi_engines()[1])
+    assert done.returncode == status and "--mpi=pmix" in done.stderr, done.stderr
+    assert not slurm.left()
+
+
+@needs_open_mpi
+@pytest.mark.long
+def test_srun_speaks_pmix_with_an_engine_of_open_mpi(slurm: Hosts) -> None:
+    words = ("study", "open-close", slurm.directory, *SLURM, "--budget", "2s", "--json", "-", "-q")
+    done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1])
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["scope"].startswith("4 clients, one on each node measured")
+    assert "Open MPI" in document["environment"]["engine"]["mpi"]
 
 
 def test_any_other_launcher_is_a_command(slurm: Hosts) -> None:

@@ -106,11 +106,12 @@ def test_five_times_each_fault_ends_as_it_should_and_has_an_interval(labs: Labs)
 
 
 @pytest.mark.long
-def test_emulated_machines_keep_every_acknowledged_record_on_a_replicated_device(labs: Labs) -> None:
-    lacking = missing(HaLab.packages_for(HaOptions(vm=True)))
+@pytest.mark.parametrize("kind", ["vm", "uml"])
+def test_machines_keep_every_acknowledged_record_on_a_replicated_device(labs: Labs, kind: str) -> None:
+    lacking = missing(HaLab.packages_for(HaOptions(vm=kind == "vm", uml=kind == "uml")))
     if lacking:
-        pytest.skip(f"packages for emulated machines are missing: {', '.join(one.name for one in lacking)}")
-    up = labs.run("up", "ha", "--vm", timeout_s=_VM_UP_S)
+        pytest.skip(f"packages for such machines are missing: {', '.join(one.name for one in lacking)}")
+    up = labs.run("up", "ha", f"--{kind}", timeout_s=_VM_UP_S)
     assert up.returncode == 0, up.stderr
     facts = labs.status("ha")["facts"]
     seen = labs.run("exec", "ha", A, "cat", "/proc/drbd").stdout

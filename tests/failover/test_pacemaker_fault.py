@@ -78,6 +78,14 @@ def test_nodes_resources_and_fencing_are_compared_with_what_they_were() -> None:
     assert ("fencing", "off of b: success at 2026-01-02 03:04:05") in told and ("node a", "offline, unclean") in told
 
 
+def test_a_cluster_is_as_before_when_everything_runs_again_wherever_that_is() -> None:
+    before = View({"a": "online", "b": "online"}, {"mdt": "Promoted on a; Unpromoted on b", "mount": "Started on a"}, ())
+    moved = View(before.nodes, {"mdt": "Promoted on b; Unpromoted on a", "mount": "Started on b"}, ())
+    assert moved.unlike(before) == []
+    cleaned = View({"a": "online", "b": "offline"}, {"mdt": "Promoted on a; Stopped on nowhere", "mount": "Started on a, failed"}, ())
+    assert cleaned.unlike(before) == ["b", "mdt", "mount"]
+
+
 @pytest.fixture
 def labs() -> Iterator[Labs]:
     need("ha")
@@ -87,7 +95,7 @@ def labs() -> Iterator[Labs]:
 
 @pytest.mark.lab
 @pytest.mark.long
-def test_the_real_pair_switches_over_is_fenced_and_powered_off_and_is_whole_again(
+def test_the_real_pair_recovers_a_resource_switches_over_is_fenced_and_powered_off_and_is_whole_again(
     labs: Labs, strakes: StrakesRunner, tmp_path: Path
 ) -> None:
     labs.up("ha")
@@ -101,13 +109,17 @@ def test_the_real_pair_switches_over_is_fenced_and_powered_off_and_is_whole_agai
     place.mkdir()
     node = ("--node", "mds-a", "--via", via)
     bmc = ("--bmc", "10.9.0.1", "--bmc-user", "fence", "--bmc-password-file", secret, "--via", f"nsenter --net={directory}/net.hub")
-    for fault, words in (("node-standby", node), ("node-fence", node), ("power-off", bmc)):
+    failing = (*node, "--resource", "journal")
+    for fault, words in (("resource-fail", failing), ("node-standby", node), ("node-fence", node), ("power-off", bmc)):
         timing = ("--clients", "1", "--before", "1s", "--after", "20s", AGREED, "--json", "-")
         done = strakes("failover", "drill", place, "--fault", fault, *words, *timing, environment=labs.environment, timeout_s=400)
         assert done.returncode == 0, f"{fault}: {done.stdout} {done.stderr}"
         said = json.loads(done.stdout)["line"]["moments"]
         assert any(one["text"] == "the servers are as before" for one in said)
-        if fault != "power-off":
+        if fault == "resource-fail":
+            seen = [one["text"] for one in said if one["source"] == "journal"]
+            assert seen[-1] == "Started on mds-a" and any("failed" in text for text in seen), said
+        elif fault != "power-off":
             assert any(one["source"] == "node mds-a" and one["text"] != "online" for one in said), said
     assert os.listdir(place) == []
 

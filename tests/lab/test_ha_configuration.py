@@ -34,12 +34,14 @@ def test_pacemaker_accepts_it(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fencing_stays_as_planned_but_for_what_the_software_bmc_knows(kind: str, tmp_path: Path) -> None:
+def test_fencing_stays_as_planned_but_for_what_the_software_bmc_knows_and_namespaces_need_not_wait_for(kind: str, tmp_path: Path) -> None:
     devices = [one for one in Xml.fromstring(cib(kind, tmp_path)).iter("primitive") if one.get("class") == "stonith"]
     assert len(devices) == 2
     for device in devices:
         values = {pair.get("name"): pair.get("value") for pair in device.iter("nvpair")}
         assert (values["method"], values["cipher"]) == ("onoff", "3")
+        delay = "" if values["pcmk_host_list"] != "mds-a" else "3s" if kind == "namespaces" else "10s"
+        assert values.get("pcmk_delay_base", "") == delay
 
 
 def test_machines_have_the_planned_replication_and_namespaces_a_stand_in(tmp_path: Path) -> None:

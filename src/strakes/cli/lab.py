@@ -130,8 +130,12 @@ def mount_command(name: str, at: Path | None) -> None:
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @_LOOK_IN
 def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) -> int:
-    """Run a command on a node of the lab NAME, of those that have nodes: strakes lab exec ha mds-a crm_mon -1"""
+    """Run a command on a node of the lab NAME, of those that have nodes: strakes lab exec ha mds-a crm_mon -1
+
+    The command strakes is this one, also where a node knows of none: it sees the files of this machine.
+    """
     import os
+    import sys
 
     from strakes.lab.manager import status
 
@@ -143,7 +147,8 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
             why=f"there are: {', '.join(commands)}" if commands else "it is not up, or not of a kind that has nodes",
             remedy="strakes lab status shows what there is. Labs with nodes: ha, hosts, slurm.",
         )
-    os.execvp(commands[node][0], [*commands[node], *words])
+    own = (sys.executable, "-m", "strakes") if words[0] == "strakes" else words[:1]
+    os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
 
 
 @command.command("down")

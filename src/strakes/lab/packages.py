@@ -45,7 +45,7 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
         return
     names = _names(lacking)
     if not install:
-        raise _lacks(kind, lacking, f"As root: strakes lab up {kind} --install, which runs: {_command(names)}")
+        raise _lacks(kind, lacking, f"As root, the same command with --install, which runs: {_command(names)}")
     if os.geteuid() != 0:
         raise _lacks(kind, lacking, f"Only root may install them: sudo {_command(names)}")
     if shutil.which("apt-get", path=_SEARCH) is None:

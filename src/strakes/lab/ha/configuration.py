@@ -16,6 +16,8 @@ USER = "fence"
 WEBHOOK = "webhook-address"
 # For whatever an emulated machine starts: a fencing agent reads a hundred files the first time, longer than Pacemaker's usual 20 s.
 _MACHINE_TIMEOUT_S = 300
+# Namespaces notice within a second of each other that the links are cut: the one that is to win needs no 10 s ahead.
+_NAMESPACE_DELAY_S = 3
 
 
 def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
@@ -58,6 +60,8 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
             primitive.set("provider", "pacemaker")
             primitive.set("type", "Stateful")
             _drop(primitive, "instance_attributes")
+        for pair in primitive.iterfind("./instance_attributes/nvpair[@name='pcmk_delay_base']"):
+            pair.set("value", f"{_NAMESPACE_DELAY_S}s")
     group = next(root.iter("group"))
     for member in list(group):
         group.remove(member)

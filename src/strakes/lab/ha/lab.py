@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from strakes.errors import BadInputError
 from strakes.failover.planned.alerts import alert_files
 from strakes.failover.planned.corosync import corosync_file
 from strakes.lab.base import Lab
@@ -23,6 +24,8 @@ from strakes.lab.ha.namespaces import Namespaces
 from strakes.lab.ha.nodes import ADMIN, DISKS, NODES, Nodes, put_file
 from strakes.lab.ha.pair import lacking
 from strakes.lab.ha.receiver import PORT as RECEIVER_PORT
+from strakes.lab.ha.user_mode import PACKAGES as USER_MODE_PACKAGES
+from strakes.lab.ha.user_mode import UserMode
 from strakes.lab.options import LabOptions, flag, seconds
 from strakes.lab.packages import Package
 
@@ -38,6 +41,7 @@ exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-bina
 class HaOptions(LabOptions):
     token: float = seconds(1.0, "Silence after which a node is taken for dead; at least 5s for emulated machines.", least=0.5, most=30.0)
     vm: bool = flag("Emulated machines with real DRBD on disks of their own, instead of namespaces; takes minutes.")
+    uml: bool = flag("The same as User-mode Linux, a kernel as a process: it needs a tenth of the processors.")
 
 
 class HaLab(Lab[HaOptions]):
@@ -58,20 +62,23 @@ class HaLab(Lab[HaOptions]):
 
     @classmethod
     def packages_for(cls, options: HaOptions) -> tuple[Package, ...]:
-        return (*cls.packages, *MACHINE_PACKAGES) if options.vm else cls.packages
+        return (*cls.packages, *(MACHINE_PACKAGES if options.vm else USER_MODE_PACKAGES if options.uml else ()))
 
     @classmethod
     def check(cls, options: HaOptions, directory: Path) -> None:
-        if options.vm:
+        if options.vm and options.uml:
+            raise BadInputError("machines are emulated or User-mode Linux", where="--vm --uml", remedy="Give one of them.")
+        if options.vm or options.uml:
             Machines.check(directory)
 
     @property
     def ready_limit_s(self) -> float:
-        return READY_LIMIT_S if self.options.vm else super().ready_limit_s
+        return READY_LIMIT_S if self.options.vm or self.options.uml else super().ready_limit_s
 
     def up(self) -> None:
         site = self.site
-        self._nodes: Nodes = Machines(site) if self.options.vm else Namespaces(site)
+        kind = Machines if self.options.vm else UserMode if self.options.uml else Namespaces
+        self._nodes: Nodes = kind(site)
         self._script = put_file(site, self._nodes.program, "ha.sh")
         for name in ("common.sh", "journal.py", "receiver.py", "agent.py"):
             put_file(site, name, name)

@@ -1,4 +1,4 @@
-"""Nodes as emulated machines (QEMU without KVM): a kernel with real DRBD and disks of their own, for the rest this machine's files."""
+"""Nodes as machines, emulated by QEMU: a kernel with real DRBD and disks of their own, for the rest this machine's files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from strakes.lab.packages import Package
 from strakes.lab.process import run
 from strakes.units import MIB
 
+COMMON_PACKAGES = (Package("drbd-utils", "drbdadm"), Package("e2fsprogs", "mkfs.ext4"), Package("kmod", "modprobe"))
 PACKAGES = (
     Package("qemu-system-x86", "qemu-system-x86_64"),
     Package("linux-image-amd64", "/lib/modules/*/kernel/drivers/block/drbd/drbd.ko*"),
     Package("busybox-static", "/usr/share/doc/busybox-static"),
-    Package("drbd-utils", "drbdadm"),
-    Package("e2fsprogs", "mkfs.ext4"),
     Package("cpio", "cpio"),
-    Package("kmod", "modprobe"),
+    *COMMON_PACKAGES,
 )
 _MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_rng", "9pnet_virtio", "9p", "overlay", "ext4", "drbd")
 _SIZES = {"own": 256 * MIB, "replicated": 128 * MIB, "plain": 128 * MIB}
 _COMMAND_S = 300.0
+# Tenths of a second (the first two) and seconds: on a busy machine the usual 0.5 s for an answer pass without one, and the connection ends.
+_PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
+# After a power cut some 40 MiB are copied again; as fast as it goes, for the pair is not whole before.
+_QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
 # Where a machine mounts the replicated device and the other one.
 JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
 # Four minutes where others work too; more where they are many.
@@ -42,6 +45,8 @@ class Machines(Nodes):
     """Everything but the kernel, the disks and the networks is this machine's own, which the machines read and cannot write."""
 
     program = "machines.sh"
+    # What a machine is as a process.
+    machine = "emulated.sh"
     look_every_s = 15.0
 
     @classmethod
@@ -64,6 +69,7 @@ class Machines(Nodes):
         return machine_cib(planned, self.site.directory)
 
     def connect(self) -> None:
+        put_file(self.site, self.machine, "machine.sh")
         for ring in ("ring0", "ring1"):
             self.hub("link", "add", ring, "type", "bridge")
             self.hub("link", "set", ring, "up")
@@ -74,10 +80,7 @@ class Machines(Nodes):
 
     def furnish(self, planned: Cluster) -> None:
         site = self.site
-        site.step("an initial file system of this machine's kernel")
-        kernel = _newest_kernel()
-        shutil.copyfile(f"/boot/vmlinuz-{kernel}", site.directory / "kernel")
-        self._make_initrd(kernel)
+        self.make_kernel()
         secret = secrets.token_hex(16)
         for name in NODES:
             own = site.directory / name
@@ -86,7 +89,8 @@ class Machines(Nodes):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(file.text, encoding="utf-8")
             authentication = own / "etc/drbd.d/authentication.secret"
-            authentication.write_text(f'common {{ net {{ cram-hmac-alg sha1; shared-secret "{secret}"; }} }}\n', encoding="utf-8")
+            net = f'cram-hmac-alg sha1; shared-secret "{secret}"; {_PATIENT_NET}'
+            authentication.write_text(f"common {{ net {{ {net} }} disk {{ {_QUICK_RESYNC} }} }}\n", encoding="utf-8")
             authentication.chmod(0o600)
             (own / "var/lib/drbd").mkdir()
             shutil.copyfile(site.directory / "hosts", own / "etc/hosts")
@@ -94,6 +98,13 @@ class Machines(Nodes):
                 make_file(site.directory / f"{name}.{what}", size)
             site.run("mkfs.ext4", "-q", "-d", own, site.directory / f"{name}.own")
             site.run("mkfs.ext4", "-q", "-E", "nodiscard", site.directory / f"{name}.plain")
+
+    def make_kernel(self) -> None:
+        """The kernel, and what it needs before it has its files."""
+        self.site.step("an initial file system of this machine's kernel")
+        kernel = _newest_kernel()
+        shutil.copyfile(f"/boot/vmlinuz-{kernel}", self.site.directory / "kernel")
+        self._make_initrd(kernel)
 
     def start(self) -> None:
         site = self.site

@@ -9,9 +9,11 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
+# Of QEMU or of User-mode Linux: power_on, and by which word a machine that runs is known.
+. "$here/machine.sh"
 command=$1 name=${2:-}
 alive() { # a zombie has no command line any more
-    read -r outer <"$here/$1.pid" && grep -q qemu-system "/proc/$outer/cmdline"
+    read -r outer <"$here/$1.pid" && grep -q "$running" "/proc/$outer/cmdline"
 } 2>/dev/null
 enter() { # NAME COMMAND...
     address=10.9.$(number_of "$1").1
@@ -22,17 +24,7 @@ enter() { # NAME COMMAND...
 case $command in
 node)
     echo $$ >"$here/$name.pid"
-    n=$(number_of "$name")
-    exec nsenter --net="$here/net.hub" qemu-system-x86_64 -name "mds-$name" -accel tcg,tb-size=96 -M pc -cpu Nehalem -smp 1 -m 512 -nodefaults \
-        -display none -kernel "$here/kernel" -initrd "$here/initrd" -serial "file:$here/log/mds-$name.console" -device virtio-rng-pci \
-        -append "console=ttyS0 quiet mitigations=off nokaslr tsc=unstable random.trust_cpu=on panic=1 lab=$here node=$name" \
-        -netdev "tap,id=ring0,ifname=ring0-$name,script=no,downscript=no" -device "virtio-net-pci,netdev=ring0,romfile=,mac=52:54:00:00:00:0$n" \
-        -netdev "tap,id=ring1,ifname=ring1-$name,script=no,downscript=no" -device "virtio-net-pci,netdev=ring1,romfile=,mac=52:54:00:01:00:0$n" \
-        -netdev "tap,id=to,ifname=to-$name,script=no,downscript=no" -device "virtio-net-pci,netdev=to,romfile=,mac=52:54:00:02:00:0$n" \
-        -drive "file=$here/$name.own,format=raw,if=virtio,cache=unsafe" \
-        -drive "file=$here/$name.replicated,format=raw,if=virtio,cache=unsafe" \
-        -drive "file=$here/$name.plain,format=raw,if=virtio,cache=unsafe" \
-        -virtfs local,path=/,mount_tag=machine,security_model=none,readonly=on,multidevs=remap
+    power_on "$name"
     ;;
 boot)
     export PATH="$here/bin:/usr/sbin:/usr/bin:/sbin:/bin" LC_ALL=C HOME=/root

@@ -16,7 +16,7 @@ from typing import Any, Self
 from strakes.failover.split_brain import Acknowledgement, Judgement, Record, judge
 from strakes.failover.timeline import Moment, Operation, Timeline, outage_of, timeline
 from strakes.lab.ha.journal import ONLY, START
-from strakes.lab.ha.pair import Button, Pair
+from strakes.lab.ha.pair import Alert, Button, Pair
 
 POWER_OFF, CUT_ONE, CUT_ALL = "power-off", "cut-one", "cut-all"
 FAULTS = {
@@ -41,7 +41,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Trial:
-    """``switched_off``: nodes that the pair itself made sure to be off, and after how many seconds its BMC was asked for it;
+    """``switched_off``: nodes that the pair itself made sure to be off, and after how many seconds their BMC was asked for it;
     ``outage_s``: the longest that any client waited for an answer, None where one was never answered again."""
 
     fault: str
@@ -57,7 +57,8 @@ class Trial:
     def good(self) -> bool:
         """Whether it went as a pair is there for."""
         moved = self.served_after != self.served_before
-        expected = {POWER_OFF: moved, CUT_ONE: not moved and not self.switched_off, CUT_ALL: len(self.switched_off) == 1}
+        fenced = set(self.switched_off) == {self.served_before}
+        expected = {POWER_OFF: moved and fenced, CUT_ONE: not moved and not self.switched_off, CUT_ALL: len(self.switched_off) == 1}
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
 
@@ -87,7 +88,7 @@ def run_trial(pair: Pair, fault: str, pace: Pace) -> Trial:
         fault=fault,
         served_before=before,
         served_after=after,
-        switched_off=_switched_off(buttons, fault, before, fault_s),
+        switched_off=switched_off(buttons, alerts, fault, before, fault_s),
         outage_s=None if not outages or None in back else max(one.stall_s for one in outages),
         judgement=judge(copies, answers.acknowledged(), after),
         line=timeline(fault, fault_s, moments, outages),
@@ -180,10 +181,16 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
     return [one for one in buttons if one.what.startswith("set power 0")]
 
 
-def _switched_off(buttons: Sequence[Button], fault: str, before: str, fault_s: float) -> dict[str, float]:
-    """Node -> seconds until the pair asked its BMC: to cut its power, or of one that has none, whether it is off."""
-    asked = [one for one in buttons if one.node == before] if fault == POWER_OFF else _powered_off(buttons)
-    found: dict[str, float] = {}
-    for one in asked:
-        found.setdefault(one.node, one.at_s - fault_s)
-    return found
+def switched_off(buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float) -> dict[str, float]:
+    """Node -> seconds until the pair asked its BMC to cut its power; of one that has none, whether it is off.
+
+    A BMC is also asked now and then for its own sake: only the question that came last before the word that the node is off belongs to it.
+    """
+    if fault != POWER_OFF:
+        found: dict[str, float] = {}
+        for one in _powered_off(buttons):
+            found.setdefault(one.node, one.at_s - fault_s)
+        return found
+    said_s = min((one.at_s for one in alerts if f"Operation off of {before} " in one.text and ": OK" in one.text), default=0.0)
+    asked = [one.at_s for one in buttons if one.node == before and one.at_s < said_s]
+    return {before: max(asked) - fault_s} if asked else {}

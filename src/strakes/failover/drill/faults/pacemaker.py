@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import threading
 import time
@@ -23,6 +24,7 @@ from strakes.targets.command import Runner, run
 _LOOK_EVERY_S = 0.3
 _CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")
 _FENCING_S = "120"
+_PLACE = re.compile(r" on [^,]*")
 # Of a node, in the words of crm_mon; "online" is what remains when none of them is set.
 _TROUBLES = ("unclean", "pending", "standby", "maintenance")
 
@@ -42,6 +44,20 @@ class View:
                 if then.get(name) != now.get(name):
                     yield f"{prefix}{name}", now.get(name, "not known any more")
         yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
+
+    def unlike(self, before: View) -> list[str]:
+        """Nodes that are not what they were, and resources that do not run as they did: on which node they do is theirs to choose."""
+        nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
+        return nodes + [name for name, said in before.resources.items() if _states(self.resources.get(name, "")) != _states(said)]
+
+
+def _states(said: str) -> list[str]:
+    """Of all copies of a resource, without their nodes.
+
+    >>> _states("Promoted on mds-b; Unpromoted on mds-a, failed")
+    ['Promoted', 'Unpromoted, failed']
+    """
+    return sorted(_PLACE.sub("", one) for one in said.split("; "))
 
 
 def view_of(text: str) -> View:
@@ -103,7 +119,7 @@ class PacemakerFault(Fault):
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
 
     def lacking(self) -> str:
-        away = [name for name, said in self._look().nodes.items() if said != self.before.nodes.get(name)]
+        away = self._look().unlike(self.before)
         return f"not as before: {', '.join(away)}" if away else ""
 
     def words(self, *argv: str) -> tuple[str, ...]:

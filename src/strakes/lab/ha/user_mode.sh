@@ -1,0 +1,19 @@
+#!/bin/sh
+# Sourced by machines.sh: a machine is User-mode Linux, a kernel as a process.
+running=linux.uml
+power_on() { # NAME
+    n=$(number_of "$1")
+    # It sees the files of this machine through the mounts that it is started with: but for the directory of the lab they are read-only.
+    # In a process namespace of its own, so that what kills the outer process kills all that it is made of, as a power cut does.
+    exec nsenter --net="$here/net.hub" unshare --mount --propagation private --pid --fork --kill-child=KILL sh -c '
+        here=$1
+        mount --bind "$here" "$here" && mount -o remount,bind,ro / || exit 1
+        export TMPDIR=/dev/shm LD_PRELOAD="$here/xstate.so"
+        shift
+        exec linux.uml "$@"
+    ' linux.uml "$here" mem=512M root=/dev/root rootfstype=hostfs rootflags=/ ro "init=$here/init" "node=$1" \
+        "uml_dir=$here" "umid=mds-$1.uml" con0=null,fd:1 con=null quiet panic=1 random.trust_cpu=on \
+        "vec0:transport=tap,ifname=ring0-$1,gro=1,mac=52:54:00:00:00:0$n" "vec1:transport=tap,ifname=ring1-$1,gro=1,mac=52:54:00:01:00:0$n" \
+        "vec2:transport=tap,ifname=to-$1,gro=1,mac=52:54:00:02:00:0$n" \
+        "ubda=$here/$1.own" "ubdb=$here/$1.replicated" "ubdc=$here/$1.plain"
+}

@@ -12,6 +12,7 @@ from strakes.plan import Phase, TransferPhase
 from strakes.portrait.build import build_portrait
 from strakes.portrait.collect import cell_record
 from strakes.portrait.model import Portrait
+from strakes.report.facts import facts_of
 from strakes.report.findings import to_document, validate
 from strakes.store import Store
 from strakes.studies.base import Cell
@@ -143,3 +144,23 @@ def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -
     cells = transfer_cells()
     portrait = portrait_of(visits_of(cells, flat, 6, 0.01), cells, ["transfer-size"], {**FACTS, "file_system": "tmpfs"})
     assert portrait.warnings[0].code == "memory-file-system"
+
+
+def test_a_run_over_several_nodes_says_how_far_apart_its_phases_began(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    nodes = [{"host": "n1", "counters": {}}, {"host": "n2", "counters": {}}]
+    visits = visits_of(cells, flat, 5, 0.01)
+    began = [0.00002, 0.00005, 0.0004]
+    for visit, late_s in zip(visits, began, strict=False):
+        starts = {"nodes": nodes, "columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, late_s]]}
+        visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]
+    portrait = portrait_of(visits, cells, ["transfer-size"])
+    assert portrait.run["begun_together"] == {"phases": 3, "median_s": 0.00005, "worst_s": 0.0004}
+    assert dict(facts_of(portrait))["Phases began"] == "within 50.0 us of each other on all nodes (median of 3, at worst 400 us)"
+
+
+def test_on_one_node_nothing_is_said_of_that(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(visits_of(cells, flat, 5, 0.01), cells, ["transfer-size"])
+    assert "begun_together" not in portrait.run
+    assert "Phases began" not in dict(facts_of(portrait))

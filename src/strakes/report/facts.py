@@ -51,6 +51,15 @@ def felt_by_others(portrait: Portrait) -> str:
     return f"p99 of their operations {', '.join(said)}, {format_seconds(felt['limit_s'])} allowed" if said else ""
 
 
+def begun_together(portrait: Portrait) -> str:
+    """How far apart ranks on several nodes began, in the nodes' common time."""
+    begun = portrait.run.get("begun_together")
+    if not begun:
+        return ""
+    usual, worst = format_seconds(begun["median_s"]), format_seconds(begun["worst_s"])
+    return f"within {usual} of each other on all nodes (median of {begun['phases']:,}, at worst {worst})"
+
+
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Rows of name and value; what is not known is left out."""
     target, machine = portrait.target, portrait.environment
@@ -65,6 +74,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
         ("Kernel", machine.get("kernel")),
         ("Date", created(portrait)),
         ("Other people", felt_by_others(portrait)),
+        ("Phases began", begun_together(portrait)),
         ("Run", portrait.run.get("id")),
     )
     return tuple((name, str(value)) for name, value in rows if value)

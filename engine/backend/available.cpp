@@ -40,6 +40,7 @@ Absence absence_of_cephfs() {
 }  // namespace
 
 Absence absence_of(Backend backend) {
+    if (by_library(backend)) return absence_of_library(backend);
     if (backend == Backend::cephfs) return absence_of_cephfs();
     if (backend != Backend::uring) return {};
     static const Absence uring = absence_of_uring();

@@ -15,4 +15,7 @@ struct Absence {
 // Built in, and taken by the kernel: tried once.
 [[nodiscard]] Absence absence_of(Backend backend);
 
+// Of those by a library over MPI; every executable has its own answer.
+[[nodiscard]] Absence absence_of_library(Backend backend);
+
 }  // namespace strakes

@@ -32,6 +32,7 @@ Members::Members(Performer& performer, Post& post, const Crowd& crowd, std::vect
     std::vector<std::uint32_t> nodes;
     nodes.reserve(ranks.size());
     for (const Rank rank : ranks) nodes.push_back(crowd.number_of_node(rank));
+    libraries_ = post.libraries(ranks);
     exchange_ = post.exchange(circle_, std::move(ranks), std::move(nodes));
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/library_file.hpp"
 #include "crew/crowd.hpp"
 #include "crew/performer.hpp"
 #include "team/circle.hpp"
@@ -31,6 +32,7 @@ class Members final : public Processes {
     void send(Rank to, std::string_view bytes) override { circle_.send(to, bytes); }
     std::string receive(Rank from) override { return circle_.receive(from); }
     [[nodiscard]] Exchange& exchange() override { return *exchange_; }
+    [[nodiscard]] LibraryFiles* libraries() override { return libraries_.get(); }
     [[nodiscard]] const Timeline& timeline() const override { return timeline_; }
     [[nodiscard]] bool leads_node() const override { return leads_node_; }
     [[nodiscard]] Rank ranks_on_node() const override { return ranks_on_node_; }
@@ -42,6 +44,7 @@ class Members final : public Processes {
     bool leads_node_;
     Rank ranks_on_node_;
     std::unique_ptr<Exchange> exchange_;
+    std::unique_ptr<LibraryFiles> libraries_;
 };
 
 }  // namespace strakes

@@ -39,9 +39,9 @@ std::vector<Json*> nodes_of(Json& document) {
 
 Json at_a_limit(Random& random) {
     static const std::vector<Json> kLimits{
-        nullptr,   true,       false, 0,       1,       2,        -1,   512,           4096,
-        65535,     65536,      65537, 1 << 30, 0.5,     1e308,    1e19, -0.0,          INT64_MIN,
-        INT64_MAX, UINT64_MAX, "",    "posix", "uring", "amount", "a",  Json::array(), Json::object()};
+        nullptr, true,    false,   0,       1,      2,        -1,   512,           4096,          65535,
+        65536,   65537,   1 << 30, 0.5,     1e308,  1e19,     -0.0, INT64_MIN,     INT64_MAX,     UINT64_MAX,
+        "",      "posix", "uring", "mpiio", "hdf5", "amount", "a",  Json::array(), Json::object()};
     return kLimits[pick(random, kLimits.size())];
 }
 

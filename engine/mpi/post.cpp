@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mpi/exchange.hpp"
+#include "mpi/libraries.hpp"
 #include "mpi/patience.hpp"
 
 namespace strakes {
@@ -45,6 +46,7 @@ MpiPost::MpiPost() : longest_nap_ns_(kLongestNapNs) {
 }
 
 void MpiPost::close() {
+    for (auto& [ranks, one] : some_) MPI_Comm_free(&one);
     MPI_Comm_free(&everybody_);
     MPI_Comm_free(&messages_);
 }
@@ -99,6 +101,23 @@ std::string MpiPost::swap(Rank to, std::string_view bytes, Rank from) {
 
 std::unique_ptr<Exchange> MpiPost::exchange(Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes) {
     return std::make_unique<MpiExchange>(messages_, std::move(circle), std::move(ranks), std::move(nodes));
+}
+
+std::unique_ptr<LibraryFiles> MpiPost::libraries(std::vector<Rank> ranks) {
+    return std::make_unique<MpiLibraries>([this, ranks = std::move(ranks)] { return communicator_of(ranks); });
+}
+
+MPI_Comm MpiPost::communicator_of(const std::vector<Rank>& ranks) {
+    const auto [place, fresh] = some_.try_emplace(ranks, MPI_COMM_NULL);
+    if (!fresh) return place->second;
+    const std::vector<int> members(ranks.begin(), ranks.end());
+    MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+    MPI_Comm_group(everybody_, &all);
+    MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some);
+    check_mpi(MPI_Comm_create_group(everybody_, some, kTag, &place->second));
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return place->second;
 }
 
 }  // namespace strakes

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ class MpiPost final : public Post {
 
     std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
                                        std::vector<std::uint32_t> nodes) override;
+    std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) override;
 
     // How crowded the node is decides how long a waiting process sleeps at a time.
     void set_ranks_on_node(Rank ranks) noexcept;
@@ -36,7 +38,11 @@ class MpiPost final : public Post {
     MPI_Request begin(Rank to, std::string_view bytes);
     void complete(MPI_Request request, Wait wait) const;
 
+    // Of some of the processes, all of which call this; kept for the next plan with the same ones.
+    MPI_Comm communicator_of(const std::vector<Rank>& ranks);
+
     MPI_Comm everybody_ = MPI_COMM_NULL;
+    std::map<std::vector<Rank>, MPI_Comm> some_;
     MPI_Comm messages_ = MPI_COMM_NULL;  // of exchanges
     Rank rank_ = 0;
     Rank size_ = 1;

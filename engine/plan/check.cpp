@@ -92,6 +92,7 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     check.require(total <= kMostFileBytes, amount, "makes the data larger than a file can be",
                   phase.stream ? "Use a smaller count, smaller blocks or fewer ranks."
                                : "Use fewer segments, smaller blocks or fewer ranks.");
+    check_library(phase, plan.ranks, check);
     check.require(phase.access != Access::strided || phase.layout != Layout::file_per_process, "access",
                   "strided needs a file that several ranks share",
                   "Use segmented, or the layout shared-file or file-per-writer.");
@@ -128,6 +129,9 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
         "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
     check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
                   "Use the same layout, or other files.");
+    check.require(same_format(set.written->backend, phase.backend), "backend",
+                  "is not the one that wrote the same files, and it cannot read their format",
+                  "Use the same backend, or other files.");
     constexpr const char* kOthers = "differs from the write phase of the same files";
     const bool merged = phase.layout == Layout::file_per_writer;
     check.require(!merged || set.written->writers == phase.writers, "writers", kOthers, "Use the same number.");
@@ -153,6 +157,8 @@ void check_stage(const StagePhase& phase, const std::map<std::string, DataSet>& 
     const DataSet& set = found->second;
     check.require(set.written->layout == Layout::shared_file, "files",
                   "is not a shared-file, which all ranks could need", "Write it with the layout shared-file.");
+    check.require(same_format(set.written->backend, phase.backend), "files",
+                  "is of a format that only the backend reads which wrote it", "Write it by another backend.");
     check.require(!set.partial, "files", "is a set that not all ranks wrote", "Let all ranks write it.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");

@@ -41,7 +41,10 @@ TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path
                                "stop",
                                "queue_depth",
                                "compressible_percent",
-                               "duplicate_percent"});
+                               "duplicate_percent",
+                               "collective",
+                               "hints",
+                               "chunk_bytes"});
     TransferPhase phase;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kTransferOperations);
@@ -68,6 +71,9 @@ TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path
     if (reader.has("read_percent"))
         phase.read_percent = static_cast<std::uint32_t>(reader.integer("read_percent", 1, 99));
     phase.delay_ns = reader.integer_or("delay_ns", 0, kMostDelayNs, 0);
+    phase.collective = reader.boolean_or("collective", phase.collective);
+    if (reader.has("hints")) phase.hints = parse_hints(reader);
+    phase.chunk_bytes = reader.integer_or("chunk_bytes", 0, UINT32_MAX, 0);
     phase.stop = parse_stop(reader);
     return phase;
 }
@@ -81,7 +87,7 @@ TransferPhase parse_stream(const nlohmann::json& body, const std::string& path) 
     phase.stream = true;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kStreamOperations);
-    phase.backend = reader.choice_or("backend", kBackends, phase.backend);
+    phase.backend = reader.choice_or("backend", kStreamBackends, phase.backend);
     phase.files = reader.has("files") ? parse_name(reader, "files") : "stream";
     phase.layout = Layout::file_per_process;
     phase.access = Access::segmented;

@@ -21,6 +21,7 @@ inline constexpr double kDay = 86400;
 
 std::string parse_name(const ObjectReader& reader, std::string_view key);
 Stop parse_stop(const ObjectReader& phase);
+Hints parse_hints(const ObjectReader& phase);
 
 SmallFilesPhase parse_small_files(const nlohmann::json& body, const std::string& path);
 ProbePhase parse_probe(const nlohmann::json& body, const std::string& path);

@@ -32,6 +32,9 @@ struct PoolSet {
 // Of the mixed phase at `index` and its parts together; each part is checked as the phase that it is, too.
 void check_mixed(const Plan& plan, std::size_t index);
 
+// Of an interface that is a library over MPI, and of what only those have.
+void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check);
+
 void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolSet>& sets, const PhaseCheck& check);
 
 }  // namespace strakes

@@ -16,7 +16,7 @@
 namespace strakes {
 
 enum class StopRule : std::uint8_t { amount, stonewall, seconds };
-enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs };
+enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs, mpiio, hdf5, pnetcdf };
 enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
 enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
 enum class Grouping : std::uint8_t { node, global };
@@ -42,6 +42,16 @@ enum class CreateWith : std::uint8_t { open, mknod };
 enum class SmallFilesMode : std::uint8_t { accumulate, transactions, remove, flow };
 enum class ProbeOperation : std::uint8_t { file_create, file_cycle, file_stat, file_read, write_fsync };
 enum class FlowCall : std::uint8_t { create, open, write, append, read, stat, fsync, close, remove };
+
+// By a library over MPI, for ranks that are processes.
+[[nodiscard]] constexpr bool by_library(Backend backend) noexcept { return backend >= Backend::mpiio; }
+// Whether what the one has written the other can read: some have more in a file than the data.
+[[nodiscard]] constexpr bool same_format(Backend one, Backend other) noexcept {
+    return one == other || (one < Backend::hdf5 && other < Backend::hdf5);
+}
+
+// Names and values for a library, which may know them or not; by name.
+using Hints = std::vector<std::pair<std::string, std::string>>;
 
 struct Stop {
     StopRule rule = StopRule::amount;
@@ -74,8 +84,13 @@ struct TransferPhase {
     std::uint64_t rank_shift = 0;
     std::optional<std::uint32_t> read_percent;
     std::uint64_t delay_ns = 0;  // busy after each call
+    bool collective = false;     // calls of a library that all ranks make together
+    Hints hints;
+    std::uint64_t chunk_bytes = 0;  // of hdf5; 0: contiguous
     Stop stop;
 
+    // All ranks have one file open, by one handle.
+    [[nodiscard]] bool opens_together() const noexcept { return by_library(backend) && layout == Layout::shared_file; }
     // Data go to the writers, who alone touch the files.
     [[nodiscard]] bool gathers() const noexcept { return writers > 0 && operation == TransferOperation::write; }
     // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
@@ -215,6 +230,15 @@ inline constexpr std::array<std::string_view, 7> kKinds{"transfer", "metadata", 
 inline constexpr std::array kStopRules = std::to_array<std::pair<std::string_view, StopRule>>(
     {{"amount", StopRule::amount}, {"stonewall", StopRule::stonewall}, {"seconds", StopRule::seconds}});
 inline constexpr std::array kBackends =
+    std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix},
+                                                         {"stdio", Backend::stdio},
+                                                         {"mmap", Backend::mmap},
+                                                         {"uring", Backend::uring},
+                                                         {"cephfs", Backend::cephfs},
+                                                         {"mpiio", Backend::mpiio},
+                                                         {"hdf5", Backend::hdf5},
+                                                         {"pnetcdf", Backend::pnetcdf}});
+inline constexpr std::array kStreamBackends =
     std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix},
                                                          {"stdio", Backend::stdio},
                                                          {"mmap", Backend::mmap},

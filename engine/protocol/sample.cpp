@@ -145,6 +145,18 @@ Json impact_of(const Impact& impact, std::uint64_t held_ns) {
     return message;
 }
 
+// Hints that the library does not have as they were asked for are named with what it has instead.
+Json library_of(const TransferPhase& transfer, const Hints& effective) {
+    Json hints = Json::object(), others = Json::object();
+    for (const auto& [name, value] : effective) hints[name] = value;
+    for (const auto& [name, asked] : transfer.hints) {
+        const std::string has = hints.value(name, "");
+        if (has != asked) others[name] = {asked, has};
+    }
+    return {
+        {"collective", transfer.collective}, {"hints", std::move(hints)}, {"hints_not_in_effect", std::move(others)}};
+}
+
 // What a phase of one kind, or a part of a mixed one, adds to the amounts.
 void add_details(Json& message, const Phase& phase, const Tally& tally) {
     const auto* transfer = std::get_if<TransferPhase>(&phase);
@@ -155,6 +167,8 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
                             {"direct", transfer != nullptr && tally.direct},
                             {"transfer_bytes", transfer_bytes_of(transfer, stage)},
                             {"verified_bytes", tally.verified_bytes}};
+    if (transfer != nullptr && by_library(transfer->backend))
+        message["effective"].update(library_of(*transfer, tally.hints));
     if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
     if (stage != nullptr) message["staged"] = staged_of(tally);
     if (const auto* small = std::get_if<SmallFilesPhase>(&phase)) {

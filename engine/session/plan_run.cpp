@@ -212,7 +212,9 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
                                                                        .leads_node = team_->leads_node(rank),
                                                                        .one_process = one_process(),
                                                                        .log = &logs_.of(rank),
-                                                                       .exchange = &team_->exchange(rank)});
+                                                                       .exchange = &team_->exchange(rank),
+                                                                       .libraries = team_->libraries(),
+                                                                       .alarm = [this] { raise(Halt::error); }});
     if (rank == 0) result.failure = workload->lead();
     if (is_first_here(rank) && !result.failure) workload->declare();
     if (!team_->any(result.failure.has_value())) {

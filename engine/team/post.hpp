@@ -12,6 +12,7 @@
 namespace strakes {
 
 class Circle;
+class LibraryFiles;
 
 class Post {
   public:
@@ -36,6 +37,8 @@ class Post {
     // For the ranks of one plan: `ranks` are those of the circle's members, `nodes` the numbers of their nodes.
     virtual std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
                                                std::vector<std::uint32_t> nodes) = 0;
+    // For the same ranks.
+    virtual std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) = 0;
 };
 
 }  // namespace strakes

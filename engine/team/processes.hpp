@@ -13,6 +13,8 @@
 
 namespace strakes {
 
+class LibraryFiles;
+
 class Processes {
   public:
     using Rank = std::uint32_t;
@@ -38,6 +40,8 @@ class Processes {
 
     // For the rank, inside its timed section and around it.
     [[nodiscard]] virtual Exchange& exchange() = 0;
+    // Files by libraries over MPI, where there is MPI.
+    [[nodiscard]] virtual LibraryFiles* libraries() { return nullptr; }
 
     [[nodiscard]] virtual const Timeline& timeline() const = 0;
     // The first rank of its node; and how many ranks there are on it.

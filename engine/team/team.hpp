@@ -66,6 +66,9 @@ class Team {
         return processes_ != nullptr ? processes_->exchange() : exchange_->of(rank);
     }
 
+    // Null where the ranks are threads.
+    [[nodiscard]] LibraryFiles* libraries() { return processes_ != nullptr ? processes_->libraries() : nullptr; }
+
     [[nodiscard]] Timeline timeline() const { return processes_ != nullptr ? processes_->timeline() : Timeline(); }
     [[nodiscard]] bool leads_node(Rank rank) const {
         return rank == first_ && (processes_ == nullptr || processes_->leads_node());

@@ -37,6 +37,23 @@ std::string key_at_fault(const Json& plan) {
 
 // What each contradictory plan has wrong, by file name.
 const std::map<std::string, std::string> kContradictions{
+    {"collective-with-posix", "phases[0].collective"},
+    {"hints-with-posix", "phases[0].hints"},
+    {"chunks-with-mpiio", "phases[0].chunk_bytes"},
+    {"chunks-in-a-read", "phases[1].chunk_bytes"},
+    {"chunk-larger-than-the-file", "phases[0].chunk_bytes"},
+    {"too-many-chunks", "phases[0].chunk_bytes"},
+    {"mpiio-file-per-writer", "phases[0].layout"},
+    {"mpiio-with-writers", "phases[0].writers"},
+    {"mpiio-direct", "phases[0].direct"},
+    {"hdf5-preallocate", "phases[0].preallocate"},
+    {"collective-mixed", "phases[1].collective"},
+    {"mpiio-transfer-above-an-int", "phases[0].transfer_bytes"},
+    {"mpiio-queue-depth", "phases[0].queue_depth"},
+    {"hdf5-read-by-posix", "phases[1].backend"},
+    {"posix-read-by-pnetcdf", "phases[1].backend"},
+    {"stage-of-a-file-of-hdf5", "phases[1].files"},
+    {"mixed-part-by-mpiio", "phases[0].parts[0].phase.backend"},
     {"more-writers-than-ranks", "phases[0].writers"},
     {"writers-of-files-per-process", "phases[0].writers"},
     {"writers-in-a-read", "phases[1].writers"},

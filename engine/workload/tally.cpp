@@ -95,6 +95,7 @@ void Tally::add(const RankResult& result, const Latencies& own, const Timeline& 
     direct &= result.direct;
     cache.add(result.cache);
     pool.add(result.pool);
+    if (hints.empty()) hints = result.hints;
     latencies.merge(own);
     failed |= result.failure.has_value();
 }

@@ -65,6 +65,7 @@ struct Tally {
     bool direct = true;
     CacheState cache;
     PoolCount pool;
+    Hints hints;  // of rank 0, where the whole comes together: they do not travel
     Latencies latencies;
     std::vector<RankFailure> failures;  // the first of them
     std::vector<NodeCounters> nodes;

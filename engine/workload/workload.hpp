@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "backend/library_file.hpp"
 #include "measure/clock.hpp"
 #include "measure/histogram.hpp"
 #include "plan/impact.hpp"
@@ -84,7 +86,10 @@ struct Seat {
     bool leads_node = rank == 0;  // the first of its node
     bool one_process = true;      // all ranks are threads of this process, on one node
     OperationLog* log = nullptr;
-    Exchange* exchange = nullptr;  // with the other ranks
+    Exchange* exchange = nullptr;       // with the other ranks
+    LibraryFiles* libraries = nullptr;  // where ranks are processes
+    // Halts all ranks, for one that fails where the others would wait for it.
+    std::function<void()> alarm = {};  // NOLINT(readability-redundant-member-init)
 };
 
 // Page cache of the set's files, on every node that looks at them.
@@ -136,6 +141,7 @@ struct RankResult {
     bool direct = false;            // as read back from the descriptor
     CacheState cache;
     PoolCount pool;
+    Hints hints;  // in effect; of rank 0
     std::optional<Failure> failure;
 };
 

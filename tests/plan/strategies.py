@@ -25,6 +25,10 @@ stops = st.one_of(
     st.just(AMOUNT),
     st.builds(Stop, st.sampled_from(["stonewall", "seconds"]), st.floats(0, 86400, exclude_min=True, allow_subnormal=False)),
 )
+visible = st.characters(min_codepoint=33, max_codepoint=126)
+hints = st.dictionaries(st.text(visible, min_size=1, max_size=35), st.text(visible, min_size=1, max_size=255), max_size=3).map(
+    lambda found: tuple(sorted(found.items()))
+)
 transfers = st.builds(
     TransferPhase,
     name=names,
@@ -35,7 +39,7 @@ transfers = st.builds(
     block_bytes=sizes,
     segments=st.integers(1, 2**30),
     writers=st.just(0) | st.integers(1, 65536),
-    backend=st.sampled_from(["posix", "stdio", "mmap", "uring", "cephfs"]),
+    backend=st.sampled_from(["posix", "stdio", "mmap", "uring", "cephfs", "mpiio", "hdf5", "pnetcdf"]),
     queue_depth=st.integers(1, 4096),
     files=names,
     direct=st.booleans(),
@@ -49,6 +53,9 @@ transfers = st.builds(
     cache=st.sampled_from(["as-is", "drop", "drop-system"]),
     rank_shift=st.integers(0, 2**31),
     read_percent=st.none() | st.integers(1, 99),
+    collective=st.booleans(),
+    hints=hints,
+    chunk_bytes=st.just(0) | st.integers(0, 2**32 - 1),
     stop=stops,
 )
 metadata = st.builds(

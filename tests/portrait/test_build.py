@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from strakes.plan import Phase, TransferPhase
+from strakes.plan import Phase, Plan, TransferPhase
 from strakes.portrait.build import build_portrait
 from strakes.portrait.collect import cell_record
 from strakes.portrait.model import Portrait
@@ -16,6 +16,7 @@ from strakes.report.facts import facts_of
 from strakes.report.findings import to_document, validate
 from strakes.store import Store
 from strakes.studies.base import Cell
+from strakes.studies.plan_run import PlanRun
 from strakes.studies.registry import STUDIES, study_named
 from strakes.units import GIB, MIB
 from studies.world import NEEDS, context, flat, visits_of
@@ -164,3 +165,21 @@ def test_on_one_node_nothing_is_said_of_that(portrait_of: Callable[..., Portrait
     portrait = portrait_of(visits_of(cells, flat, 5, 0.01), cells, ["transfer-size"])
     assert "begun_together" not in portrait.run
     assert "Phases began" not in dict(facts_of(portrait))
+
+
+def test_hints_in_effect_are_told_and_one_that_is_not_is_a_warning(portrait_of: Callable[..., Portrait]) -> None:
+    hints = (("cb_nodes", "2"), ("no_such_hint", "1"))
+    write = TransferPhase("dump", "write", "shared-file", "segmented", MIB, MIB, backend="mpiio", collective=True, hints=hints)
+    cells = [one for one in PlanRun(Plan(4, (write,))).cells(context()) if isinstance(one, Cell)]
+    visits = visits_of(cells, flat, 4, 0.01)
+    for visit in visits:
+        for sample in visit["samples"]:
+            others = {"cb_nodes": ["2", "1"], "no_such_hint": ["1", ""]}
+            sample["effective"] = {"hints": {"cb_nodes": "1", "romio_cb_write": "automatic"}, "hints_not_in_effect": others}
+    portrait = portrait_of(visits, cells, ["plan"])
+    assert [one.statement for one in portrait.findings] == ["Hints in effect in dump: cb_nodes 1, romio_cb_write automatic."]
+    told = [one.text for one in portrait.warnings if one.code == "setting-differs"]
+    assert told == [
+        "hint cb_nodes: 2 was asked for, 1 is in effect.",
+        "hint no_such_hint: 1 was asked for, nothing is in effect.",
+    ]

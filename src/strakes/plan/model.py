@@ -17,7 +17,8 @@ from strakes.plan.stop import AMOUNT, Stop
 TransferOperation = Literal["write", "read", "rewrite", "mixed"]
 Layout = Literal["file-per-process", "shared-file", "file-per-writer"]
 Access = Literal["segmented", "strided", "random", "whole", "random-whole"]
-Backend = Literal["posix", "stdio", "mmap", "uring", "cephfs"]
+Backend = Literal["posix", "stdio", "mmap", "uring", "cephfs", "mpiio", "hdf5", "pnetcdf"]
+StreamBackend = Literal["posix", "stdio", "mmap", "uring", "cephfs"]
 Sync = Literal["none", "close", "fsync"]
 MetadataOperation = Literal[
     "dir-create",
@@ -35,7 +36,7 @@ MetadataOperation = Literal[
 
 @dataclass(frozen=True)
 class TransferPhase:
-    """Moving data: every rank does segments x block_bytes in calls of transfer_bytes."""
+    """Moving data: every rank does segments x block_bytes in calls of transfer_bytes. ``hints`` by name."""
 
     name: str
     operation: TransferOperation
@@ -61,6 +62,9 @@ class TransferPhase:
     rank_shift: int = 0
     read_percent: int | None = None
     delay_ns: int = 0
+    collective: bool = False
+    hints: tuple[tuple[str, str], ...] = ()
+    chunk_bytes: int = 0
     stop: Stop = AMOUNT
     kind: Literal["transfer"] = field(default="transfer", init=False)
 
@@ -105,7 +109,7 @@ class StreamPhase:
     operation: Literal["write", "read"]
     block_bytes: int
     count: int
-    backend: Backend = "posix"
+    backend: StreamBackend = "posix"
     files: str = "stream"
     direct: bool = False
     sync: Sync = "close"
@@ -249,8 +253,11 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
         del body["read_percent"]
     if isinstance(phase, TransferPhase | MetadataPhase) and phase.delay_ns == 0:
         del body["delay_ns"]
-    if isinstance(phase, TransferPhase) and phase.writers == 0:
-        del body["writers"], body["grouping"]
+    if isinstance(phase, TransferPhase):
+        body["hints"] = dict(phase.hints)
+        absent = [key for key in ("collective", "hints", "chunk_bytes") if not body[key]]
+        for key in absent if phase.writers else (*absent, "writers", "grouping"):
+            del body[key]
     if isinstance(phase, MetadataPhase) and not phase.fsync:
         del body["fsync"]
     if isinstance(phase, SmallFilesPhase):
@@ -299,6 +306,8 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
     arguments = {key: _number(key, value) for key, value in body.items() if key not in ("kind", "stop")}
     stop = body.get("stop", {"rule": "amount"})
     assert isinstance(stop, Mapping)
+    if "hints" in arguments:
+        arguments["hints"] = _hints_from_json(arguments["hints"])
     if "flow" in arguments:
         arguments["flow"] = flow_from_json(arguments["flow"])
     if "parts" in arguments:
@@ -316,6 +325,11 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
         "mixed": MixedPhase,
     }
     return kinds[body["kind"]](**arguments)
+
+
+def _hints_from_json(hints: object) -> tuple[tuple[str, str], ...]:
+    assert isinstance(hints, Mapping)
+    return tuple(sorted(hints.items()))
 
 
 def _parts_from_json(bodies: object) -> tuple[Part, ...]:

@@ -33,6 +33,7 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
     phases = document.get("phase", [])
     if not isinstance(phases, list) or not phases:
         raise BadInputError("the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some.")
+    phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]
     team = {key: document[key] for key in ("ranks", "ranks_per_node", "memory_hog_bytes") if key in document}
     body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
     try:
@@ -41,6 +42,23 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
         raise BadInputError(
             error.what, where=": ".join(filter(None, (str(path), error.where))), why=error.why, remedy=error.remedy
         ) from error
+
+
+def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Hints may be the name of a file of them, as ROMIO reads it: a name and a value to a line; numbers become text."""
+    hints = phase.get("hints")
+    if isinstance(hints, str):
+        file = folder / hints
+        try:
+            lines = [line.split("#")[0].split() for line in file.read_text(encoding="utf-8").splitlines()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInputError("the file of hints cannot be read", where=str(file), why=str(error)) from error
+        if wrong := [index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2)]:
+            raise BadInputError("a line of hints is not a name and a value", where=f"{file}, line {wrong[0]}", remedy="Write: cb_nodes 4")
+        return {**phase, "hints": dict(words for words in lines if words)}
+    if isinstance(hints, Mapping):
+        return {**phase, "hints": {name: str(value) if type(value) is int else value for name, value in hints.items()}}
+    return phase
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -56,6 +74,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _in_units(value: Any, key: str) -> Any:
     """Sizes and times written as text become bytes and seconds; everything else stays for the schema to judge."""
+    if key == "hints":  # for the library to understand
+        return value
     if isinstance(value, Mapping):
         return {name: _in_units(one, name) for name, one in value.items()}
     if isinstance(value, list):

@@ -30,6 +30,11 @@ _BOUNDS = {
     "minItems": "a list of at least",
     "maxItems": "a list of at most",
 }
+_PATTERNS = {
+    "^[a-z0-9][a-z0-9-]{0,31}$": "1 to 32 of a-z, 0-9 and '-', not beginning with '-'",
+    "^[!-~]{1,35}$": "a name of 1 to 35 visible characters without blanks",
+    "^[!-~]{1,255}$": "1 to 255 visible characters without blanks",
+}
 _REMEDY = "docs/reference/engine.md and schemas/plan.json describe plans."
 
 
@@ -108,7 +113,9 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
         case "enum":
             problem = f"must be one of {', '.join(map(str, wanted))}, it is {shown}"
         case "pattern":
-            problem = f"must be 1 to 32 of a-z, 0-9 and '-', not beginning with '-', it is {shown}"
+            problem = f"must be {_PATTERNS.get(wanted, f'text that matches {wanted}')}, it is {shown}"
+        case "maxProperties":
+            problem = f"must have at most {wanted} keys, it has {len(found)}"
         case bound if bound in _BOUNDS:
             problem = f"must be {_BOUNDS[bound]} {wanted}, it is {shown}"
         case _:

@@ -30,6 +30,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
         *_intervals(results, float(options["relative_half_width"])),
         *_stonewalled(results),
+        *_hints(results),
         *_shape(results),
         *_drift(results),
         *_clock(run.visits),
@@ -127,6 +128,17 @@ def _stonewalled(results: Results) -> list[RunWarning]:
             elapsed_s = median([float(seen.sample["elapsed_s"]) for seen in stopped])
             done = round(median([float(seen.sample["operations"]) for seen in stopped]))
             found += evidence.stonewalled(done, float(stopped[0].asked), "operations", elapsed_s, (one.id,))
+    return found
+
+
+def _hints(results: Results) -> list[RunWarning]:
+    """Of libraries, which pass over what they do not know."""
+    found: list[RunWarning] = []
+    for one in _measured(results):
+        told = [seen.sample.get("effective", {}) for seen in _regular(one)]
+        others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
+        for name, (asked, has) in others.items():
+            found += evidence.setting_differs(f"hint {name}", asked, has or "nothing", (one.id,))
     return found
 
 

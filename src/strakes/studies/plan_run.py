@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from strakes.plan import MetadataPhase, PartPhase, Plan, ProbePhase, SmallFilesPhase, StagePhase
 from strakes.portrait.model import Figure, Finding, Headline, Point, Series, SkippedCell
 from strakes.studies.base import Cell, Context, Measure, Metric, Study
-from strakes.studies.results import Results
+from strakes.studies.results import Measured, Results
 
 
 class PlanRun(Study):
@@ -49,7 +49,22 @@ class PlanRun(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        return ()
+        """Of libraries the hints that were in effect, as the library told them when the file was open."""
+        told: dict[str, list[Measured]] = {}
+        for one in results.where():
+            hints = one.observations[-1].sample.get("effective", {}).get("hints", {}) if one.observations else {}
+            if hints:
+                told.setdefault(", ".join(f"{name} {value}" for name, value in hints.items()), []).append(one)
+        return [
+            Finding(
+                f"hints-{index}",
+                self.name,
+                f"Hints in effect in {', '.join(str(one.settings['phase']) for one in measured)}: {hints}.",
+                "measured",
+                results.ids(measured),
+            )
+            for index, (hints, measured) in enumerate(told.items(), start=1)
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return [Headline(str(one.settings["phase"]), one.id) for one in results.where()]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NoReturn
 
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.portrait.collect import cell_record
+from strakes.portrait.model import SkippedCell
 from strakes.store import Run
 from strakes.studies.base import Cell, Pilot
 from strakes.studies.place import Place
+from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.nodes import node_facts
 from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
 from strakes.survey.preparation import cell_from_record, choose_cells, limits, make_context, memory_available_bytes, team_size
@@ -69,13 +71,26 @@ def chosen_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
         why = "; ".join(sorted({one.reason for one in skipped}))
         remedy = "Ask for less, or give a directory with more room, or one on a file system that can do this."
         raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
+    absent = session.writer.run.environment["engine"].get("absent", {})
+    cells, lacking = without_absent(cells, absent)
+    if not cells:
+        _refuse_all(session, lacking, absent)
     session.writer.append_event(
         {"event": "context", "phase_s": context.phase_s, "pilot": asdict(pilot), "max_bytes": room[0], "max_items": room[1]}
     )
-    for one in skipped:
+    for one in (*skipped, *lacking):
         session.writer.append_event({"event": "skipped", **asdict(one)})
     session.writer.write_cells([cell_record(cell) for cell in cells])
     return cells, context.phase_s
+
+
+def _refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
+    """Every phase asked for is left out."""
+    reasons = dict.fromkeys(one.reason for one in lacking)
+    remedies = dict.fromkeys(said["remedy"] for name, said in absent.items() if any(why.startswith(f"{name}: ") for why in reasons))
+    raise EnvironmentLacksError(
+        "all of it is skipped", where=str(session.request.directory), why="; ".join(reasons), remedy=" ".join(remedies)
+    )
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:

@@ -1,0 +1,26 @@
+// What ranks find out together: the same for all of them, however many there are.
+#include "team/agreement.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "team/team.hpp"
+
+using namespace strakes;
+
+TEST_CASE("all ranks learn of each number the most that any of them says, time after time") {
+    constexpr std::uint64_t kRounds = 50;
+    for (const Team::Rank ranks : {1U, 2U, 3U, 5U, 8U}) {
+        Team team(ranks);
+        std::atomic<int> wrong{0};
+        REQUIRE(team.start([&](Team::Rank rank) {
+            for (std::uint64_t round = 0; round < kRounds; ++round) {
+                const Numbers most = most_of_all(team.exchange(rank), rank, {round + rank, round % ranks == rank, 7});
+                if (most != Numbers{round + ranks - 1, 1, 7}) ++wrong;
+            }
+        }) == 0);
+        team.join();
+        CHECK(wrong == 0);
+    }
+}

@@ -1,0 +1,211 @@
+// What all transfers have in common, whichever interface moves the data: which part of which file a rank has, in which
+// order it goes through it, and what is left for later phases.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+#include "data/pattern.hpp"
+#include "measure/page_cache.hpp"
+#include "system/buffer.hpp"
+#include "system/bytes.hpp"
+#include "workload/entries.hpp"
+#include "workload/gathering.hpp"
+#include "workload/group.hpp"
+#include "workload/order.hpp"
+#include "workload/transfer_file.hpp"
+#include "workload/transfer_loop.hpp"
+
+namespace strakes {
+
+class TransferBase : public Workload {
+  public:
+    void declare() override {
+        if (!writes_new()) return;
+        set_.written = &phase_;
+        std::ranges::fill(set_.done, 0);
+    }
+
+    [[nodiscard]] std::string tell() const override {
+        if (!writes_new()) return {};
+        Packer packer;
+        packer.put(owner_);
+        packer.put(done_);
+        return packer.take();
+    }
+
+    void learn(std::string_view told) override {
+        for (Unpacker unpacker(told); !unpacker.at_end();) {
+            const auto owner = unpacker.get<std::uint32_t>();
+            set_.done.at(owner) = unpacker.get<std::uint64_t>();
+        }
+    }
+
+  protected:
+    TransferBase(const PhaseSetting& setting, const Seat& seat)
+        : setting_(setting),
+          seat_(seat),
+          phase_(std::get<TransferPhase>(setting.phase())),
+          set_(setting.state.data.at(phase_.files)),
+          owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
+          group_(phase_.writers > 0 ? group_of(phase_, seat.exchange->nodes(), owner_) : Group{}) {}
+
+    [[nodiscard]] bool shared() const noexcept { return phase_.layout == Layout::shared_file; }
+    [[nodiscard]] bool writes_new() const noexcept { return phase_.operation == TransferOperation::write; }
+    [[nodiscard]] bool merged() const noexcept { return phase_.layout == Layout::file_per_writer; }
+    [[nodiscard]] bool touches_file() const noexcept { return !phase_.gathers() || group_.writer() == seat_.rank; }
+    // One rank for each file of the set; a shared file may be in the memory of every node.
+    [[nodiscard]] bool looks_at_cache() const noexcept {
+        if (merged()) return group_of(phase_, seat_.exchange->nodes(), seat_.rank).writer() == seat_.rank;
+        return shared() ? seat_.leads_node : writes_new() || set_.done[seat_.rank] > 0;
+    }
+    [[nodiscard]] std::uint32_t file_number() const { return merged() ? group_.number : owner_; }
+    [[nodiscard]] std::uint32_t own_file_number() const { return file_of(phase_, seat_.exchange->nodes(), seat_.rank); }
+    [[nodiscard]] Region region() const noexcept { return region_of_owner(owner_); }
+    [[nodiscard]] Region region_of_owner(std::uint32_t owner) const noexcept {
+        return merged() ? region_of(phase_, group_.size(), group_.place_of(owner))
+                        : region_of(phase_, setting_.plan.ranks, owner);
+    }
+    [[nodiscard]] Content content() const noexcept {
+        const std::uint64_t file = shared() ? 0 : file_number();
+        return {.stream = stream_of(setting_.plan.seed, (std::uint64_t{set_.number} << 32U) + file),
+                .compressible_percent = phase_.compressible_percent,
+                .duplicate_percent = phase_.duplicate_percent};
+    }
+    [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
+    // How many transfers this rank has before it.
+    [[nodiscard]] std::uint64_t count() const noexcept {
+        return accessed_as_written() && !writes_new() ? set_.done[owner_] : region().transfers;
+    }
+
+    [[nodiscard]] Outcome require_written() const {
+        const std::uint64_t all = set_.written->bytes_per_rank() / set_.written->transfer_bytes;
+        const bool complete = std::ranges::all_of(set_.done, [all](std::uint64_t done) { return done == all; });
+        if (accessed_as_written() || complete) return std::nullopt;
+        return Failure{.what = "the files '" + phase_.files + "' were not written to the end, and phase '" +
+                               phase_.name + "' does not access them as phase '" + set_.written->name + "' wrote them",
+                       .path = {},
+                       .operation = {},
+                       .why = "the write phase ended early; only what it wrote may be touched",
+                       .error_name = {},
+                       .remedy =
+                           "Use the access, transfer_bytes, block_bytes and segments of the write phase, or give that "
+                           "phase the rule amount."};
+    }
+
+    // What rank 0 does before the others.
+    template <class Io>
+    [[nodiscard]] Outcome lead_with(const TransferFile<Io>& file) const {
+        if (!writes_new()) return require_written();
+        if (Outcome failure = outcome_of(Io::connect(seat_.rank), file.path())) return failure;
+        if (shared() && set_.written != nullptr)
+            if (Outcome failure = file.remove()) return failure;
+        if (shared() && phase_.preallocate) return file.allocate(phase_.bytes_per_rank() * setting_.plan.ranks);
+        return std::nullopt;
+    }
+
+    // Files that are not there yet, and what of those that are is cached. `seen` is the one that this rank looks at.
+    template <class Io>
+    [[nodiscard]] Outcome prepare_files(const TransferFile<Io>& file, const TransferFile<Io>& seen,
+                                        CacheState& cache) const {
+        if (writes_new() && !shared() && touches_file()) {
+            if (Outcome failure = file.remove()) return failure;
+            if (phase_.preallocate)
+                if (Outcome failure = file.allocate(phase_.bytes_per_rank() * (merged() ? group_.size() : 1)))
+                    return failure;
+        }
+        if (phase_.cache == Cache::drop_system && seat_.leads_node) {
+            seat_.progress.at("dropping the system's caches");
+            if (const int error = drop_system_caches(setting_.root); error != 0)
+                return call_failure("drop_caches", "", error);
+        }
+        const bool drops = phase_.cache != Cache::as_is;
+        if (looks_at_cache() && (!writes_new() || phase_.preallocate)) {
+            seat_.progress.at("dropping cached pages");
+            if (Outcome failure = seen.look(drops, cache, &CacheState::resident_before_bytes)) return failure;
+        }
+        if (drops && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
+            (owner_ != seat_.rank || merged())) {
+            // Another node than that of the file's own rank; an earlier phase may have read it here.
+            CacheState unused;
+            return file.look(true, unused, &CacheState::resident_before_bytes);
+        }
+        return std::nullopt;
+    }
+
+    Outcome make_buffer() {
+        const std::uint64_t bytes = buffer_bytes_of(phase_);
+        buffer_ = Buffer::of(bytes);
+        if (buffer_.empty()) {
+            Failure failure = call_failure("mmap", "", ENOMEM);
+            failure.what = "there is no memory for a buffer of " + std::to_string(bytes) + " bytes";
+            return failure;
+        }
+        if (phase_.operation != TransferOperation::read) fill(buffer_.bytes(), content(), 0);
+        if (phase_.operation == TransferOperation::mixed) seat_.latencies.reads = std::make_unique<Histogram>();
+        return std::nullopt;
+    }
+
+    [[nodiscard]] static Outcome outcome_of(const FileStep& step, const std::string& path) {
+        return step.error == 0 ? std::nullopt : Outcome(call_failure(step.call, path, step.error));
+    }
+
+    [[nodiscard]] LoopSetting loop_setting(const RankResult& result) const {
+        using enum TransferOperation;
+        const std::uint64_t deadline = deadline_after(setting_.clock, result.start, phase_.stop);
+        return {.setting = setting_,
+                .seat = seat_,
+                .buffer = buffer_.bytes(),
+                .content = content(),
+                .count = count_,
+                .read_percent = phase_.operation == read ? 100 : phase_.read_percent.value_or(0),
+                .choice_key = key(setting_.index + 1),
+                .stamp = phase_.pattern == Pattern::stamped,
+                .verify = phase_.verify,
+                .repeat = phase_.stop.rule == StopRule::seconds,
+                .delay_ns = phase_.delay_ns,
+                .deadline = deadline,
+                .pace = setting_.pace(result.start, deadline, setting_.plan.ranks)};
+    }
+
+    // Gives `loop` the order in which this rank's transfers are done.
+    template <class Loop>
+    LoopEnd in_their_order(Loop loop) const {
+        if (phase_.access == Access::random_whole) return loop(anywhere());
+        if (phase_.access == Access::random) return loop(shuffled());
+        return loop(InOrder(region()));
+    }
+
+    const PhaseSetting& setting_;
+    Seat seat_;
+    const TransferPhase& phase_;
+    DataSet& set_;
+    std::uint32_t owner_;
+    Group group_;  // of the owner, where there are writers
+    Buffer buffer_;
+    std::uint64_t count_ = 0;  // transfers of one pass
+    std::uint64_t done_ = 0;
+
+  private:
+    // A new file is written in the set's own order; later phases have an order of their own over what there is.
+    [[nodiscard]] Shuffled shuffled() const noexcept {
+        const Permutation as_written(region().transfers, key(0));
+        if (writes_new()) return {region(), as_written};
+        const Permutation own(std::max<std::uint64_t>(count_, 1), key(setting_.index + 1));
+        if (count_ == region().transfers) return {region(), own};
+        return {region(), own, as_written};
+    }
+    // The first `count_` transfers of a seeded order of the rank's own over the whole file.
+    [[nodiscard]] Shuffled anywhere() const noexcept {
+        Region file = region();
+        file.transfers = set_.written->bytes_per_rank() * setting_.plan.ranks / phase_.transfer_bytes;
+        return {file, Permutation(file.transfers, key(setting_.index + 1))};
+    }
+    [[nodiscard]] std::uint64_t key(std::uint64_t purpose) const noexcept {
+        return mix(mix(mix(setting_.plan.seed) + set_.number) + owner_) + mix(purpose);
+    }
+};
+
+}  // namespace strakes

@@ -1,0 +1,72 @@
+"""Phases by interfaces that the engine is without: left out of their plans, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from strakes.plan import MixedPhase, Phase, Plan
+from strakes.portrait.model import SkippedCell
+from strakes.studies.base import Cell
+
+Absent = Mapping[str, Mapping[str, str]]
+_CREATIONS = ("write", "file-create", "dir-create", "accumulate")
+
+
+def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
+    """The cells as this engine can run them, and the phases left out. ``absent``: as engines say it in their hello."""
+    kept: list[Cell] = []
+    skipped: list[SkippedCell] = []
+    for cell in cells:
+        left_out = reasons(cell.plan, absent)
+        skipped += [SkippedCell(cell.study, {**cell.settings, "phase": name}, why) for name, why in left_out.items()]
+        phases = tuple(phase for phase in cell.plan.phases if phase.name not in left_out)
+        names = {phase.name for phase, _ in replace(cell.plan, phases=phases).each()}
+        measures = tuple(one for one in cell.measures if one.phase in names)
+        if not left_out:
+            kept.append(cell)
+        elif measures:
+            kept.append(replace(cell, plan=replace(cell.plan, phases=phases), measures=measures))
+    return kept, skipped
+
+
+def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
+    """Why each phase of the plan that cannot be run cannot, by name: its interface is absent, or its files would not be there.
+
+    >>> from strakes.plan import StreamPhase, TransferPhase
+    >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
+    >>> read = TransferPhase("restart", "read", "shared-file", "segmented", 4096, 4096)
+    >>> reasons(Plan(2, (write, read, StreamPhase("copy", "write", 4096, 1))), {"mpiio": {"why": "there is no MPI"}})
+    {'dump': 'mpiio: there is no MPI', 'restart': 'the phase dump, whose files it needs, is left out'}
+    """
+    found: dict[str, str] = {}
+    lost: dict[tuple[str, str], str] = {}
+    for phase in plan.phases:
+        backend = _absent_backend(phase, absent)
+        sets = _sets(phase)
+        if backend:
+            found[phase.name] = f"{backend}: {absent[backend]['why']}"
+        elif (needed := next((lost[one] for one in sets if one in lost and not sets[one]), None)) is not None:
+            found[phase.name] = f"the phase {needed}, whose files it needs, is left out"
+        for one, creates in sets.items():
+            if creates and phase.name in found:
+                lost[one] = phase.name
+            elif creates:
+                lost.pop(one, None)
+    return found
+
+
+def _absent_backend(phase: Phase, absent: Absent) -> str:
+    bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
+    return next((body.backend for body in bodies if body.backend in absent), "")
+
+
+def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
+    """The sets of files it works on, and whether it makes them anew."""
+    bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
+    return {(_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS for body in bodies}
+
+
+def _space(kind: str) -> str:
+    """Kinds whose sets of one name are the same."""
+    return "data" if kind in ("transfer", "stream", "stage") else kind

@@ -1,0 +1,50 @@
+"""What is left of a plan where the engine is without some of its interfaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strakes.plan import MixedPhase, Part, Plan, StagePhase, StreamPhase, TransferPhase
+from strakes.studies.base import Cell
+from strakes.studies.plan_run import PlanRun
+from strakes.survey.lacking import reasons, without_absent
+
+ABSENT = {"mpiio": {"why": "there is no MPI", "remedy": "Get one."}}
+
+
+def transfer(name: str, operation: str, backend: str = "posix", **more: Any) -> TransferPhase:
+    return TransferPhase(name, operation, "shared-file", "segmented", 4096, 4096, backend=backend, **more)  # type: ignore[arg-type]
+
+
+def cell(*phases: Any) -> Cell:
+    (found,) = PlanRun(Plan(4, phases)).cells(None)  # type: ignore[arg-type]
+    assert isinstance(found, Cell)
+    return found
+
+
+def test_a_plan_of_interfaces_that_are_there_is_left_as_it_is() -> None:
+    whole = cell(transfer("w", "write"), transfer("r", "read"))
+    assert without_absent([whole], ABSENT) == ([whole], [])
+
+
+def test_a_phase_of_an_absent_interface_is_skipped_with_the_reason_and_the_others_are_measured() -> None:
+    (kept,), skipped = without_absent([cell(transfer("w", "write"), transfer("r", "read", "mpiio"), transfer("p", "read"))], ABSENT)
+    assert [phase.name for phase in kept.plan.phases] == ["w", "p"]
+    assert [measure.phase for measure in kept.measures] == ["w", "p"]
+    assert [(one.settings["phase"], one.reason) for one in skipped] == [("r", "mpiio: there is no MPI")]
+
+
+def test_phases_that_need_the_files_of_a_skipped_one_are_skipped_too_until_they_are_written_again() -> None:
+    phases = (
+        transfer("w", "write", "mpiio"),
+        transfer("r", "read"),
+        StagePhase("s", 4096),
+        transfer("w2", "write"),
+        transfer("r2", "read"),
+    )
+    assert list(reasons(Plan(4, phases), ABSENT)) == ["w", "r", "s"]
+
+
+def test_a_mixed_phase_is_skipped_as_a_whole() -> None:
+    parts = (Part(2, transfer("a", "write", "mpiio")), Part(2, StreamPhase("b", "write", 4096, 1)))
+    assert without_absent([cell(MixedPhase("both", parts))], ABSENT)[0] == []

@@ -27,8 +27,15 @@ find_missing() {
     has_slurm ||
         lack "sshd and Slurm" "openssh-server openssh-client munge slurmctld slurmd slurm-client" "openssh-server slurm" "openssh-server slurm"
     command -v mpicxx >/dev/null || lack "Open MPI" "libopenmpi-dev openmpi-bin" openmpi-devel openmpi-devel
+    has_header hdf5/openmpi/hdf5.h || is_unknown libhdf5-openmpi-dev || lack "parallel HDF5" libhdf5-openmpi-dev hdf5-openmpi-devel hdf5-openmpi4-devel
+    has_header pnetcdf.h || is_unknown libpnetcdf-dev || lack "PnetCDF" libpnetcdf-dev pnetcdf-openmpi-devel libpnetcdf-devel
     has_pacemaker || lack "Pacemaker" \
         "corosync pacemaker pacemaker-cli-utils resource-agents fence-agents openipmi ipmitool drbd-utils pcs" pacemaker pacemaker
+}
+
+# Apt has lists, and no such package in them: what cannot be had is not asked for.
+is_unknown() { # PACKAGE
+    apt-cache show g++ >/dev/null 2>&1 && ! apt-cache show "$1" >/dev/null 2>&1
 }
 
 has_slurm() {

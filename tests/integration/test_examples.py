@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +12,19 @@ import pytest
 from conftest import ROOT, StrakesRunner
 from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.local import LocalEngine
+from strakes.launch.mpi import find_mpiexec
+from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan.toml import plan_from_toml
 from strakes.portrait.collect import sample_named
 from strakes.store import Store
 
 # The description of a cluster is no plan: strakes failover has tests of its own.
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not {"[cluster]", "[[need]]"} & set(path.read_text().split()))
+# Those by libraries that need ranks as processes.
+LIBRARIES = {"mpiio": "mpiexec", "hdf5": "mpiexec.openmpi", "pnetcdf": "mpiexec.openmpi"}
+BY_THREADS = [path for path in EXAMPLES if path.stem not in LIBRARIES]
 NAMED = (ROOT / "examples" / "README.md").read_text()
 
 
@@ -42,7 +50,7 @@ def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *
     assert not any(target.iterdir())
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_THREADS, ids=lambda path: path.stem)
 def test_an_example_runs_and_every_phase_of_it_is_measured(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
     check_example(path, strakes, target, tmp_path / "out.json")
 
@@ -53,10 +61,45 @@ TOGETHER = ("mixed", "restart-dump", "startup-load")
 
 @needs_mpi
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[] if path.stem in TOGETHER else [pytest.mark.long]) for path in EXAMPLES], ids=lambda path: path.stem
+    "path",
+    [pytest.param(path, marks=[] if path.stem in TOGETHER else [pytest.mark.long]) for path in BY_THREADS],
+    ids=lambda path: path.stem,
 )
 def test_an_example_runs_the_same_with_processes(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
     check_example(path, strakes, target, tmp_path / "out.json", "--launcher", "mpi", "-n", "4")
+
+
+@needs_mpi
+@pytest.mark.parametrize(("name", "mpiexec"), LIBRARIES.items(), ids=LIBRARIES)
+def test_an_example_of_a_library_runs_with_processes(name: str, mpiexec: str, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+    program = find_mpiexec() if mpiexec == "mpiexec" else shutil.which(mpiexec)
+    if program is None or (name != "mpiio" and name not in backends_by(Path(program))):
+        pytest.skip(f"there is no engine with {name}")
+    launcher = ("--launcher", "mpi", "-n", "4", "--mpiexec", str(program))
+    check_example(ROOT / "examples" / f"{name}.toml", strakes, target, tmp_path / "out.json", *launcher)
+    if name == "mpiio":
+        findings = json.loads((tmp_path / "out.json").read_text())["findings"]
+        assert any("cb_buffer_size 4194304" in one["statement"] for one in findings)
+
+
+def backends_by(mpiexec: Path) -> tuple[str, ...]:
+    try:
+        with LocalEngine(find_mpi_engine(mpiexec)) as engine:
+            return engine.start().backends
+    except EnvironmentLacksError:
+        return ()
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_an_example_of_a_library_is_skipped_with_the_reason_where_ranks_are_threads(
+    name: str, strakes: StrakesRunner, target: Path
+) -> None:
+    done = strakes("run", ROOT / "examples" / f"{name}.toml", target, "--budget", "1s")
+    assert done.returncode == 3
+    assert f"{name}: it needs ranks as processes" in done.stderr
+    assert "--launcher mpi" in done.stderr
+    assert "all of it is skipped" in done.stderr
+    assert not any(target.iterdir())
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -15,10 +15,13 @@ import pytest
 
 from lab.running import SOURCES, Labs, need, own_labs
 from launch.test_mpi import needs_mpi
+from launch.test_mpi_family import needs_open_mpi
 from strakes.store.files import read_json_lines
 
 pytestmark = [pytest.mark.lab, needs_mpi]
 HOSTS = ("--launcher", "mpi", "--hosts", "n1,n2,n3,n4", "--ranks-per-node", "2")
+# Debian's, and the engine that was built with it.
+OPEN_MPI = (*HOSTS, "--mpiexec", "mpirun.openmpi")
 ENDLESS = """
 ranks = 8
 [[phase]]
@@ -105,8 +108,9 @@ def test_every_host_is_one_of_its_own(hosts: Hosts) -> None:
     assert "hosts has no node n9" in hosts.labs.run("exec", "hosts", "n9", "true").stderr
 
 
-def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts) -> None:
-    done = hosts.strakes("survey", hosts.directory, *HOSTS, "--budget", "4s", "--json", "-", "-q")
+@pytest.mark.parametrize("launcher", [HOSTS, pytest.param(OPEN_MPI, marks=[needs_open_mpi, pytest.mark.long])], ids=["mpich", "open-mpi"])
+def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts, launcher: tuple[str, ...]) -> None:
+    done = hosts.strakes("survey", hosts.directory, *launcher, "--budget", "4s", "--json", "-", "-q")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["scope"].startswith("4 clients, one on each node measured") and "4 nodes (n1, n2, n3, n4)" in document["scope"]
@@ -118,12 +122,21 @@ def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("study", "ranks"), [("writers", {8}), ("startup-load", {8}), pytest.param("nodes", {2, 4, 8}, marks=pytest.mark.long)]
+    ("study", "ranks", "launcher"),
+    [
+        pytest.param("writers", {8}, HOSTS, id="writers"),
+        pytest.param("startup-load", {8}, HOSTS, id="startup-load"),
+        pytest.param("nodes", {2, 4, 8}, HOSTS, marks=pytest.mark.long, id="nodes"),
+        pytest.param("startup-load", {8}, OPEN_MPI, marks=needs_open_mpi, id="startup-load-open-mpi"),
+        pytest.param("writers", {8}, OPEN_MPI, marks=[needs_open_mpi, pytest.mark.long], id="writers-open-mpi"),
+    ],
 )
-def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int]) -> None:
-    done = hosts.strakes("study", study, hosts.directory, *HOSTS, "--budget", "4s", "--json", "-", "-q")
+def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int], launcher: tuple[str, ...]) -> None:
+    done = hosts.strakes("study", study, hosts.directory, *launcher, "--budget", "4s", "--json", "-", "-q")
     assert done.returncode == 0, done.stderr
-    cells, visits = hosts.measured(json.loads(done.stdout)["run"]["id"])
+    document = json.loads(done.stdout)
+    assert ("Open MPI" in document["environment"]["engine"]["mpi"]) == (launcher == OPEN_MPI)
+    cells, visits = hosts.measured(document["run"]["id"])
     assert {cell["settings"]["ranks"] for cell in cells} == ranks
     assert all(visit["ended"] == "ok" for visit in visits)
     hosts_seen = {node["host"] for visit in visits if visit["purpose"] == "measure" for one in visit["samples"] for node in one["nodes"]}
@@ -153,11 +166,24 @@ def test_a_host_that_is_off_is_named(own_hosts: Hosts) -> None:
     assert done.returncode == 3 and "not all nodes answer" in done.stderr and "n4" in done.stderr
 
 
-@pytest.mark.parametrize(("victim", "how"), [pytest.param("n3", "crash", marks=pytest.mark.long), ("n3", "power"), ("n1", "power")])
-def test_a_host_that_goes_in_mid_phase_is_named_and_the_run_ends_in_order(own_hosts: Hosts, victim: str, how: str) -> None:
+@pytest.mark.parametrize(
+    ("victim", "how", "launcher"),
+    [
+        pytest.param("n3", "crash", HOSTS, marks=pytest.mark.long, id="n3-crash"),
+        pytest.param("n3", "power", HOSTS, id="n3-power"),
+        pytest.param("n1", "power", HOSTS, id="n1-power"),
+        *(
+            pytest.param(victim, how, OPEN_MPI, marks=[needs_open_mpi, pytest.mark.long], id=f"{victim}-{how}-open-mpi")
+            for victim, how in (("n3", "crash"), ("n3", "power"), ("n1", "power"))
+        ),
+    ],
+)
+def test_a_host_that_goes_in_mid_phase_is_named_and_the_run_ends_in_order(
+    own_hosts: Hosts, victim: str, how: str, launcher: tuple[str, ...]
+) -> None:
     plan = own_hosts.home / "endless.toml"
     plan.write_text(ENDLESS)
-    process = own_hosts.begin("run", plan, own_hosts.directory, *HOSTS, "--budget", "60s")
+    process = own_hosts.begin("run", plan, own_hosts.directory, *launcher, "--budget", "60s")
     deadline = time.monotonic() + 60
     while not [*own_hosts.directory.glob("strakes-*/v0/*")]:
         assert process.poll() is None and time.monotonic() < deadline

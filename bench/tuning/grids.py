@@ -15,9 +15,9 @@ from strakes.units import KIB, MIB
 _CHECKPOINT = """
 title = "checkpoint"
 interface = "posix"
-ranks = 8
-ranks_per_node = 8
-grouping = 8
+ranks = {ranks}
+ranks_per_node = {ranks}
+grouping = {ranks}
 [[phase]]
 name = "dump"
 operation = "write"
@@ -31,7 +31,9 @@ record_size = "64KiB"
 class Grid:
     """``able`` is what the tuner finds there; ``only`` the levels of the grid. ``lab`` are the words after `strakes lab up`.
 
-    ``object_bytes``: what the directory measured is given before.
+    No trial begins anything new after ``phase_s``. A search may draw from as many blocks as ``searched`` has numbers; what only decides
+    afterwards are those of ``held_out``. A number is how many settings a block has, those that were best before.
+    ``layout``: what the directory measured is given before.
     """
 
     name: str
@@ -41,7 +43,10 @@ class Grid:
     able: Abilities
     only: Mapping[str, Sequence[Setting]]
     low_share: float
-    object_bytes: int | None = None
+    phase_s: float = 1.0
+    searched: tuple[int, ...] = (308, 308, 308)
+    held_out: tuple[int, ...] = (64, *(32 for _ in range(12)))
+    layout: Layout | None = None
 
     @property
     def space(self) -> Space:
@@ -51,28 +56,31 @@ class Grid:
 GRIDS = (
     Grid(
         "xfs",
-        "XFS on a loop device of 250 reads and 250 writes a second",
-        ("xfs", "--size", "6GiB", "--iops", "250"),
-        app_from_text(_CHECKPOINT.format(files="shared"), "checkpoint"),
-        Abilities(8, 2 * MIB, interfaces=tuple(INTERFACES)),
+        "XFS on a loop device of 30 reads and 30 writes a second",
+        ("xfs", "--iops", "30"),
+        app_from_text(_CHECKPOINT.format(files="shared", ranks=16), "checkpoint"),
+        Abilities(16, 512 * KIB, interfaces=tuple(INTERFACES)),
         {},
         0.25,
     ),
-    # Objects as large as a file: then a file is on as many data targets as it has stripes, as on Lustre.
+    # On which data target an object lands is by chance: of many small ones every target gets its share, so that repetitions are alike.
     Grid(
         "cephfs",
-        "CephFS with three data targets, each on a device of 200 reads and 200 writes a second, and objects of 64 MiB",
-        ("ceph", "--slow-osd", "0=200", "--slow-osd", "1=200", "--slow-osd", "2=200"),
-        app_from_text(_CHECKPOINT.format(files="shared"), "checkpoint"),
-        Abilities(8, 512 * KIB, tuple(INTERFACES), Striping(3, 64 * KIB), Layout(4 * MIB, 1, pool="cephfs_data")),
+        "CephFS with three data targets, each on a device of 80 reads and 80 writes a second, and objects of 1 MiB",
+        ("ceph", "--slow-osd", "0=80", "--slow-osd", "1=80", "--slow-osd", "2=80"),
+        app_from_text(_CHECKPOINT.format(files="shared", ranks=8), "checkpoint"),
+        Abilities(8, MIB, tuple(INTERFACES), Striping(3, 64 * KIB), Layout(MIB, 1, pool="cephfs_data")),
         {
-            "stripe_bytes": (64 * KIB, MIB, 4 * MIB),
+            "stripe_bytes": (64 * KIB, 256 * KIB, MIB),
             "writers": (2, 4, 8),
             "transfer_bytes": (64 * KIB, 256 * KIB, 512 * KIB),
             "interface": ("posix", "posix direct"),
         },
         0.25,
-        object_bytes=64 * MIB,
+        phase_s=1.2,
+        searched=(324, 120),
+        held_out=(32,) * 5,
+        layout=Layout(MIB, 1, object_bytes=MIB),
     ),
 )
 

@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,25 +14,20 @@ from statistics import median
 from typing import Any
 
 from bench.tuning.grids import Grid, grid_named
+from bench.tuning.settled import settle
+from strakes.lab.device import loops_below
 from strakes.launch.local import LocalEngine
 from strakes.studies.base import Cell
 from strakes.survey.places import Places
-from strakes.targets.model import Layout
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 from strakes.tune.plans import Scale, layout_of, plan_of
 from strakes.tune.space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
-# A trial that is not done by then ends; its rate is what it had reached.
-_PHASE_S = 0.4
 _LIMIT_S = 60.0
-
-
-# What the search may draw from, in how many of these blocks there are cheap runs too, and what only decides afterwards.
-SEARCH_BLOCKS, LOW_BLOCKS, HELD_BLOCKS = 3, 1, 1
-# The settings that were best in the first blocks get more runs of the last kind, so that what is nearly best can be told from the best.
-FOREMOST, FOREMOST_BLOCKS = 48, 8
+# In how many of the blocks that a search may draw from there are cheap runs too.
+LOW_BLOCKS = 1
 
 
 @dataclass
@@ -56,15 +51,17 @@ def measure_block(grid: Grid, found: Landscape, directory: Path, seed: int) -> b
     """One block more: every setting once, in random order, or only the foremost ones. False when there was none left to measure."""
     seconds: list[float] = list(found.facts.get("block_s", ()))
     block = len(seconds)
-    if block >= SEARCH_BLOCKS + HELD_BLOCKS + FOREMOST_BLOCKS:
+    sizes = (*grid.searched, *grid.held_out)
+    if block >= len(sizes):
         return False
     started = time.monotonic()
-    numbers = range(len(grid.space.points)) if block < SEARCH_BLOCKS + HELD_BLOCKS else foremost(found, FOREMOST)
+    searched = block < len(grid.searched)
+    numbers = foremost(found, sizes[block]) if block else list(range(len(grid.space.points)))
     visits = [(number, False) for number in numbers] + [(number, True) for number in numbers if block < LOW_BLOCKS]
     random.Random(f"{seed}/{block}").shuffle(visits)
     with running(grid, directory, seed) as runner:
         for number, low in visits:
-            values = found.low if low else found.full if block < SEARCH_BLOCKS else found.held
+            values = found.low if low else found.full if searched else found.held
             values[number][block] = runner.value(grid.space.points[number], low=low)
     seconds.append(round(time.monotonic() - started))
     found.facts = {"measured": time.strftime("%Y-%m-%d", time.gmtime()), "block_s": seconds}
@@ -73,20 +70,20 @@ def measure_block(grid: Grid, found: Landscape, directory: Path, seed: int) -> b
 
 @contextmanager
 def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
-    """A workspace and an engine in it."""
+    """A workspace and an engine in it. ``directory`` is where a lab is mounted: its devices are below the same place."""
     target = detect(directory)
-    if grid.object_bytes:
-        target.set_layout(directory, Layout(object_bytes=grid.object_bytes))
+    if grid.layout is not None:
+        target.set_layout(directory, grid.layout)
     with Workspace.create(target.path, time.strftime("%Y%m%d-%H%M%S-landscape-0000", time.gmtime())) as workspace, LocalEngine() as engine:
-        yield Runner(grid, Places(workspace.path, target), engine, seed)
+        yield Runner(grid, Places(workspace.path, target), engine, loops_below(directory.parent), seed)
 
 
 class Runner:
-    """One repetition after the other."""
+    """One repetition after the other, each begun when the devices have done with the one before."""
 
-    def __init__(self, grid: Grid, places: Places, engine: LocalEngine, seed: int) -> None:
-        self._grid, self._places, self._engine = grid, places, engine
-        self._scale = Scale(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), _PHASE_S, seed)
+    def __init__(self, grid: Grid, places: Places, engine: LocalEngine, devices: Sequence[str], seed: int) -> None:
+        self._grid, self._places, self._engine, self._devices = grid, places, engine, devices
+        self._scale = Scale(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), grid.phase_s, seed)
         self._runs = 0
 
     def value(self, point: Point, *, low: bool) -> float:
@@ -99,6 +96,7 @@ class Runner:
         where = self._places.of(layout)
         assert where is not None
         self._runs += 1
+        settle(where, self._devices)
         result = self._engine.run(plan, where, f"v{self._runs}", _LIMIT_S)
         if result.ended != "ok":
             raise SystemExit(f"a run ended as {result.ended}: {result.errors}")
@@ -109,11 +107,6 @@ def foremost(found: Landscape, most: int) -> list[int]:
     """The settings with the best medians of the runs that a search may draw from."""
     medians = [median(values.values()) for values in found.full]
     return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
-
-
-def exhaustive(landscape: Landscape) -> int:
-    """The setting an exhaustive search takes: the best median of all repetitions that a search may draw from."""
-    return foremost(landscape, 1)[0]
 
 
 def save(landscape: Landscape, path: Path) -> None:

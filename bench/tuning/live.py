@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import PLACE, Runner, load, running
-from bench.tuning.smooth import smooth
+from bench.tuning.worth import Worth
 from strakes.statistics.contrast import paired_ratio
 from strakes.tune.search import Observation, Rules, Search, Trial
 
@@ -22,8 +22,7 @@ _CONFIDENCE = 0.9
 def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]:
     """One search with that share of an evaluation for each setting; what it found is kept with those before."""
     budget = share * len(grid.space.points)
-    # Single runs scatter too much for the best median of few to be the best setting.
-    best = grid.space.points[int(smooth(load(grid.name), grid).full.argmax())]
+    best = grid.space.points[Worth(load(grid.name)).best]
     with running(grid, directory, seed) as runner:
         search, spent = _searched(grid, runner, seed, budget)
         ours: dict[int, float] = {}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
 
 from bench.tuning.grids import Grid
-from bench.tuning.landscape import Landscape, exhaustive
-from bench.tuning.smooth import Smooth
+from bench.tuning.landscape import Landscape
+from bench.tuning.worth import Worth
 from strakes.tune.search import Observation, Rules, Search, Trial
 from strakes.tune.space import Point
 
@@ -20,60 +18,30 @@ class OutOfBudgetError(Exception):
     """No repetition more."""
 
 
-class Sampler(ABC):
-    """Draws repetitions and counts them: one with all data is one evaluation, one with a share counts as that."""
+class Sampler:
+    """Draws repetitions as they were measured, and counts them: one with all data is one evaluation, one with a share counts as that.
 
-    def __init__(self, grid: Grid, seed: int, budget: float) -> None:
-        self.numbers = grid.space.numbers
-        self.random = random.Random(seed)
-        self._low_share = grid.low_share
+    What a setting is worth is decided on those that were held out.
+    """
+
+    def __init__(self, grid: Grid, landscape: Landscape, seed: int, budget: float) -> None:
+        self._grid, self._landscape = grid, landscape
+        self._worth = Worth(landscape)
+        self._random = random.Random(seed)
         self.budget, self.spent = budget, 0.0
 
     def value(self, point: Point, *, low: bool = False) -> float:
         """Raises OutOfBudgetError."""
-        cost = self._low_share if low else 1.0
+        cost = self._grid.low_share if low else 1.0
         if self.spent + cost > self.budget + 1e-9:
             raise OutOfBudgetError
         self.spent += cost
-        return self.draw(self.numbers[point], low=low)
+        measured = (self._landscape.low if low else self._landscape.full)[self._grid.space.numbers[point]]
+        return self._random.choice(list(measured.values()))
 
-    @abstractmethod
-    def draw(self, number: int, *, low: bool) -> float:
-        """A repetition of a setting."""
-
-    @abstractmethod
-    def share(self, number: int) -> float:
+    def share(self, point: Point) -> float:
         """How good a setting is, as a share of the best."""
-
-
-class FromRuns(Sampler):
-    """Repetitions as they were measured; what a setting is worth is decided on those that were held out."""
-
-    def __init__(self, landscape: Landscape, grid: Grid, seed: int, budget: float) -> None:
-        super().__init__(grid, seed, budget)
-        self._landscape = landscape
-
-    def draw(self, number: int, *, low: bool) -> float:
-        return self.random.choice(list((self._landscape.low if low else self._landscape.full)[number].values()))
-
-    def share(self, number: int) -> float:
-        held = self._landscape.held
-        return median(held[number].values()) / median(held[exhaustive(self._landscape)].values())
-
-
-class FromSmooth(Sampler):
-    """The landscape without its noise, and noise as runs really had it."""
-
-    def __init__(self, landscape: Smooth, grid: Grid, seed: int, budget: float) -> None:
-        super().__init__(grid, seed, budget)
-        self._landscape = landscape
-
-    def draw(self, number: int, *, low: bool) -> float:
-        values, noise = (self._landscape.low, self._landscape.noise_low) if low else (self._landscape.full, self._landscape.noise)
-        return math.exp(values[number] + self.random.choice(noise))
-
-    def share(self, number: int) -> float:
-        return self._landscape.share(number)
+        return self._worth.share(self._grid.space.numbers[point])
 
 
 @dataclass(frozen=True)
@@ -183,5 +151,5 @@ def searches(method: Method, grid: Grid, samplers: Iterable[Sampler]) -> list[Fo
     results = []
     for seed, sampler in enumerate(samplers):
         point = method(grid, sampler, seed)
-        results.append(Found(point, sampler.spent, sampler.share(sampler.numbers[point])))
+        results.append(Found(point, sampler.spent, sampler.share(point)))
     return results

@@ -89,6 +89,7 @@ def test_links_are_cut_and_nodes_die_and_never_do_two_of_them_serve(labs: Labs) 
 
     said = labs.run("exec", "ha", A, "sh", "-c", "uname -n; exit 7")
     assert (said.stdout, said.returncode) == (f"{A}\n", 7)
+    assert labs.run("exec", "ha", A, "strakes", "--version").stdout.startswith("strakes")
     assert "there are: mds-a, mds-b" in labs.run("exec", "ha", "mds-c", "true").stderr
     used = labs.footprint()
     labs.down("ha")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -11,12 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import Labs, need, own_labs
+from strakes.lab.ceph.monitor import Monitors
 
 pytestmark = pytest.mark.lab
 
@@ -47,12 +46,20 @@ def mount(labs: Labs) -> Path:
     return labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore")
 
 
-def options(labs: Labs) -> list[tuple[str, str, str]]:
+@pytest.fixture(scope="module")
+def conf(labs: Labs, mount: Path) -> Path:
+    return Path(labs.status("ceph")["facts"]["ceph_conf"])
+
+
+@pytest.fixture(scope="module")
+def cluster(conf: Path) -> Iterator[Monitors]:
+    with Monitors(conf) as connected:
+        yield connected
+
+
+def options(cluster: Monitors) -> list[tuple[str, str, str]]:
     """What the cluster's own database of options holds."""
-    conf = labs.status("ceph")["facts"]["ceph_conf"]
-    done = subprocess.run(["ceph", "-c", conf, "config", "dump", "--format", "json"], capture_output=True, text=True, check=True)
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return sorted((row["section"], row["name"], row["value"]) for row in rows)
+    return sorted((row["section"], row["name"], row["value"]) for row in cluster.command("config dump"))
 
 
 def read_ahead(mount: Path) -> str:
@@ -60,8 +67,8 @@ def read_ahead(mount: Path) -> str:
     return Path(f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}/read_ahead_kb").read_text().strip()
 
 
-def test_killed_at_twenty_moments_the_cluster_is_as_before(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
-    before, ahead = options(labs), read_ahead(mount)
+def test_killed_at_twenty_moments_the_cluster_is_as_before(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
+    before, ahead = options(cluster), read_ahead(mount)
     draw = random.Random(4)
     found_changed = 0
     for _ in range(20):
@@ -77,38 +84,37 @@ def test_killed_at_twenty_moments_the_cluster_is_as_before(labs: Labs, mount: Pa
         worker.send_signal(signal.SIGKILL)
         worker.wait()
         worker.stdout.close()
-        found_changed += options(labs) != before or read_ahead(mount) != ahead
+        found_changed += options(cluster) != before or read_ahead(mount) != ahead
         done = strakes("knobs", "restore")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert (options(labs), read_ahead(mount)) == (before, ahead)
+        assert (options(cluster), read_ahead(mount)) == (before, ahead)
     assert found_changed > 0
 
 
-def test_what_is_in_force_is_asked_of_the_daemons(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+def test_what_is_in_force_is_asked_of_the_daemons(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
     # The lab's own configuration file names this one, and goes before the database.
     done = strakes("knobs", "set", mount, "mds_cache_memory_limit=512MiB", "mds_log_max_segments=64")
     assert done.returncode == 1 and "uses 268435456 (256 MiB) instead of 536870912 (512 MiB)" in done.stdout
     assert "mds_log_max_segments: 64" in done.stdout
-    assert ("mds", "mds_log_max_segments", "64") in options(labs)
+    assert ("mds", "mds_log_max_segments", "64") in options(cluster)
     assert strakes("knobs", "restore").returncode == 0
-    assert options(labs) == []
+    assert options(cluster) == []
 
 
-def test_what_an_administrator_changed_meanwhile_is_left(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+def test_what_an_administrator_changed_meanwhile_is_left(cluster: Monitors, conf: Path, mount: Path, strakes: StrakesRunner) -> None:
     assert strakes("knobs", "set", mount, "mds_log_max_segments=64").returncode == 0
-    conf = labs.status("ceph")["facts"]["ceph_conf"]
     subprocess.run(["ceph", "-c", conf, "config", "set", "mds", "mds_log_max_segments", "200"], check=True, capture_output=True)
     done = strakes("knobs", "restore")
     assert done.returncode == 1 and "left at 200" in done.stdout
-    assert options(labs) == [("mds", "mds_log_max_segments", "200")]
+    assert options(cluster) == [("mds", "mds_log_max_segments", "200")]
     subprocess.run(["ceph", "-c", conf, "config", "rm", "mds", "mds_log_max_segments"], check=True, capture_output=True)
 
 
-def test_a_value_that_ceph_refuses_is_told_in_its_words(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
-    before = options(labs)
+def test_a_value_that_ceph_refuses_is_told_in_its_words(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
+    before = options(cluster)
     done = strakes("knobs", "set", mount, "mds_log_max_segments=64", "mds_cache_memory_limit=99999999999999999999")
     assert done.returncode == 2 and "EINVAL" in done.stderr
-    assert options(labs) == before
+    assert options(cluster) == before
 
 
 def test_layouts_that_advise_prints_are_taken_by_the_real_setfattr(mount: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,10 @@ def test_a_survey_ends_by_its_limit_and_names_the_server_that_was_stopped(labs: 
         os.kill(pid, signal.SIGSTOP)
         try:
             _, errors = running.communicate(timeout=120)
-            asked = strakes("target", mount, timeout_s=120)
-            again = strakes("survey", mount, "--budget", "10s", timeout_s=120)
+            with ThreadPoolExecutor() as both:
+                asking = both.submit(strakes, "target", mount, timeout_s=120)
+                again = strakes("survey", mount, "--budget", "10s", timeout_s=120)
+                asked = asking.result()
         finally:
             os.kill(pid, signal.SIGCONT)
     assert running.returncode == 1

@@ -58,7 +58,7 @@ FIGURES = {
     "drifting": ["fell", "12 %", "9 runs", "0.004"],
     "bimodal": ["16 runs", "38 %", "600 op/s", "1,000 op/s"],
     "clock_jump": ["back", "12.0 s"],
-    "stonewalled": ["250 operations", "1,000 operations", "25 %", "2.00 s"],
+    "stonewalled": ["250 operations", "of 1,000", "25 %", "2.00 s"],
     "direct_refused": ["tmpfs", "EINVAL"],
     "setting_differs": ["stripe count", "99", "4"],
     "budget_skipped": ["12 of 80", "60.0 s"],

@@ -75,7 +75,7 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     blocks = (
         ("Does well (+) and badly (-)", [[_trait(one, width) for one in traits[:MOST_TRAITS]]]),
         ("How to use it", [[_advice(one, width, detail) for one in advice] or [[_plain(_NO_ADVICE)]] for detail in (2, 1, 0)]),
-        ("What else was found", [[_trait(one, width) for one in plain[:MOST_TRAITS]]]),
+        ("What else was found", [[_trait(one, width, most) for one in plain[:MOST_TRAITS]] for most in (2, 1)]),
         ("Warnings", [[_warning(one, width, most) for one in warnings] for most in (2, 1)]),
         ("Not known", [[_gap(one, width, most) for one in open_] for most in (2, 1)]),
     )
@@ -176,10 +176,25 @@ def _warning(one: Notice, width: int, most: int) -> list[_Line]:
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
-def _trait(one: Finding, width: int) -> list[_Line]:
-    bounds = "" if one.interval is None else f" [{one.interval.low:.2f} - {one.interval.high:.2f}]"
+# From here on decimals say nothing.
+_WHOLE = 1000
+
+
+def _trait(one: Finding, width: int, most: int = 1) -> list[_Line]:
+    bounds = "" if one.interval is None else f" [{_bound(one.interval.low)} - {_bound(one.interval.high)}]"
     sign, style = _SIGNS[one.tone]
+    if most > 1 and len(clean(one.statement) + bounds) > width - 4:
+        first, *rest = wrap(clean(one.statement) + bounds, width - 4, most)
+        return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
     return [((f"  {sign} ", style), (cut(clean(one.statement), width - 4 - len(bounds)) + bounds, ""))]
+
+
+def _bound(value: float) -> str:
+    """
+    >>> _bound(0.8251), _bound(270262.12)
+    ('0.83', '270,262')
+    """
+    return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.2f}"
 
 
 def _gap(one: Finding, width: int, most: int) -> list[_Line]:

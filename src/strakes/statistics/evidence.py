@@ -202,7 +202,7 @@ def stonewalled(done: float, asked: float, unit: str, seconds: float, cells: Seq
     """`stonewalled` where the time ran out before the amount was done."""
     if asked <= 0 or done >= asked:
         return []
-    text = f"Only {format_value(done, unit)} of {format_value(asked, unit)} ({_percent(done / asked)}) done in {format_seconds(seconds)}."
+    text = f"Only {done:,.0f} {unit} of {asked:,.0f} ({_percent(done / asked)}) done in {format_seconds(seconds)}."
     return [_warning("stonewalled", text, cells)]
 
 

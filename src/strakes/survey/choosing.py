@@ -68,7 +68,8 @@ def chosen_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
     if not cells:
-        why = "; ".join(sorted({one.reason for one in skipped}))
+        # Servers that do not answer tell of no parts either, and that is then the reason.
+        why = "; ".join([*sorted({one.reason for one in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory with more room, or one on a file system that can do this."
         raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
     absent = session.writer.run.environment["engine"].get("absent", {})

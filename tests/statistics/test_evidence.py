@@ -43,6 +43,9 @@ RAISED = {
     "targets_unlike": evidence.targets_unlike(["ost1 is full: 1 GiB of 100 GiB are free.", "ost2 is down."]),
     "nodes_unlike": evidence.nodes_unlike(["n3 has 8 GiB of memory, the others 16 GiB", "n4 could not be compared"]),
     "servers_disturbed": evidence.servers_disturbed(["mdt0: its counters were cleared"]),
+    "held_back": evidence.held_back("200 MiB/s", 0.6, ["c1"]),
+    "gave_way": evidence.gave_way(2, 7, False),
+    "left_out": evidence.left_out(3, ["200 MiB/s", "400 MiB/s"], "400 MiB/s"),
 }
 FIGURES = {
     "cached_before": ["300 MiB", "1000 MiB", "30 %"],
@@ -65,6 +68,9 @@ FIGURES = {
     "targets_unlike": ["ost1 is full", "ost2"],
     "nodes_unlike": ["n3 has 8 GiB", "n4"],
     "servers_disturbed": ["mdt0"],
+    "held_back": ["200 MiB/s"],
+    "gave_way": ["2 runs", "7 ran with less load"],
+    "left_out": ["400 MiB/s", "other limits"],
 }
 
 

@@ -104,14 +104,14 @@ def test_nodes_of_an_allocation_are_compared(slurm: Hosts) -> None:
 def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slurm: Hosts) -> None:
     shutil.rmtree(slurm.home / "store", ignore_errors=True)
     study = ("study", "open-close", slurm.directory, *SLURM, "--budget")
-    first = submitted(slurm, *study, "60s")
-    wait_until(lambda: len(visits(slurm)) > 4)
+    first = submitted(slurm, *study, "20s")
+    wait_until(lambda: len(visits(slurm)) > 2)
     assert slurm.strakes("jobs", first, "--cancel").returncode == 0
     watched = slurm.strakes("jobs", first)
     assert watched.returncode == 130 and "--resume" in watched.stdout
     before = visits(slurm)
     spent_s = sum(visit["elapsed_s"] for visit in before)
-    second = submitted(slurm, *study, f"{2 * spent_s + 8:.0f}s", "--resume")
+    second = submitted(slurm, *study, f"{1.5 * spent_s + 4:.0f}s", "--resume")
     assert slurm.strakes("jobs", second).returncode == 0
     after = visits(slurm)
     assert after[: len(before)] == before and len(after) > len(before)
@@ -124,7 +124,7 @@ def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slu
 
 
 def submitted(slurm: Hosts, *words: str | Path) -> str:
-    done = slurm.strakes(*words, "--batch", "-N 4")
+    done = slurm.strakes(*words, "--batch", "-N 2")
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -52,7 +52,9 @@ def test_published_values_stand_beside_ours_and_are_not_among_them() -> None:
 def test_a_place_that_was_not_reached_says_so() -> None:
     values = beside(portrait_of(Population()), "S3")
     assert values and not any(one.own for one in values)
-    assert "nothing was measured here at that place" in render(SOURCES["S3"], [portrait_of(Population())], ["r.html"])
+    text = " ".join(render(SOURCES["S3"], [portrait_of(Population())], ["r.html"]).split())
+    assert "nothing was measured here at that place" in text
+    assert "as fast as at the beginning (S3: half, at 40 million). [" in text, "no ratio stands without its interval"
 
 
 def test_the_scales_are_told_apart() -> None:

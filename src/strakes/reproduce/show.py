@@ -81,9 +81,14 @@ def _found(findings: Sequence[Finding]) -> list[str]:
     """The findings as lines, what is decided first; of many that are open only the first, and how many more."""
     decided = [one for one in findings if one.verdict != "inconclusive"]
     undecided = [one for one in findings if one.verdict == "inconclusive"]
-    lines = [f"{_VERDICTS[one.verdict]}: {one.statement}" for one in (*decided, *undecided[:_MOST_OPEN])]
+    lines = [f"{_VERDICTS[one.verdict]}: {one.statement}{_bounds(one)}" for one in (*decided, *undecided[:_MOST_OPEN])]
     left = len(undecided) - _MOST_OPEN
     return [*lines, f"{left} more are INCONCLUSIVE: see the report"] if left > 0 else lines
+
+
+def _bounds(finding: Finding) -> str:
+    """The interval in short, where there is one."""
+    return "" if finding.interval is None else f" [{finding.interval.low:,.3g} - {finding.interval.high:,.3g}]"
 
 
 def _against(portraits: Sequence[Portrait]) -> bool:

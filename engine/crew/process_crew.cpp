@@ -69,7 +69,8 @@ LeadingCrew::LeadingCrew(World& world, int news, std::vector<Descriptor> connect
         if (!connections[rank]) continue;
         epoll_event event{.events = EPOLLIN, .data = {.u32 = rank}};
         ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, connections[rank].get(), &event);
-        others_.back() = std::make_unique<Other>(Wire<Order, Beat>(std::move(connections[rank])), now);
+        others_.back() =
+            std::make_unique<Other>(Other{.wire = Wire<Order, Beat>(std::move(connections[rank])), .heard = now});
     }
 }
 

@@ -38,8 +38,8 @@ Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes,
         }
         const auto place = static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
         const std::size_t part = part_of(place, ranks.size(), groups);
-        const auto at = [&](std::size_t border) {
-            return ranks.begin() + static_cast<std::ptrdiff_t>(border * ranks.size() / groups);
+        const auto at = [&members = ranks, groups](std::size_t border) {
+            return members.begin() + static_cast<std::ptrdiff_t>(border * members.size() / groups);
         };
         group.number += static_cast<std::uint32_t>(part);
         group.members.assign(at(part), at(part + 1));

@@ -22,7 +22,7 @@ class TransferFile {
 
     [[nodiscard]] std::string path() const { return setting_.path_of(name_); }
 
-    Workload::Outcome open(int flags, Io::Handle& into) const {
+    Workload::Outcome open(int flags, typename Io::Handle& into) const {
         const auto [descriptor, error] = Io::open(Io::root(setting_.root, rank_), name_.c_str(), flags | O_NOFOLLOW);
         if (error == 0) {
             into = typename Io::Handle(descriptor);

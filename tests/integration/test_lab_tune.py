@@ -78,9 +78,9 @@ def test_settings_of_the_system_are_searched_and_are_afterwards_as_they_were(lab
         return options, json.dumps(listed)
 
     before = state()
-    knobs = ("--knobs", "client_oc_max_dirty=1MiB,64MiB", "--knobs", "bdi.read_ahead_kb=1024")
+    knobs = ("--knobs", "client_oc_max_dirty=1MiB", "--knobs", "bdi.read_ahead_kb=1024")
     only = ("--only", "files=per-process", "--only", "interface=posix")
-    done = strakes("tune", "--app", APPS / "restart-dump.toml", mount, "--budget", "60s", "--quiet", *knobs, *only, timeout_s=900)
+    done = strakes("tune", "--app", APPS / "restart-dump.toml", mount, "--budget", "20s", "--quiet", *knobs, *only, timeout_s=900)
     assert done.returncode == 0, done.stderr
     run = Store().open("latest")
     tried = {str(visit["settings"]["knob:client_oc_max_dirty"]) for visit in run.visits}

@@ -17,15 +17,17 @@ namespace strakes {
 template <class Io>
 class TransferFile {
   public:
+    using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
+
     TransferFile(const PhaseSetting& setting, const TransferPhase& phase, std::uint32_t file, std::uint32_t rank)
         : setting_(setting), name_(entry_of(phase, file)), rank_(rank) {}
 
     [[nodiscard]] std::string path() const { return setting_.path_of(name_); }
 
-    Workload::Outcome open(int flags, typename Io::Handle& into) const {
+    Workload::Outcome open(int flags, Handle& into) const {
         const auto [descriptor, error] = Io::open(Io::root(setting_.root, rank_), name_.c_str(), flags | O_NOFOLLOW);
         if (error == 0) {
-            into = typename Io::Handle(descriptor);
+            into = Handle(descriptor);
             return std::nullopt;
         }
         Failure failure = call_failure("open", path(), error);
@@ -61,7 +63,7 @@ class TransferFile {
     // Real blocks only: the C library's emulation would write the file.
     Workload::Outcome allocate(std::uint64_t bytes) const {
         if constexpr (!Io::kKernelFiles) return call_failure("fallocate", path(), EOPNOTSUPP);
-        typename Io::Handle file;
+        Handle file;
         if (Workload::Outcome failure = open(O_WRONLY | O_CREAT | O_EXCL, file)) return failure;
         int error = 0;
         do error = ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
@@ -72,7 +74,7 @@ class TransferFile {
     // How much of the file is cached, after dropping its pages where asked.
     Workload::Outcome look(bool drop, CacheState& cache, std::uint64_t CacheState::* resident) const {
         if constexpr (!Io::kKernelFiles) return std::nullopt;
-        typename Io::Handle file;
+        Handle file;
         if (Workload::Outcome failure = open(O_RDONLY, file)) return failure;
         if (drop) {
             // Dirty pages cannot be dropped.

@@ -61,16 +61,19 @@ def script(arguments: Sequence[str], directory: Path) -> str:
     return f"""#!/bin/sh
 #SBATCH --signal=B:TERM@{_WARNING_S} --no-requeue
 {f"export STRAKES_STORE={shlex.quote(store)}" if store else ":"}
-trap 'kill -TERM $!' TERM
+told=
+trap 'told=yes; kill -TERM $!' TERM
 cd {shlex.quote(os.getcwd())} || exit 2
 {strakes} &
 strakes=$!
 wait $strakes
 status=$?
-# A signal ends the waiting, not what is waited for.
-while kill -0 $strakes 2>/dev/null; do
+# A signal ends the waiting, not what is waited for; 127: it had ended before the signal came.
+while [ -n "$told" ]; do
+    told=
     wait $strakes
-    status=$?
+    again=$?
+    [ $again = 127 ] || status=$again
 done
 echo $status >{shlex.quote(str(directory))}/$SLURM_JOB_ID.status
 exit $status

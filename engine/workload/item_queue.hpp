@@ -77,7 +77,7 @@ class QueuedItems {
           slots_(slots),
           result_(result),
           part_bytes_(work.buffer.size() / slots.slots.size()),
-          pace_(work.pace) {}
+          pace_(work.pace, clock_) {}
 
     std::optional<ItemFault> run() noexcept {
         result_.queue_depth = 0;
@@ -90,7 +90,10 @@ class QueuedItems {
                 return ItemFault{any.number, any.owner, any.leaf, any.name, "io_uring_enter", error};
             }
             take_complete();
-            if (pace_.on()) hold();
+            if (pace_.on()) {
+                pace_.hold(result_.operations, result_.bytes);
+                result_.held_ns = pace_.held_ns();
+            }
         }
     }
 
@@ -142,17 +145,6 @@ class QueuedItems {
         }
     }
 
-    // What a round has completed is paid for before more is begun; what is under way goes on meanwhile.
-    void hold() noexcept {
-        const std::uint64_t now = clock_.now();
-        round_ = pace_.hold(now, {.operations = result_.operations - paid_operations_,
-                                  .bytes = result_.bytes - paid_bytes_,
-                                  .ticks = elapsed(round_, now)});
-        paid_operations_ = result_.operations;
-        paid_bytes_ = result_.bytes;
-        result_.held_ns = pace_.held_ns();
-    }
-
     void complete(std::uint32_t index, int result, std::uint64_t now) noexcept {
         ItemSlots::Slot& slot = slots_.slots[index];
         if (!slot.item.take(result)) return slot.item.push(slots_.ring, index);
@@ -179,10 +171,8 @@ class QueuedItems {
     ItemSlots& slots_;
     RankResult& result_;
     std::size_t part_bytes_;
-    Pace pace_;
+    RoundPace pace_;
     std::optional<ItemFault> fault_;
-    std::uint64_t round_ = clock_.now();
-    std::uint64_t paid_operations_ = 0, paid_bytes_ = 0;
     std::uint64_t begun_ = 0;   // of this pass
     std::uint64_t number_ = 0;  // of all
     bool stopping_ = false;

@@ -58,4 +58,30 @@ class Pace {
     bool on_ = false;
 };
 
+// For loops with many operations under way: what a round has completed is paid for before more is begun; what is under
+// way goes on meanwhile.
+class RoundPace {
+  public:
+    RoundPace(const Pace& pace, const Clock& clock) noexcept : pace_(pace), clock_(clock), round_(clock.now()) {}
+
+    [[nodiscard]] bool on() const noexcept { return pace_.on(); }
+    [[nodiscard]] std::uint64_t held_ns() const noexcept { return pace_.held_ns(); }
+
+    // `operations` and `bytes` are all that the rank has completed.
+    void hold(std::uint64_t operations, std::uint64_t bytes) noexcept {
+        const std::uint64_t now = clock_.now();
+        round_ = pace_.hold(
+            now,
+            {.operations = operations - paid_operations_, .bytes = bytes - paid_bytes_, .ticks = elapsed(round_, now)});
+        paid_operations_ = operations;
+        paid_bytes_ = bytes;
+    }
+
+  private:
+    Pace pace_;
+    const Clock clock_;
+    std::uint64_t round_;
+    std::uint64_t paid_operations_ = 0, paid_bytes_ = 0;
+};
+
 }  // namespace strakes

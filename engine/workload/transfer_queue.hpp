@@ -26,7 +26,7 @@ class QueuedLoop {
           result_(result),
           calls_(loop.seat.latencies.calls),
           reads_(loop.seat.latencies.reads ? *loop.seat.latencies.reads : calls_),
-          pace_(loop.pace) {}
+          pace_(loop.pace, clock_) {}
 
     LoopEnd run() noexcept {
         result_.queue_depth = 0;
@@ -40,7 +40,10 @@ class QueuedLoop {
                 return end_;
             }
             take_complete();
-            if (pace_.on()) hold();
+            if (pace_.on()) {
+                pace_.hold(result_.operations, result_.bytes);
+                result_.held_ns = pace_.held_ns();
+            }
         }
     }
 
@@ -88,17 +91,6 @@ class QueuedLoop {
         }
     }
 
-    // What a round has completed is paid for before more is begun; what is under way goes on meanwhile.
-    void hold() noexcept {
-        const std::uint64_t now = clock_.now();
-        round_ = pace_.hold(now, {.operations = result_.operations - paid_operations_,
-                                  .bytes = result_.bytes - paid_bytes_,
-                                  .ticks = elapsed(round_, now)});
-        paid_operations_ = result_.operations;
-        paid_bytes_ = result_.bytes;
-        result_.held_ns = pace_.held_ns();
-    }
-
     void complete(std::uint32_t slot, int moved, std::uint64_t now) noexcept {
         auto& request = file_.request(slot);
         const std::span<std::byte> buffer = file_.buffer(slot);
@@ -140,11 +132,9 @@ class QueuedLoop {
     RankResult& result_;
     Histogram& calls_;
     Histogram& reads_;
-    Pace pace_;
+    RoundPace pace_;
     LoopEnd end_;
     std::uint64_t begun_ = 0;  // in this pass
-    std::uint64_t round_ = clock_.now();
-    std::uint64_t paid_operations_ = 0, paid_bytes_ = 0;
     bool first_pass_ = true;
     bool stopping_ = false;
 };

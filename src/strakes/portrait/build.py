@@ -9,6 +9,7 @@ from typing import Any
 from strakes.interop.study import imported_scope, imported_warnings
 from strakes.launch.nodes.alignment import spread_s
 from strakes.portrait.collect import collect
+from strakes.portrait.held_back import gave_way
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
 from strakes.portrait.scope import scope_of
 from strakes.portrait.servers import server_counts
@@ -117,8 +118,7 @@ def _felt_by_others(run: Run) -> Mapping[str, Any]:
     parts = [event for event in run.events if event["event"] == "neighbour"]
     if not parts:
         return {}
-    yielded = sum(1 for visit in run.visits if visit["ended"] == "yielded")
-    slowed = sum(1 for visit in run.visits if visit["ended"] == "ok" and visit.get("impact", {}).get("share", 1.0) < 1.0)
+    yielded, slowed = gave_way(run.visits)
     # Of a run that was resumed the part that others felt most.
     most = max(parts, key=lambda part: part["during"].get("p99_s", 0.0))
     about = {key: most[key] for key in ("limit_s", "before", "during")}

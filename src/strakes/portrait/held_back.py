@@ -34,6 +34,17 @@ def under_one_limit(visits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
     return [visit for visit in ok if limit_of(visit) == most]
 
 
+def gave_way(visits: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """How many visits were ended for other people's sake, and how many ran to their end with less load.
+
+    >>> gave_way([{"ended": "yielded"}, {"ended": "ok", "impact": {"share": 0.5}}, {"ended": "ok"}])
+    (1, 1)
+    """
+    yielded = sum(1 for visit in visits if visit["ended"] == "yielded")
+    slowed = sum(1 for visit in visits if visit["ended"] == "ok" and share_of(limit_of(visit)) < 1.0)
+    return yielded, slowed
+
+
 def limit_of(visit: Mapping[str, Any]) -> str:
     """What visits under the same limit have in common; empty without one."""
     return json.dumps(visit["impact"], sort_keys=True) if visit.get("impact") else ""

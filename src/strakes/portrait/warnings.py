@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strakes.portrait.held_back import held_back, limit_in_words, limit_of, under_one_limit
+from strakes.portrait.held_back import gave_way, held_back, limit_in_words, limit_of, under_one_limit
 from strakes.portrait.model import RunWarning
 from strakes.statistics import evidence
 from strakes.statistics.bimodality import two_groups
@@ -54,8 +54,6 @@ def _regular(one: Measured) -> list[Observation]:
 def _limits(run: Run, results: Results) -> list[RunWarning]:
     """Figures of a limit, and runs that could not stand beside them."""
     visits = run.visits
-    yielded = sum(1 for visit in visits if visit["ended"] == "yielded")
-    slowed = sum(1 for visit in visits if visit["ended"] == "ok" and visit.get("impact", {}).get("share", 1.0) < 1.0)
     stopped = any(event["stopped"] for event in run.events if event["event"] == "neighbour")
     shown = under_one_limit(visits)
     limit = limit_of(shown[0]) if shown else ""
@@ -64,7 +62,7 @@ def _limits(run: Run, results: Results) -> list[RunWarning]:
     others = [limit_of(visit) for visit in visits if visit["ended"] == "ok" and limit_of(visit) != limit]
     return [
         *evidence.held_back(limit_in_words(limit), max(held.values(), default=0.0), touched),
-        *evidence.gave_way(yielded, slowed, stopped),
+        *evidence.gave_way(*gave_way(visits), stopped),
         *evidence.left_out(len(others), [limit_in_words(other) for other in dict.fromkeys(others)], limit_in_words(limit)),
     ]
 

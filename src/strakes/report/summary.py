@@ -138,9 +138,10 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     confidence = percent(standing[0][1].confidence)
     header = ("Headline figures", "median", f"{confidence} interval", "runs")
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
-    label_width = max(12, min(widths[0] + 4, width - sum(widths[1:]) - 6))
+    label_width = max(12, min(widths[0] + 4, width - sum(widths[1:]) - 4))
     lines: list[_Line] = []
     for row, style in ((header, "dim"), *((row, "") for row in rows)):
+        # One blank at least before the median.
         label = cut(row[0] if style else f"  {row[0]}", label_width - 1).ljust(label_width)
         rest = f"  {row[2].ljust(widths[2])}  {row[3].rjust(widths[3])}"
         lines.append(((label, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))

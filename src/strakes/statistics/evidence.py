@@ -262,16 +262,19 @@ def gave_way(yielded: int, slowed: int, stopped: bool) -> list[RunWarning]:
     if not (yielded or slowed or stopped):
         return []
     ended = ", and at last all of it was" if stopped else ""
-    text = f"For other people: {yielded} run{'' if yielded == 1 else 's'} were ended and made again{ended}, {slowed} ran with less load."
-    return [_warning("gave-way", text.replace("1 run were", "1 run was"))]
+    return [_warning("gave-way", f"For other people: {_runs_were(yielded)} ended and made again{ended}, {slowed} ran with less load.")]
 
 
 def left_out(runs: int, limits: Sequence[str], kept: str) -> list[RunWarning]:
     """`left-out` for runs under other limits than those that are shown: nothing is pooled across limits."""
     if not runs:
         return []
-    count = "1 run was" if runs == 1 else f"{runs} runs were"
-    return [_warning("left-out", f"{count} made under other limits ({'; '.join(limits)}): only those under one are shown ({kept}).")]
+    others = "; ".join(limits)
+    return [_warning("left-out", f"{_runs_were(runs)} made under other limits ({others}): only those under one are shown ({kept}).")]
+
+
+def _runs_were(count: int) -> str:
+    return "1 run was" if count == 1 else f"{count} runs were"
 
 
 def _warning(code: str, text: str, cells: Sequence[str] = ()) -> RunWarning:

@@ -18,8 +18,8 @@
 #include "plan/plan.hpp"
 #include "system/failure.hpp"
 #include "team/exchange.hpp"
+#include "team/pace.hpp"
 #include "workload/operation_log.hpp"
-#include "workload/pace.hpp"
 #include "workload/plan_state.hpp"
 #include "workload/progress.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "workload/pace.hpp"
+#include "team/pace.hpp"
 
 namespace strakes {
 

@@ -1,5 +1,5 @@
 // Waiting for the bucket: asleep, in naps that are short enough to notice a halt.
-#include "workload/pace.hpp"
+#include "team/pace.hpp"
 
 #include <ctime>
 

@@ -1,10 +1,11 @@
 // A plan with an impact: every kind of phase stays below its limit, by waiting and by nothing else.
+#include "team/pace.hpp"
+
 #include <doctest/doctest.h>
 
 #include <chrono>
 
 #include "support.hpp"
-#include "workload/pace.hpp"
 
 namespace strakes::tests {
 

@@ -33,3 +33,16 @@ def test_a_setting_that_no_neighbour_tells_of_is_known_by_its_own_runs() -> None
     found = Surrogate(Geometry(whole), runs)
     truth = math.log(0.6 * hill(whole.settings(whole.points[odd]), low=False))
     assert abs(float(found.mean(np.array([odd]))[0]) - truth) < 0.1
+
+
+def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known() -> None:
+    whole, chance = space(), random.Random(3)
+    best = max(range(len(whole.points)), key=lambda number: hill(whole.settings(whole.points[number]), low=False))
+    runs = []
+    for block in range(3):
+        for number in {*range(block, len(whole.points), 3), best}:
+            runs.append(Run(number, hill(whole.settings(whole.points[number]), low=False) * math.exp(chance.gauss(0, 0.05)), block))
+    held_up = [Run(run.setting, run.value / (8 if run.setting == best and run.block == 1 else 1), run.block) for run in runs]
+    usual, found = Surrogate(Geometry(whole), runs), Surrogate(Geometry(whole), held_up)
+    assert abs(float(found.mean()[best] - usual.mean()[best])) < 0.1
+    assert found.scales.noise < 0.2

@@ -5,12 +5,13 @@ together), and a part of each setting alone, that no neighbour tells of; every f
 is found to be long (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian
 Processes, 2011). Runs of one block share an error, which takes out drift as pairs do. A run with a share of the data tells of the same
 setting too, less a difference that is smooth in the settings, and scatters as such runs do (Kennedy and
-O'Hagan, Biometrika 87 (2000) 1).
+O'Hagan, Biometrika 87 (2000) 1). Errors have the heavy tail of Student's t: a run that something else held up counts for less (Lange,
+Little and Taylor, JASA 84 (1989) 881).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,9 +23,14 @@ from strakes.tune.space import Space
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Where the search for the hyperparameters begins, and how far from there they are thought to be: factors of e^1, half of the spread.
+# How far from where the search for the hyperparameters begins they are thought to be: factors of e^1.
 _SPREAD = 1.0
-_STEPS = (0.8, 0.4, 0.2)
+# They and the weights of the runs are found in turn; so many steps each time.
+_ROUNDS = (14, 8, 8)
+# Steps go by the signs of the slopes alone, each hyperparameter with one of its own (Riedmiller and Braun, ICNN 1993, 586).
+_FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
+# Degrees of freedom of the errors.
+_TAIL = 4.0
 _JITTER = 1e-9
 
 
@@ -75,17 +81,17 @@ class Geometry:
     def start(self) -> _Scales:
         return _Scales(tuple(3.0 for _ in self.distances))
 
-    def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> tuple[Array, Array]:
-        """Of settings ``a`` with settings ``b``: all parts together, and the product alone with variance 1."""
-        total: Array = np.zeros((len(a), len(b)))
-        joint: Array = np.ones((len(a), len(b)))
-        for factor, distance in enumerate(self.distances):
-            table = np.exp(-distance / scales.lengths[factor])
-            one = table[np.ix_(self.levels[a, factor], self.levels[b, factor])]
-            total += one
-            joint *= one
-        total *= scales.main**2 / max(1, len(self.distances))
-        return total + scales.joint**2 * joint + scales.own**2 * (a[:, None] == b[None, :]), joint
+    def apart(self, a: Numbers, b: Numbers) -> list[Array]:
+        """Distances of settings ``a`` from settings ``b``, one matrix for each factor."""
+        return [distance[np.ix_(self.levels[a, which], self.levels[b, which])] for which, distance in enumerate(self.distances)]
+
+    def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> Array:
+        """Of settings ``a`` with settings ``b``."""
+        singles = [np.exp(-one / length) for one, length in zip(self.apart(a, b), scales.lengths, strict=True)]
+        joint: Array = np.prod(singles, axis=0)
+        main: Array = np.mean(singles, axis=0)
+        result: Array = scales.main**2 * main + scales.joint**2 * joint + scales.own**2 * (a[:, None] == b[None, :])
+        return result
 
 
 class Surrogate:
@@ -96,18 +102,14 @@ class Surrogate:
             raise ValueError("a surrogate needs runs, and positive values")
         self._geometry = geometry
         self._settings: Numbers = np.array([run.setting for run in runs], dtype=np.int64)
-        self._low: Array = np.array([float(run.low) for run in runs])
-        blocks = np.array([run.block for run in runs])
-        self._same_block: Array = (blocks[:, None] == blocks[None, :]).astype(np.float64)
-        self._both_low: Array = self._low[:, None] * self._low[None, :]
+        low = np.array([run.low for run in runs])
         logs: Array = np.log([run.value for run in runs])
-        full = logs[self._low == 0]
+        full = logs[~low]
         self._centre = float(np.median(full if len(full) else logs))
         # A share of the data may be slower or faster as a whole.
-        self._shift = float(np.median(logs[self._low == 1])) - self._centre if len(full) and self._low.any() else 0.0
-        self._logs = logs - self._centre - self._shift * self._low
-        self.scales = self._fitted()
-        self._factor, self._weights, _ = self._solved(self.scales)
+        shift = float(np.median(logs[low])) - self._centre if len(full) and low.any() else 0.0
+        pairs = _Pairs.of(geometry.apart(self._settings, self._settings), runs)
+        self.scales, self._inverse, self._weights = _fitted(pairs, logs - self._centre - shift * low, geometry.start())
 
     def mean(self, settings: Numbers | None = None) -> Array:
         """Expected logarithm of the value at full fidelity, for each setting."""
@@ -118,9 +120,8 @@ class Surrogate:
     def joint(self, settings: Numbers) -> tuple[Array, Array]:
         """Mean and covariance of several settings."""
         cross = self._cross(settings)
-        prior, _ = self._geometry.covariance(self.scales, settings, settings)
-        half = np.linalg.solve(self._factor, cross.T)
-        return cross @ self._weights + self._centre, prior - half.T @ half
+        prior = self._geometry.covariance(self.scales, settings, settings)
+        return cross @ self._weights + self._centre, prior - cross @ self._inverse @ cross.T
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
         """``count`` functions drawn from what is known, one row each."""
@@ -135,38 +136,80 @@ class Surrogate:
         return np.arange(len(self._geometry.levels))
 
     def _cross(self, settings: Numbers) -> Array:
-        return self._geometry.covariance(self.scales, settings, self._settings)[0]
+        return self._geometry.covariance(self.scales, settings, self._settings)
 
-    def _solved(self, scales: _Scales) -> tuple[Array, Array, float]:
-        """Cholesky factor, weights, and the logarithm of the likelihood."""
-        covariance, joint = self._geometry.covariance(scales, self._settings, self._settings)
-        covariance += scales.block**2 * self._same_block
-        covariance += self._both_low * scales.low**2 * joint
-        # Less data scatter more: what cheap runs differ by says nothing of the others.
-        covariance[np.diag_indices_from(covariance)] += np.where(self._low == 1, scales.noise_low, scales.noise) ** 2 + _JITTER
-        factor = np.linalg.cholesky(covariance)
-        half = np.linalg.solve(factor, self._logs)
-        weights = np.linalg.solve(factor.T, half)
-        return np.asarray(factor, np.float64), np.asarray(weights, np.float64), float(-0.5 * half @ half - np.log(np.diag(factor)).sum())
 
-    def _fitted(self) -> _Scales:
-        """The most probable hyperparameters near the usual ones: one after the other, in ever smaller steps."""
-        usual = self._geometry.start().logarithms()
-        # With no run of low fidelity its scales change nothing.
-        searched = range(len(usual) - (0 if self._low.any() else 2))
+@dataclass(frozen=True)
+class _Pairs:
+    """Of every run with every other: how far apart they are in each factor, and whether they have a setting, a block, small data alike."""
 
-        def goodness(place: Array) -> float:
-            return self._solved(_Scales.of(place))[2] - 0.5 * float(((place - usual) ** 2).sum()) / _SPREAD**2
+    apart: Sequence[Array]
+    setting: Array
+    block: Array
+    both_low: Array
+    low: npt.NDArray[np.bool_]
 
-        place = usual
-        best = goodness(place)
-        for step in _STEPS:
-            for which in searched:
-                for direction in (step, -step):
-                    tried = place.copy()
-                    tried[which] += direction
-                    value = goodness(tried)
-                    if value > best:
-                        place, best = tried, value
-                        break
-        return _Scales.of(place)
+    @classmethod
+    def of(cls, apart: Sequence[Array], runs: Sequence[Run]) -> _Pairs:
+        settings, blocks, low = (np.array(values) for values in zip(*((run.setting, run.block, run.low) for run in runs), strict=True))
+        setting, block = ((one[:, None] == one[None, :]).astype(np.float64) for one in (settings, blocks))
+        return cls(apart, setting, block, np.outer(low, low).astype(np.float64), low)
+
+    def noise(self, scales: _Scales, counts: Array) -> Array:
+        """Variance of each run by itself; one that counts less has more. Less data scatter in their own way."""
+        result: Array = np.where(self.low, scales.noise_low, scales.noise) ** 2 / counts + _JITTER
+        return result
+
+    def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
+        """Of the covariance; and its parts, as they add up, and what each length contributes to."""
+        singles = [np.exp(-one / length) for one, length in zip(self.apart, scales.lengths, strict=True)]
+        product: Array = np.prod(singles, axis=0)
+        together, cheap = scales.joint**2 * product, scales.low**2 * self.both_low * product
+        main = [scales.main**2 / len(singles) * single for single in singles]
+        parts: list[Array] = [np.sum(main, axis=0), together, scales.own**2 * self.setting, scales.block**2 * self.block, cheap]
+        inverse = np.asarray(np.linalg.inv(np.sum(parts, axis=0) + np.diag(self.noise(scales, counts))), np.float64)
+        return inverse, parts, [single + together + cheap for single in main]
+
+
+def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
+    """The most probable hyperparameters near the usual ones; the inverse of the runs' covariance, and that times their logarithms."""
+    start, counts = usual.logarithms(), np.ones(len(logs))
+
+    def slope(place: Array) -> Array:
+        """Of the logarithm of the probability (Rasmussen and Williams, 5.9), by the logarithm of each hyperparameter."""
+        scales = _Scales.of(place)
+        inverse, parts, of_lengths = pairs.inverse(scales, counts)
+        weights = inverse @ logs
+        inner = np.outer(weights, weights) - inverse
+        main, joint, own, block, low = (float((inner * part).sum()) for part in parts)
+        noise = inner.diagonal() * pairs.noise(scales, counts)
+        lengths = [
+            float((inner * part * one).sum()) / (2 * length)
+            for part, one, length in zip(of_lengths, pairs.apart, scales.lengths, strict=True)
+        ]
+        steep = [*lengths, main, joint, own, float(noise[~pairs.low].sum()), block, low, float(noise[pairs.low].sum())]
+        result: Array = np.array(steep) - (place - start) / _SPREAD**2
+        return result
+
+    place = start
+    for steps in _ROUNDS:
+        place = _climbed(slope, place, steps)
+        scales = _Scales.of(place)
+        inverse = pairs.inverse(scales, counts)[0]
+        noise = pairs.noise(scales, counts)
+        errors = noise * (inverse @ logs)
+        squares = errors**2 + noise - noise**2 * inverse.diagonal()
+        counts = (_TAIL + 1) / (_TAIL + squares / pairs.noise(scales, np.ones(len(logs))))
+    inverse = pairs.inverse(scales, counts)[0]
+    return scales, inverse, inverse @ logs
+
+
+def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
+    """Nearer to the top by so many steps."""
+    steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
+    for _ in range(count):
+        now = slope(place)
+        agree = np.sign(now * before)
+        steps = np.clip(np.where(agree > 0, steps * _FASTER, np.where(agree < 0, steps * _SLOWER, steps)), *_STEPS)
+        place, before = place + np.sign(now) * steps, now
+    return place

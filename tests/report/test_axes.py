@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from strakes.portrait.model import Figure, Point, Reference, Series
@@ -33,6 +35,13 @@ def test_many_levels_get_no_more_ticks_than_there_is_room_for() -> None:
 def test_counts_are_labelled_as_counts() -> None:
     assert texts(x_axis(figure([1, 2, 4, 1024], unit="")).ticks) == ["1", "2", "4", "1,024"]
     assert texts(x_axis(figure([1, 2, 4, 4096], unit="")).ticks) == ["1", "4", "16", "64", "256", "1,024", "4,096"]
+
+
+@pytest.mark.parametrize("points", [range(2000, 26000, 2000), range(40, 70, 3), (3, 4, 5, 6, 7, 8, 9, 10, 11, 900)])
+def test_crowded_levels_within_few_decades_have_round_ticks_between_the_powers(points: Sequence[int]) -> None:
+    axis = x_axis(figure([float(point) for point in points], unit=""))
+    assert 4 <= len(axis.ticks) <= 9
+    assert all(axis.low <= place <= axis.high for place, _ in axis.ticks)
 
 
 def test_categories_stand_in_the_order_of_their_first_appearance() -> None:

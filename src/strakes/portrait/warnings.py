@@ -14,6 +14,7 @@ from strakes.statistics.drift import pooled_trend
 from strakes.statistics.interval import Estimate, Interval, median
 from strakes.store import Run
 from strakes.studies.compose import better_ratio
+from strakes.studies.registry import study_named
 from strakes.studies.results import Measured, Observation, Results
 
 _STOPPED_BY = {"budget-spent": "the end of the budget", "max-runs": "the most runs allowed"}
@@ -32,7 +33,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *_stonewalled(results),
         *_hints(results),
         *_shape(results),
-        *_drift(results),
+        *drift(results),
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
         *_target(run),
@@ -147,11 +148,16 @@ def _shape(results: Results) -> list[RunWarning]:
     return found
 
 
-def _drift(results: Results) -> list[RunWarning]:
-    """One test over all cells; times are turned over so that up always means faster."""
+def drift(results: Results) -> list[RunWarning]:
+    """One test over all cells; times are turned over so that up always means faster.
+
+    A study that goes on where its last visit ended changes as it should: its own findings say how.
+    """
     series = []
     for one in _measured(results):
         values = one.by_block()
+        if study_named(one.study).visits_in_sequence:
+            continue
         if len(values) >= 2 and all(value > 0 for value in values.values()):
             series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
     return evidence.drifting(pooled_trend(series)) if series else []

@@ -12,6 +12,7 @@ from strakes.portrait.model import Figure, Reference
 from strakes.units import GIB, KIB, MIB, TIB, format_bytes
 
 MOST_TICKS = 9
+FEWEST_TICKS = 4
 # A published band may widen the x axis until our own points take this share of it; what lies further out is cut.
 SHARE_OF_OURS = 0.6
 # From this ratio of largest to smallest median on, a linear axis would press the small ones flat.
@@ -132,14 +133,21 @@ def _widened(low: float, high: float, references: Iterable[Reference], *, log: b
 
 
 def _log_ticks(wanted: Iterable[float], low: float, high: float, unit: str) -> tuple[tuple[float, str], ...]:
-    """The places wanted where they have room, otherwise every n-th power of two (or ten, where none of them is one of two)."""
+    """The places wanted where they have room, otherwise every n-th power of two (or ten, where none of them is one of two).
+
+    Where a few powers of ten would be all, other round places stand between them.
+    """
     places = sorted(set(wanted))
     if _have_room([math.log(place) for place in places]):
         return tuple((place, _tick(place, unit)) for place in places)
     base = 2.0 if all(math.log2(place).is_integer() for place in places if place > 0) or unit == "B" else 10.0
     first, last = math.ceil(math.log(low, base) - 1e-9), math.floor(math.log(high, base) + 1e-9)
     step = max(1, math.ceil((last - first + 1) / MOST_TICKS))
-    return tuple((base**power, _tick(base**power, unit)) for power in range(first, last + 1) if power % step == 0)
+    powers = [base**power for power in range(first, last + 1) if power % step == 0]
+    if base == 10 and len(powers) < FEWEST_TICKS:
+        between = _decades(low, high)
+        powers = between if len(between) >= FEWEST_TICKS else _nice_places(low, high)
+    return tuple((place, _tick(place, unit)) for place in powers)
 
 
 def _linear_places(wanted: Iterable[float], low: float, high: float) -> list[float]:

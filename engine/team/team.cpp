@@ -1,4 +1,5 @@
-// Threads of a team: small stacks, tables and credentials of their own, all or none. Ranks of other processes: one barrier more.
+// Threads of a team: small stacks, tables and credentials of their own, all or none. Ranks of other processes: one
+// barrier more.
 #include "team/team.hpp"
 
 #include <sched.h>
@@ -17,8 +18,9 @@ constexpr std::size_t kStackBytes = std::size_t{2} * 1024 * 1024;  // sanitizers
 constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 #endif
 
-// Of a shared descriptor table the kernel counts references on every call (25-30 % of create and open-close), of shared credentials on every
-// open and close (a third of what two ranks reach together). Refused (a sandbox): slower, not wrong.
+// Of a shared descriptor table the kernel counts references on every call (25-30 % of create and open-close), of shared
+// credentials on every open and close (a third of what two ranks reach together). Refused (a sandbox): slower, not
+// wrong.
 void share_nothing() noexcept {
 #if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in two tables for one descriptor
     static_cast<void>(::unshare(CLONE_FILES));

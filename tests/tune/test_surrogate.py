@@ -40,8 +40,8 @@ def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known()
     best = max(range(len(whole.points)), key=lambda number: hill(whole.settings(whole.points[number]), low=False))
     runs = []
     for block in range(3):
-        for number in {*range(block, len(whole.points), 3), best}:
-            runs.append(Run(number, hill(whole.settings(whole.points[number]), low=False) * math.exp(chance.gauss(0, 0.05)), block))
+        tried = {*range(block, len(whole.points), 3), best}
+        runs += [Run(one, hill(whole.settings(whole.points[one]), low=False) * math.exp(chance.gauss(0, 0.05)), block) for one in tried]
     held_up = [Run(run.setting, run.value / (8 if run.setting == best and run.block == 1 else 1), run.block) for run in runs]
     usual, found = Surrogate(Geometry(whole), runs), Surrogate(Geometry(whole), held_up)
     assert abs(float(found.mean()[best] - usual.mean()[best])) < 0.1

@@ -182,7 +182,9 @@ def _target(run: Run) -> list[RunWarning]:
         elif event["event"] == "layout" and event["differences"]:
             given = _values(event["given"]) if event["given"] else event["differences"][0]
             found += evidence.setting_differs("layout of new files", _values(event["wanted"]), given)
-    lines = [line for visit in run.visits for line in visit.get("servers_disturbed", ())]
+    # A drill is there to have servers start anew.
+    drills = {cell["key"] for cell in run.cells if study_named(cell["study"]).interrupts_service}
+    lines = [line for visit in run.visits if visit["cell"] not in drills for line in visit.get("servers_disturbed", ())]
     return [*found, *evidence.servers_disturbed(list(dict.fromkeys(lines)))]
 
 

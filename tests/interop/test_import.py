@@ -196,12 +196,23 @@ def test_io500_of_all_ages_gives_its_phases_and_its_score_as_stated() -> None:
         "find": [22500],
         "ior-easy-read": [1536.0],
     }
+    # What the scripts call GB/s is GiB/s; their log has every result twice.
     assert values("io500-2019.txt") == {
-        "ior-easy-write": [round(8.5e9 / MIB, 2)],
-        "ior-easy-read": [round(2.5e9 / MIB, 2)],
+        "ior-easy-write": [8.5 * 1024],
+        "ior-easy-read": [2.5 * 1024],
         "mdtest-easy-write": [20500],
         "find": [305500],
     }
+    assert values("io500-2017.txt") == {
+        "ior-easy-write": [2000],
+        "md-easy-create": [28000.5],
+        "md-hard-create": [4000.5],
+        "find": [5000],
+    }
+    assert "IO-500 score: 17287037.5" in foreign("io500-2017.txt").stated[0]
+    assert foreign("io500-2019.txt").path == "/scratch/io500/datafiles"
+    when = foreign("io500-2019.txt").when
+    assert when is not None and when.astimezone().isoformat().startswith("2019-09-17T22:52:53")
     assert "score 14.010000" in foreign("io500-result.txt").stated[0]
     assert "TOTAL 3.558000" in foreign("io500-summary.txt").stated[0]
     assert "INVALID" in foreign("io500-summary.txt").notes[0]
@@ -226,11 +237,79 @@ def test_repeated_runs_in_an_old_elbencho_csv_are_repetitions() -> None:
     assert found.when is not None and found.when.isoformat() == "2021-02-03T03:05:06+00:00"
 
 
+def test_several_elbencho_tables_in_one_text_are_told_apart_and_mixed_phases_have_two_sides() -> None:
+    found = foreign("elbencho-1.8-sweep.txt")
+    assert [(one.name, one.settings["table"]) for one in found.figures] == [
+        ("mkdirs", 1),
+        ("write", 1),
+        ("write-entries", 1),
+        ("write", 2),
+        ("rwmix70-write", 2),
+        ("rwmix70-read", 2),
+    ]
+    assert list(found.figures[1].values) == [6 * MIB]
+    assert list(found.figures[3].values) == pytest.approx([19e9])
+    assert values("elbencho-1.8-sweep.txt")["rwmix70-read"] == [70]
+
+
+def test_tables_of_the_same_command_are_repetitions(tmp_path: Path) -> None:
+    twice = tmp_path / "twice.txt"
+    twice.write_text((SAMPLES / "elbencho-result.txt").read_text() * 2)
+    found = {one.name: one for one in read_file(twice)[1].figures}
+    assert list(found["stat"].values) == [194174, 194174]
+    assert not found["stat"].settings
+
+
+def test_a_live_log_of_elbencho_2_has_no_dates_and_runs_appended_to_it() -> None:
+    assert values("elbencho-2.1-live.csv") == {"write": [1000], "read": [2000], "rwmix70-write": [300], "rwmix70-read": [700]}
+    assert foreign("elbencho-2.1-live.csv").when is None
+
+
+def test_a_csv_of_elbencho_gives_both_sides_of_a_mixed_phase(tmp_path: Path) -> None:
+    header, row, *_ = (SAMPLES / "elbencho-sample.csv").read_text().splitlines()
+    columns, cells = header.split(","), row.split(",", header.count(","))
+    cells[columns.index("operation")] = "RWMIX50"
+    cells[columns.index("MiB/s [last]")] = "30"
+    cells[columns.index("rwmix read MiB/s [last]")] = "20"
+    path = tmp_path / "mixed.csv"
+    path.write_text(f"{header}\n{','.join(cells)}\n")
+    found = {one.name: one.values for one in read_file(path)[1].figures}
+    assert (found["rwmix50-write"], found["rwmix50-read"]) == ((30 * MIB,), (20 * MIB,))
+
+
 def test_fio_json_old_and_new_gives_bytes_and_operations_of_each_direction() -> None:
-    assert values("fio-2.2.json") == {"old-read": [2.0], "old-read-operations": [512.25]}
+    assert values("fio-2.2.json") == {"old-read": [2.0], "old-read-operations": [512]}
     assert foreign("fio-2.2.json").notes == ("fio reports error 5 in job old",)
     assert set(values("fio-3.33-mix.json")) == {"mix-read", "mix-read-operations", "mix-write", "mix-write-operations"}
     assert foreign("fio-3.33-write.json").figures[0].settings["block_bytes"] == 64 * KIB
+
+
+def test_processes_of_one_fio_job_ran_at_once_and_are_one_figure() -> None:
+    # 20 MiB each, the slower one in 2,000 s; rates in whole KiB/s and operations are too coarse to be added up where there is better.
+    assert foreign("fio-2.1-processes.json").figures[0].values == (2 * 20480 * KIB / 2000,)
+    assert values("fio-2.1-processes.json")["random-read-read-operations"] == [7]
+
+
+def test_what_fio_servers_report_of_reads_and_writes_together_is_read() -> None:
+    assert values("fio-2.6-clients.json") == {"all-clients-mixed": [1.0], "all-clients-mixed-operations": [250]}
+
+
+def test_what_fio_wrote_before_the_end_of_a_run_is_left_out() -> None:
+    assert values("fio-2.16-intervals.json") == {"steps-write": [0.5], "steps-write-operations": [128]}
+
+
+def test_whole_fio_runs_after_each_other_are_repetitions(tmp_path: Path) -> None:
+    path = tmp_path / "appended.json"
+    one = (SAMPLES / "fio-2.2.json").read_text()
+    path.write_text(one + one.replace("2048", "4096"))
+    assert [round(value / MIB, 2) for value in read_file(path)[1].figures[0].values] == [2, 4]
+
+
+@pytest.mark.parametrize("text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"])
+def test_what_fio_prints_otherwise_is_refused_with_how_to_write_json(tmp_path: Path, text: str) -> None:
+    (tmp_path / "fio.out").write_text(text)
+    with pytest.raises(BadInputError, match="only its JSON"):
+        read_file(tmp_path / "fio.out")
 
 
 def test_postmark_gives_transactions_files_and_data() -> None:

@@ -81,6 +81,9 @@ def _unknown(path: Path, text: str) -> BadInputError:
     if re.match(r"\s*\d+\s*$", text):
         why = "a single number, as the stonewall status of IOR and mdtest is: it holds no result"
         return BadInputError("the file holds no result", where=str(path), why=why, remedy="Import the output of that run.")
+    if re.search(r"^(\d;)?fio-\d", text, re.MULTILINE):
+        what = "the printed text of fio is not read, only its JSON"
+        return BadInputError(what, where=str(path), remedy="Write it with fio --output=FILE --output-format=json.")
     expected = ", ".join(one.name for one in FORMATS)
     return BadInputError(
         "no known result format", where=str(path), why=f"expected one of: {expected}", remedy="Give the file as the tool wrote it."

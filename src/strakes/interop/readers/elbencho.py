@@ -27,7 +27,13 @@ _SETTINGS = (
     ("IO depth", "io_depth", "queue_depth"),
 )
 
-_TEXT_RATES = {"Files/s": "entries", "Dirs/s": "entries", "Throughput MiB/s": "mib"}
+# Of the text: a block's first line, and its rates; files, directories, objects and buckets are all entries.
+_BLOCK = re.compile(r"^([A-Z]\S*)\s+Elapsed ")
+_RATE = re.compile(r"^(?:Throughput )?(MiB|MB|[A-Z][a-z]+)/s(?: (write|read))?$")
+_MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
+
+# Parts of a phase in which some read and some write; a plain one has the first only.
+_PARTS = ("", "read")
 
 
 def is_csv(text: str) -> bool:
@@ -50,8 +56,14 @@ def read_csv(text: str) -> Foreign:
         row = dict(zip(columns, cells, strict=False))
         rows.append(row)
         settings = _settings({key: row.get(column, "") for column, _, key in _SETTINGS})
-        name = slug(row["operation"])
-        figures += _pair(name, number(row.get("MiB/s [last]", "")), number(row.get("entries/s [last]", "")), settings)
+        rates = {
+            part: {
+                "mib": number(row.get(f"{column}MiB/s [last]") or ""),
+                "entries": number(row.get(f"{column}entries/s [last]") or ""),
+            }
+            for part, column in zip(_PARTS, ("", "rwmix read "), strict=True)
+        }
+        figures += _figures(row["operation"], rates, settings)
     first = rows[0] if rows else {}
     return _foreign(figures, first.get("version", ""), first.get("ISO date", ""), first.get("command", ""))
 
@@ -67,8 +79,11 @@ def read_json(text: str) -> Foreign:
     for one in objects:
         config, last = one.get("config", {}), one.get("last_done", {})
         settings = _settings({key: str(config.get(name, "")) for _, name, key in _SETTINGS})
-        rate = number(str(last.get("bytes/s", "")))
-        figures += _pair(slug(one["phase_type"]), rate / MIB if rate else None, number(str(last.get("entries/s", ""))), settings)
+        rates: dict[str, dict[str, float | None]] = {}
+        for part, side in zip(_PARTS, (last, last.get("rwmix_read", {})), strict=True):
+            rate = number(str(side.get("bytes/s", "")))
+            rates[part] = {"mib": rate / MIB if rate else None, "entries": number(str(side.get("entries/s", "")))}
+        figures += _figures(one["phase_type"], rates, settings)
     config = objects[0].get("config", {}) if objects else {}
     began = str(objects[0].get("iso_start_date", "")) if objects else ""
     return _foreign(figures, str(config.get("version", "")), began, str(config.get("command", "")))
@@ -79,41 +94,78 @@ def is_text(text: str) -> bool:
 
 
 def read_text(text: str) -> Foreign:
-    """The table: an operation opens its block, its rates follow."""
-    rates: dict[str, dict[str, float | None]] = {}
-    name = ""
-    command = re.search(r"^COMMAND LINE: (.*)$", text, re.MULTILINE)
+    """Tables, one for each run: an operation opens its block, its rates follow. Runs of other command lines are other measurements."""
+    figures: list[Figure] = []
+    commands = re.findall(r"^COMMAND LINE: (.*)$", text, re.MULTILINE)
     began = re.search(r"^ISO DATE: (.*)$", text, re.MULTILINE)
-    for line in text.splitlines():
+    tables = re.split(r"^OPERATION\s+RESULT TYPE\s.*$", text, flags=re.MULTILINE)[1:]
+    for index, table in enumerate(tables):
+        same = len(commands) == len(tables) and len(set(commands)) == 1
+        settings: dict[str, Setting] = {} if same or len(tables) == 1 else {"table": index + 1}
+        for name, rates in _blocks(table):
+            figures += _figures(name, rates, settings)
+    return _foreign(figures, "", began[1] if began else "", commands[0] if commands else "")
+
+
+def _blocks(table: str) -> Iterator[tuple[str, dict[str, dict[str, float | None]]]]:
+    """Each operation of a table, with the rates of its parts."""
+    name = ""
+    rates: dict[str, dict[str, float | None]] = {}
+    for line in table.splitlines():
+        if opened := _BLOCK.match(line):
+            if name:
+                yield name, rates
+            name, rates = opened[1], {}
         label, _, values = line.partition(" :")
-        if opened := re.match(r"([A-Z]+)\s+(.*)", label):
-            name, label = slug(opened[1]), opened[2]
-        if label.strip() in _TEXT_RATES and values.split():
-            rates.setdefault(name, {})[_TEXT_RATES[label.strip()]] = number(values.split()[-1])
-    figures = [one for name, found in rates.items() for one in _pair(name, found.get("mib"), found.get("entries"), {})]
-    return _foreign(figures, "", began[1] if began else "", command[1] if command else "")
+        if name and (found := _RATE.match(label.strip())) and values.split():
+            part = rates.setdefault(found[2] if found[2] == "read" else "", {})
+            value = number(values.split()[-1])
+            # With --dirstats the directories that the files are in are counted, too, below the files.
+            kind = "mib" if found[1] in _MIB else "entries"
+            part.setdefault(kind, value * _MIB.get(found[1], 1.0) if value else None)
+    if name:
+        yield name, rates
 
 
 def is_live_csv(text: str) -> bool:
-    return text.lstrip().startswith("ISO Date,Label,Phase,RuntimeMS,Rank,")
+    return bool(re.match(r"\s*(ISO Date,)?Label,Phase,RuntimeMS,Rank,", text))
 
 
 def read_live_csv(text: str) -> Foreign:
-    """The live log: what was done until the last line of each phase, over the time until then."""
-    last: dict[str, Mapping[str, str]] = {}
-    began = ""
-    for row in csv.DictReader(text.strip().splitlines()):
-        began = began or row["ISO Date"]
-        if row["Rank"] == "Total":
-            last[row["Phase"]] = row
+    """The live log: what was done until the last line of each phase, over the time until then. Runs are appended to it."""
+    header, *lines = text.strip().splitlines()
     figures: list[Figure] = []
-    for phase, done_last in last.items():
-        seconds = (number(done_last["RuntimeMS"]) or 0) / 1000
-        if seconds:
-            done, entries = number(done_last["DoneBytes"]), number(done_last["Entries"])
-            figures += _pair(slug(phase), done / MIB / seconds if done else None, entries / seconds if entries else None, {})
+    rates: dict[str, dict[str, float | None]] = {}
+    began, phase, until = "", "", 0.0
+    for row in csv.DictReader([header, *(line for line in lines if line != header)]):
+        began = began or row.get("ISO Date", "")
+        milliseconds = number(row["RuntimeMS"])
+        if row["Rank"] != "Total" or milliseconds is None:
+            continue
+        if row["Phase"] != phase or milliseconds < until:
+            figures += _figures(phase, rates, {})
+            phase, rates = row["Phase"], {}
+        until = milliseconds
+        done, entries = number(row["DoneBytes"]), number(row["Entries"])
+        rates["read" if row["MixType"] == "Read" else ""] = {
+            "mib": done / MIB / until * 1000 if done else None,
+            "entries": entries / until * 1000 if entries else None,
+        }
+    figures += _figures(phase, rates, {})
     note = "from a live log: what each phase did after its last line is missing"
     return Foreign("elbencho", gathered(figures), when=time_of(began), notes=(note,))
+
+
+def _figures(operation: str, rates: Mapping[str, Mapping[str, float | None]], settings: Mapping[str, Setting]) -> list[Figure]:
+    """The figures of one operation. Where some read and some write at once, its name says which."""
+    name = slug(operation)
+    written, read = (rates.get(part, {}) for part in _PARTS)
+    if not any(read.values()):
+        return _pair(name, written.get("mib"), written.get("entries"), settings)
+    return [
+        *_pair(f"{name}-write", written.get("mib"), written.get("entries"), settings),
+        *_pair(f"{name}-read", read.get("mib"), read.get("entries"), settings),
+    ]
 
 
 def _pair(name: str, mib_per_s: float | None, entries_per_s: float | None, settings: Mapping[str, Setting]) -> list[Figure]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,55 +22,102 @@ def is_json(text: str) -> bool:
 
 
 def read_json(text: str) -> Foreign:
-    """Every job's read, write and trim: bandwidth, and operations per second under the same name with ``-operations``."""
-    try:
-        document, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
-    except ValueError as error:
-        raise BadInputError(
-            "fio's JSON is broken", why=str(error), remedy="Write it with fio --output=FILE --output-format=json."
-        ) from error
-    shared = document.get("global options") or {}
-    jobs = document.get("jobs") or document.get("client_stats") or []
-    figures: list[Figure] = []
-    path = ""
-    failed = []
-    for job in jobs:
-        # Servers add a job that is the sum of the others.
-        if job.get("jobname") == "All clients":
-            continue
-        if job.get("error"):
-            failed.append(f"fio reports error {job['error']} in job {job['jobname']}")
-        options = {**shared, **(job.get("job options") or {})}
-        path = path or str(options.get("directory") or options.get("filename") or "")
-        for direction in ("read", "write", "trim"):
-            figures += _figures(job, direction, _settings(options, job))
-    stamp = document.get("timestamp")
+    """Every job's read, write and trim: bandwidth, and operations per second under the same name with ``-operations``.
+
+    Documents one after the other are runs one after the other; what --status-interval wrote before the end of a run is left out.
+    """
+    documents = _documents(text)
+    whole = [one for one in documents if not any(job.get("eta") for job in _jobs(one))] or documents[-1:]
+    first = whole[0]
+    jobs = [(document, job) for document in whole for job in _jobs(document)]
+    options = [{**(document.get("global options") or {}), **(job.get("job options") or {})} for document, job in jobs]
+    stamp = first.get("timestamp")
     return Foreign(
         "fio",
-        gathered(figures),
-        version=str(document.get("fio version", "")).removeprefix("fio-"),
+        gathered(figure for document in whole for figure in _of_run(document)),
+        version=str(first.get("fio version", "")).removeprefix("fio-"),
         when=datetime.fromtimestamp(int(stamp), UTC) if stamp else None,
-        path=path,
-        notes=tuple(failed),
+        path=next((str(path) for one in options if (path := one.get("directory") or one.get("filename"))), ""),
+        notes=tuple(dict.fromkeys(f"fio reports error {job['error']} in job {job['jobname']}" for _, job in jobs if job.get("error"))),
     )
 
 
-def _figures(job: dict[str, Any], direction: str, settings: dict[str, Setting]) -> list[Figure]:
-    side = job.get(direction) or {}
-    # Before 3.0 there was only bw, in KiB/s.
-    bandwidth = number(str(side["bw_bytes"])) if "bw_bytes" in side else number(str(side.get("bw", 0)))
-    rate = number(str(side.get("iops", 0)))
-    if bandwidth is None or rate is None:
-        return []
-    scale = 1 if "bw_bytes" in side else KIB
-    name = f"{slug(str(job.get('jobname', 'job')))}-{direction}"
-    return [
-        Figure(name, "bytes_per_s", (bandwidth * scale,), settings),
-        Figure(f"{name}-operations", "operations_per_s", (rate,), settings),
-    ]
+def _documents(text: str) -> list[dict[str, Any]]:
+    """All that are in it, with the lines that fio prints before and between. What is cut off at the end is not one."""
+    # Some versions write what printf makes of a mean of nothing.
+    text = re.sub(r"(:\s*)-?(?:nan|inf)\b", r"\1null", text)
+    documents: list[dict[str, Any]] = []
+    place = text.index("{")
+    while place >= 0:
+        try:
+            document, end = json.JSONDecoder().raw_decode(text, place)
+        except ValueError as error:
+            if documents:
+                break
+            raise BadInputError(
+                "fio's JSON is broken", why=str(error), remedy="Write it with fio --output=FILE --output-format=json."
+            ) from error
+        documents.append(document)
+        place = text.find("\n{", end)
+        place += place >= 0
+    return documents
 
 
-def _settings(options: dict[str, Any], job: dict[str, Any]) -> dict[str, Setting]:
+def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    jobs: Sequence[Mapping[str, Any]] = document.get("jobs") or document.get("client_stats") or []
+    # Servers add a job that is the sum of the others; where there is nothing else, it is all there is to know.
+    return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
+
+
+def _of_run(document: Mapping[str, Any]) -> Iterator[Figure]:
+    """Without group_reporting every process of a job is told apart: jobs of one name and group ran at once, and are one figure."""
+    shared = document.get("global options") or {}
+    together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
+    for job in _jobs(document):
+        settings = _settings({**shared, **(job.get("job options") or {})}, job)
+        key = json.dumps([job.get("jobname"), job.get("groupid"), settings], sort_keys=True)
+        together.setdefault(key, (settings, []))[1].append(job)
+    for settings, jobs in together.values():
+        for direction in ("read", "write", "trim", "mixed"):
+            sides = [side for job in jobs if (side := job.get(direction))]
+            bandwidth, rate = _rate(sides, _moved, _bandwidth), _rate(sides, lambda side: _number(side, "total_ios"), _iops)
+            if bandwidth is not None and rate is not None:
+                name = f"{slug(str(jobs[0].get('jobname', 'job')))}-{direction}"
+                yield Figure(name, "bytes_per_s", (bandwidth,), settings)
+                yield Figure(f"{name}-operations", "operations_per_s", (rate,), settings)
+
+
+def _rate(
+    sides: Sequence[Mapping[str, Any]], amount: Callable[[Mapping[str, Any]], float], stated: Callable[[Mapping[str, Any]], float]
+) -> float | None:
+    """What was done over the time of the slowest, as fio's own summary has it; the sum of what is stated where it does not say that.
+
+    The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
+    """
+    amounts, runtimes = [amount(side) for side in sides], [_number(side, "runtime") for side in sides]
+    if sides and all(amounts) and all(runtimes):
+        return sum(amounts) * 1000 / max(runtimes)
+    return sum(map(stated, sides)) or None
+
+
+def _moved(side: Mapping[str, Any]) -> float:
+    # Before 3.0 io_bytes was in KiB, and these two keys were not there.
+    return _number(side, "io_bytes") * (1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB)
+
+
+def _bandwidth(side: Mapping[str, Any]) -> float:
+    return _number(side, "bw_bytes") if "bw_bytes" in side else _number(side, "bw") * KIB
+
+
+def _iops(side: Mapping[str, Any]) -> float:
+    return _number(side, "iops")
+
+
+def _number(side: Mapping[str, Any], key: str) -> float:
+    return number(str(side.get(key, 0))) or 0.0
+
+
+def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for key in _OPTIONS:
         value = str(options.get(key, ""))

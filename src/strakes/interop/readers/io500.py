@@ -1,4 +1,4 @@
-"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and the summary of the older scripts."""
+"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote, back to the first list."""
 
 from __future__ import annotations
 
@@ -10,34 +10,53 @@ from strakes.units import GIB
 _RESULT = re.compile(
     r"^\s*\[RESULT(?:-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
 )
+# Of 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
+_FIRST = re.compile(r"^\d+/(\S+) (?:BW:(\S+) MB/s|IOPs:(\S+)) +time:")
+_FIRST_SCORE = re.compile(r"^IO-500 (?:(?:bw|md) )?score:.*$", re.MULTILINE)
 _SCORE = re.compile(r"^\s*\[SCORE[^\]]*\]\s*(.*)$")
 _SECTION = re.compile(r"^\s*\[([A-Za-z0-9-]+)\]\s*$")
 _KEY = re.compile(r"^\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-_FACTORS = {"gib/s": float(GIB), "gb/s": 1e9, "kiops": 1e3}
+# The scripts called GB/s what they had made of IOR's MiB/s by dividing by 1024 (as every list until 2019 shows beside IOR's own output).
+_FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3}
 _INVALID = "IO500 marks this run or some of its phases INVALID"
 
 
 def is_summary(text: str) -> bool:
-    return any(_RESULT.match(line) for line in text.splitlines())
+    return any(_RESULT.match(line) or _FIRST.match(line) for line in text.splitlines())
 
 
 def read_summary(text: str) -> Foreign:
-    """Lines of results, and the score as IO500 states it."""
+    """Lines of results, and the score as IO500 states it. The log of a run has each result twice: as it came, and in the end."""
     figures, stated = [], []
-    for line in text.splitlines():
+    for line in dict.fromkeys(line.strip() for line in text.splitlines()):
         if found := _RESULT.match(line):
-            value = number(found[2])
-            unit = found[3].lower()
+            value, unit = number(found[2]), found[3].lower()
             if value is not None and slug(found[1]) != "timestamp":
-                metric = "operations_per_s" if unit == "kiops" else "bytes_per_s"
-                figures.append(
-                    Figure(slug(found[1]), "operations_per_s" if metric == "operations_per_s" else "bytes_per_s", (value * _FACTORS[unit],))
-                )
+                figures.append(_figure(slug(found[1]), unit != "kiops", value * _FACTORS[unit]))
+        elif found := _FIRST.match(line):
+            value = number(found[2] or found[3])
+            if value is not None:
+                figures.append(_figure(slug(found[1]), bool(found[2]), value * (1e6 if found[2] else 1)))
         elif (score := _SCORE.match(line)) and "TOTAL" in score[1]:
             stated.append(f"IO500 states: {' '.join(score[1].split())}")
+    if scores := _FIRST_SCORE.findall(text):
+        stated.append(f"IO500 states: {'; '.join(' '.join(one.split()) for one in scores)}")
     version = re.search(r"IO500 version (\S+)", text)
-    invalid = (_INVALID,) if "INVALID" in text else ()
-    return Foreign("io500", tuple(figures), version=version[1] if version else "", stated=tuple(stated), notes=invalid)
+    began = re.search(r"^date=(\d{4})\.(\d\d)\.(\d\d)-(\d\d)\.(\d\d)\.(\d\d)$", text, re.MULTILINE)
+    path = re.search(r"^io500_workdir=(\S+)$", text, re.MULTILINE)
+    return Foreign(
+        "io500",
+        tuple(figures),
+        version=version[1] if version else "",
+        when=time_of("{}-{}-{} {}:{}:{}".format(*began.groups())) if began else None,
+        path=path[1] if path else "",
+        stated=tuple(stated),
+        notes=(_INVALID,) if "INVALID" in text else (),
+    )
+
+
+def _figure(name: str, is_bandwidth: bool, value: float) -> Figure:
+    return Figure(name, "bytes_per_s" if is_bandwidth else "operations_per_s", (value,))
 
 
 def is_ini(text: str) -> bool:
@@ -62,7 +81,7 @@ def read_ini(text: str) -> Foreign:
         if name and value is not None and "SCORE" not in name:
             bandwidth = name.startswith("ior-")
             factor = GIB if bandwidth else 1e3
-            figures.append(Figure(name, "bytes_per_s" if bandwidth else "operations_per_s", (value * factor,)))
+            figures.append(_figure(name, bandwidth, value * factor))
     score = sections.get("SCORE", {})
     stated: tuple[str, ...] = ()
     if "SCORE" in score:

@@ -106,7 +106,7 @@ class Population(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where()
-        return [Headline(f"files made a second, up to {int(cells[-1].settings['files']):,} of them", cells[-1].id)] if cells else []
+        return [Headline(f"files made a second, the last of {int(cells[-1].settings['files']):,}", cells[-1].id)] if cells else []
 
 
 def _steps(files: int) -> list[int]:

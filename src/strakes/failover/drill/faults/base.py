@@ -46,7 +46,7 @@ class Fault(ABC):
         """Do it; what was done when. Raises StrakesError when it could not be done."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - of most servers nothing is known
-        """Tell what the servers say, until ``stop``; runs beside everything else."""
+        """Tell what the servers say, until ``stop`` and once more, so that how it ended is told; runs beside everything else."""
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """How the servers counted it, asked when the clients have ended."""

@@ -78,7 +78,9 @@ class MetadataServerFault(Fault):
         known: Mapping[str, Server] = self.before
         try:
             with Monitors(self.config) as monitors:
-                while not stop.wait(_LOOK_EVERY_S):
+                over = False
+                while not over:
+                    over = stop.wait(_LOOK_EVERY_S)
                     now, at_s = _servers(monitors), time.time()
                     for name in sorted(known.keys() | now.keys()):
                         one = now.get(name, Server(name, "gone", -1))

@@ -101,8 +101,9 @@ class PacemakerFault(Fault):
         return struck_by(self._strike, self._run)
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        silent = False
-        while not stop.wait(_LOOK_EVERY_S):
+        silent = over = False
+        while not over:
+            over = stop.wait(_LOOK_EVERY_S)
             try:
                 now = self._look()
             except StrakesError as error:

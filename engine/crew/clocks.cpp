@@ -1,11 +1,11 @@
-// Cristian's method (Distributed Computing 3, 1989): of several questions and answers the one with the shortest way
-// counts, and half of that way is the uncertainty. Nodes ask along a binomial tree.
+// Nodes ask along a binomial tree, whose shape is the same for any number of them.
 #include "crew/clocks.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "system/bytes.hpp"
 
@@ -13,7 +13,11 @@ namespace strakes {
 
 namespace {
 
-constexpr int kQuestions = 16;
+// Where the first comparison came to with all of them, later ones come with fewer.
+constexpr int kMostQuestions = 16;
+constexpr int kFewestQuestions = 3;
+// Half a second of the most that clocks are taken to drift.
+constexpr std::uint64_t kStaleNs = 100'000;
 
 }  // namespace
 
@@ -28,62 +32,69 @@ Clocks::Clocks(Post& post, const Crowd& crowd) : post_(post), crowd_(crowd) {
         post.receive(node.ranks.front(), Post::Wait::patient)
             .copy(reinterpret_cast<char*>(&timeline_.clock), sizeof(Clock));
     }
-    compare();
+    std::vector<Rank> everybody(crowd.size());
+    for (Rank rank = 0; rank < crowd.size(); ++rank) everybody[rank] = rank;
+    compare(everybody);
 }
 
-void Clocks::compare() {
-    if (crowd_.nodes().size() == 1) return;
-    const Node& node = crowd_.node_of(post_.rank());
-    if (post_.rank() != node.ranks.front()) {
-        const std::string said = post_.receive(node.ranks.front(), Post::Wait::patient);
-        Unpacker unpacker(said);
-        timeline_.offset_ns = unpacker.get<std::int64_t>();
-        uncertainty_ns_ = unpacker.get<std::uint64_t>();
+void Clocks::compare(std::span<const Rank> ranks) {
+    std::vector<Rank> leaders, others_here;
+    for (const Rank rank : ranks) {
+        if (rank == crowd_.leader_of(rank))
+            leaders.push_back(rank);
+        else if (crowd_.leader_of(rank) == post_.rank())
+            others_here.push_back(rank);
+    }
+    if (leaders.size() == 1) return;
+    const Rank leader = crowd_.leader_of(post_.rank());
+    if (post_.rank() != leader) {
+        take(Unpacker(post_.receive(leader, Post::Wait::patient)).get<ClockStanding>());
         return;
     }
-    compare_leaders();
-    Packer packer;
-    packer.put(timeline_.offset_ns);
-    packer.put(uncertainty_ns_);
-    const std::string found = packer.take();
-    for (std::size_t i = 1; i < node.ranks.size(); ++i) post_.send(node.ranks[i], found);
-}
-
-void Clocks::compare_leaders() {
-    const std::vector<Post::Rank> leaders = crowd_.leaders();
-    const auto mine = static_cast<std::size_t>(std::ranges::find(leaders, post_.rank()) - leaders.begin());
+    const auto mine = static_cast<std::size_t>(std::ranges::find(leaders, leader) - leaders.begin());
     const std::size_t lowest = mine == 0 ? std::bit_ceil(leaders.size()) : mine & (~mine + 1);
     if (mine != 0) ask(leaders[mine - lowest]);
     for (std::size_t step = lowest / 2; step > 0; step /= 2)
         if (step < leaders.size() - mine) answer(leaders[mine + step]);
+    Packer packer;
+    packer.put(standing_);
+    const std::string packed = packer.take();
+    for (const Rank other : others_here) post_.send(other, packed);
 }
 
-void Clocks::answer(Post::Rank child) {
-    for (int i = 0; i < kQuestions; ++i) {
-        static_cast<void>(post_.receive(child, Post::Wait::eager));
+// Until it is asked no more.
+void Clocks::answer(Rank child) {
+    while (!post_.receive(child, Post::Wait::eager).empty()) {
         Packer packer;
-        packer.put(timeline_.now());
-        packer.put(uncertainty_ns_);
+        const std::uint64_t read = now();
+        packer.put(read);
+        packer.put(ClockStanding{
+            .offset_ns = standing_.offset_ns, .uncertainty_ns = standing_.uncertainty_at(read), .at_ns = read});
         post_.send(child, packer.take());
     }
 }
 
-void Clocks::ask(Post::Rank parent) {
-    std::uint64_t shortest = UINT64_MAX;
-    const Timeline own{.clock = timeline_.clock, .offset_ns = 0};
-    for (int i = 0; i < kQuestions; ++i) {
-        const std::uint64_t before = own.now();
+void Clocks::ask(Rank parent) {
+    bool enough = false;
+    for (int i = 0; i < kMostQuestions && !enough; ++i) {
+        const std::uint64_t asked = now();
         post_.send(parent, "?");
         const std::string said = post_.receive(parent, Post::Wait::eager);
-        const std::uint64_t after = own.now();
+        const std::uint64_t heard = now();
         Unpacker unpacker(said);
-        const auto theirs = unpacker.get<std::uint64_t>();
-        const std::uint64_t way = elapsed(before, after);
-        if (way >= shortest) continue;
-        shortest = way;
-        timeline_.offset_ns = static_cast<std::int64_t>(theirs - (before + way / 2));
-        uncertainty_ns_ = unpacker.get<std::uint64_t>() + way / 2;
+        to_parent_.learn({.asked = asked, .theirs = unpacker.get<std::uint64_t>(), .heard = heard});
+        take(to_parent_.standing(unpacker.get<ClockStanding>()));
+        enough = i + 1 >= kFewestQuestions && standing_.uncertainty_ns <= settled_ns_ + settled_ns_ / 4;
     }
+    if (settled_ns_ == 0) settled_ns_ = standing_.uncertainty_ns;
+    post_.send(parent, {});
 }
+
+void Clocks::take(const ClockStanding& standing) {
+    standing_ = standing;
+    timeline_.offset_ns = standing.offset_ns;
+}
+
+bool Clocks::stale() const noexcept { return elapsed(standing_.uncertainty_ns, uncertainty_ns()) > kStaleNs; }
 
 }  // namespace strakes

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "crew/clock_relation.hpp"
 #include "crew/crowd.hpp"
 #include "team/post.hpp"
 #include "team/timeline.hpp"
@@ -11,25 +13,32 @@ namespace strakes {
 
 class Clocks {
   public:
+    using Rank = Post::Rank;
+
     // By all processes together, as the rest.
     Clocks(Post& post, const Crowd& crowd);
 
-    // Compares again, since clocks drift: their rates are known to some millionths.
-    void compare();
+    // Compares again, since clocks drift: by the processes `ranks`, the first ones of each of the first nodes.
+    void compare(std::span<const Rank> ranks);
+    // Whether clocks may have drifted so far since then that they should be.
+    [[nodiscard]] bool stale() const noexcept;
 
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
     // By how much this process may be wrong.
-    [[nodiscard]] std::uint64_t uncertainty_ns() const noexcept { return uncertainty_ns_; }
+    [[nodiscard]] std::uint64_t uncertainty_ns() const noexcept { return standing_.uncertainty_at(now()); }
 
   private:
-    void compare_leaders();
-    void answer(Post::Rank child);
-    void ask(Post::Rank parent);
+    void answer(Rank child);
+    void ask(Rank parent);
+    void take(const ClockStanding& standing);
+    [[nodiscard]] std::uint64_t now() const noexcept { return timeline_.clock.to_ns(timeline_.clock.now()); }
 
     Post& post_;
     const Crowd& crowd_;
     Timeline timeline_;
-    std::uint64_t uncertainty_ns_ = 0;
+    ClockStanding standing_;        // of this node's clock
+    ClockRelation to_parent_;       // of the first rank of a node
+    std::uint64_t settled_ns_ = 0;  // the uncertainty after the first comparison
 };
 
 }  // namespace strakes

@@ -20,6 +20,7 @@ std::string Crowd::introduction() {
     packer.put_text(host_name());
     packer.put_text(boot);
     packer.put(::getpid());
+    packer.put_text(Processors::allowed().bytes());
     return packer.take();
 }
 
@@ -29,12 +30,13 @@ Crowd::Crowd(const std::vector<std::string>& introductions) {
         Unpacker unpacker(introduction);
         std::string host(unpacker.get_text());
         std::string boot(unpacker.get_text());
-        const auto [place, fresh] = known.try_emplace({host, std::move(boot)}, nodes_.size());
+        const auto [place, fresh] = known.try_emplace({host, boot}, nodes_.size());
         if (fresh) nodes_.push_back({.host = std::move(host), .ranks = {}, .pids = {}});
         Node& node = nodes_[place->second];
         node.ranks.push_back(size());
         node.pids.push_back(unpacker.get<pid_t>());
-        node_of_.push_back(place->second);
+        members_.push_back(
+            {.node = place->second, .boot = std::move(boot), .processors = Processors(unpacker.get_text())});
     }
 }
 
@@ -43,11 +45,14 @@ int Crowd::pid_of(Rank rank) const {
     return node.pids[static_cast<std::size_t>(std::ranges::lower_bound(node.ranks, rank) - node.ranks.begin())];
 }
 
-std::vector<Crowd::Rank> Crowd::leaders() const {
-    std::vector<Rank> leaders;
-    leaders.reserve(nodes_.size());
-    for (const Node& node : nodes_) leaders.push_back(node.ranks.front());
-    return leaders;
+Crowd::Share Crowd::share_of(Rank one, std::span<const Rank> ranks) const {
+    Share share;
+    for (const Rank rank : ranks) {
+        if (members_[rank].boot != members_[one].boot) continue;
+        share.ranks.push_back(rank);
+        share.processors.add(members_[rank].processors);
+    }
+    return share;
 }
 
 std::vector<Crowd::Rank> Crowd::members_for(const Plan& plan) const {

@@ -2,55 +2,94 @@
 #include "crew/members.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
-#include <thread>
+#include <optional>
 #include <utility>
+
+#include "system/aside.hpp"
+#include "system/processors.hpp"
 
 namespace strakes {
 
 namespace {
 
 constexpr std::uint64_t kShortestLead = 200'000;
-constexpr std::uint64_t kLongestLead = 200'000'000;
+constexpr std::uint64_t kLongestLead = 5'000'000;
 // A sleeper comes back late by up to this much, so the rest of the way is spent looking at the clock.
 constexpr std::uint64_t kSleepIsLate = 150'000;
 
-void sleep_ns(std::uint64_t ns) {
-    const timespec pause{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-    ::nanosleep(&pause, nullptr);
+// To an absolute time, so that who is held up before it does not sleep longer.
+void sleep_for(std::uint64_t ns) {
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    const std::uint64_t end = Clock::monotonic_ns() + ns;
+    const timespec until{static_cast<time_t>(end / kSecond), static_cast<long>(end % kSecond)};
+    while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+    }
+}
+
+// Those that share a machine with this one.
+Circle circle_here(Post& post, const Crowd& crowd, const std::vector<Post::Rank>& ranks) {
+    std::vector<Post::Rank> here = crowd.share_of(post.rank(), ranks).ranks;
+    const auto mine = static_cast<Post::Rank>(std::ranges::find(here, post.rank()) - here.begin());
+    return {post, std::move(here), mine};
+}
+
+// Where ranks of this machine that come before this one are on its processor.
+void step_aside(Circle& here, std::optional<Aside>& aside) {
+    const Processors mine = Processors::current();
+    Processors before, all;
+    const std::vector<std::string> said = here.all(mine.bytes());
+    for (std::size_t place = 0; place < said.size(); ++place) {
+        all.add(Processors(said[place]));
+        if (place < here.mine()) before.add(Processors(said[place]));
+    }
+    if (before.has_all(mine)) aside.emplace(Processors::allowed(), all);
 }
 
 }  // namespace
 
-Members::Members(Performer& performer, Post& post, const Crowd& crowd, std::vector<Rank> ranks, Rank mine,
-                 const Timeline& timeline)
-    : performer_(performer), circle_(post, ranks, mine), timeline_(timeline) {
+Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks,
+                 Rank mine)
+    : performer_(performer),
+      clocks_(clocks),
+      ranks_(std::move(ranks)),
+      circle_(post, ranks_, mine),
+      on_machine_(circle_here(post, crowd, ranks_)) {
     const auto& here = crowd.node_of(post.rank()).ranks;
     const auto is_here = [&here](Rank rank) { return std::ranges::binary_search(here, rank); };
-    ranks_on_node_ = static_cast<Rank>(std::ranges::count_if(ranks, is_here));
-    leads_node_ = *std::ranges::find_if(ranks, is_here) == post.rank();
+    ranks_on_node_ = static_cast<Rank>(std::ranges::count_if(ranks_, is_here));
+    leads_node_ = *std::ranges::find_if(ranks_, is_here) == post.rank();
+    crowded_ = crowd.share_of(post.rank(), ranks_).processors.too_few_for(on_machine_.size());
     std::vector<std::uint32_t> nodes;
-    nodes.reserve(ranks.size());
-    for (const Rank rank : ranks) nodes.push_back(crowd.number_of_node(rank));
-    libraries_ = post.libraries(ranks);
-    exchange_ = post.exchange(circle_, std::move(ranks), std::move(nodes));
+    nodes.reserve(ranks_.size());
+    for (const Rank rank : ranks_) nodes.push_back(crowd.number_of_node(rank));
+    libraries_ = post.libraries(ranks_);
+    exchange_ = post.exchange(circle_, ranks_, std::move(nodes));
 }
 
-void Members::start_line() {
-    const std::uint64_t asked = timeline_.now();
-    static_cast<void>(circle_.most(0));
-    const std::uint64_t told = timeline_.now();
+Start Members::start_line() {
+    if (circle_.size() == 1) return {.begun = true};
+    const auto most = [this](std::uint64_t mine) { return circle_.most(mine, Post::Wait::brisk); };
+    // Until then they have waited patiently; now all are awake.
+    if (most(clocks_.stale() ? 1 : 0) != 0) clocks_.compare(ranks_);
+    std::optional<Aside> aside;
+    if (!crowded_ && on_machine_.size() > 1) step_aside(on_machine_, aside);
+    // Who comes later than others would make the way of a word look long.
+    static_cast<void>(most(0));
+    const Timeline& timeline = clocks_.timeline();
+    const std::uint64_t asked = timeline.now();
+    static_cast<void>(most(0));
+    const std::uint64_t told = timeline.now();
     const std::uint64_t lead = std::clamp(2 * elapsed(asked, told), kShortestLead, kLongestLead);
-    const std::uint64_t start = circle_.most(told + lead);
+    const std::uint64_t start = most(told + lead);
+    const std::uint64_t left = elapsed(timeline.now(), start);
     // Where there are more ranks than processors, looking would keep others from coming.
-    const bool may_look = ranks_on_node_ <= std::max(1U, std::thread::hardware_concurrency());
-    const std::uint64_t left = elapsed(timeline_.now(), start);
-    if (!may_look)
-        sleep_ns(left);
-    else if (left > kSleepIsLate)
-        sleep_ns(left - kSleepIsLate);
-    while (may_look && timeline_.now() < start) {
+    const std::uint64_t awake = crowded_ ? 0 : kSleepIsLate;
+    if (left > awake) sleep_for(left - awake);
+    while (timeline.now() < start) {
     }
+    return {.begun = true, .clock_uncertainty_ns = clocks_.uncertainty_ns(), .crowded = crowded_};
 }
 
 }  // namespace strakes

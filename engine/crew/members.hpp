@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/library_file.hpp"
+#include "crew/clocks.hpp"
 #include "crew/crowd.hpp"
 #include "crew/performer.hpp"
 #include "team/circle.hpp"
@@ -20,29 +21,31 @@ namespace strakes {
 class Members final : public Processes {
   public:
     // `ranks` are those of the crowd that take part; this process is number `mine` of them.
-    Members(Performer& performer, Post& post, const Crowd& crowd, std::vector<Rank> ranks, Rank mine,
-            const Timeline& timeline);
+    Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks, Rank mine);
 
     void perform(std::function<void()> body) override { performer_.perform(std::move(body)); }
     void wait() override { performer_.wait(); }
     bool any(bool mine) override { return circle_.most(mine ? 1 : 0) != 0; }
-    void start_line() override;
+    Start start_line() override;
     std::uint64_t least(std::uint64_t mine) override { return circle_.least(mine); }
     std::vector<std::string> all(std::string_view mine) override { return circle_.all(mine); }
     void send(Rank to, std::string_view bytes) override { circle_.send(to, bytes); }
     std::string receive(Rank from) override { return circle_.receive(from); }
     [[nodiscard]] Exchange& exchange() override { return *exchange_; }
     [[nodiscard]] LibraryFiles* libraries() override { return libraries_.get(); }
-    [[nodiscard]] const Timeline& timeline() const override { return timeline_; }
+    [[nodiscard]] const Timeline& timeline() const override { return clocks_.timeline(); }
     [[nodiscard]] bool leads_node() const override { return leads_node_; }
     [[nodiscard]] Rank ranks_on_node() const override { return ranks_on_node_; }
 
   private:
     Performer& performer_;
+    Clocks& clocks_;
+    std::vector<Rank> ranks_;
     Circle circle_;
-    Timeline timeline_;
+    Circle on_machine_;  // those of them that share one with this rank
     bool leads_node_;
     Rank ranks_on_node_;
+    bool crowded_;  // its machine
     std::unique_ptr<Exchange> exchange_;
     std::unique_ptr<LibraryFiles> libraries_;
 };

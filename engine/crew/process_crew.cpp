@@ -56,8 +56,7 @@ std::unique_ptr<Team> ProcessCrew::make_team(const Plan& plan) {
     const auto here = std::ranges::find(ranks_, world_.post.rank());
     if (here == ranks_.end()) return nullptr;
     const auto mine = static_cast<Team::Rank>(here - ranks_.begin());
-    members_ =
-        std::make_unique<Members>(world_.performer, world_.post, world_.crowd, ranks_, mine, world_.clocks.timeline());
+    members_ = std::make_unique<Members>(world_.performer, world_.post, world_.crowd, world_.clocks, ranks_, mine);
     return std::make_unique<Team>(static_cast<Team::Rank>(ranks_.size()), mine, *members_);
 }
 
@@ -81,10 +80,7 @@ std::unique_ptr<Team> LeadingCrew::team_for(const PlanRequest& request) {
     const auto now = Time::now();
     for (const auto& other : others_)
         if (other) other->heard = now;
-    world_.performer.perform([&] {
-        static_cast<void>(world_.everybody().from_first(request.line));
-        world_.clocks.compare();
-    });
+    world_.performer.perform([&] { static_cast<void>(world_.everybody().from_first(request.line)); });
     // Without all of them there is no plan whose error this could be.
     world_.performer.wait(kLookEvery, [this] {
         hear_all(nullptr);
@@ -229,10 +225,7 @@ void FollowingCrew::say_goodbye() {
 std::string FollowingCrew::take_call() {
     number_ = order_.plan;
     std::string line;
-    world_.performer.perform([&] {
-        line = world_.everybody().from_first({});
-        world_.clocks.compare();
-    });
+    world_.performer.perform([&] { line = world_.everybody().from_first({}); });
     world_.performer.wait(kLookEvery, [this] {
         wire_.hear([this](const Order& order) { order_ = order; });
         if (lost() || told_to_abandon()) ::_exit(1);

@@ -72,7 +72,7 @@ bool MpiExchange::is_done(Message& message) {
 
 std::optional<std::size_t> MpiExchange::wait(Ticket ticket, const std::atomic<Halt>& halt) {
     Message& message = under_way_[ticket.number];
-    Patience patience(kLongestNapInTimedSectionNs);
+    Patience patience(kShortNapNs);
     while (!is_done(message)) {
         if (halt.load(std::memory_order_relaxed) != Halt::none) return std::nullopt;
         patience.pause();
@@ -82,7 +82,7 @@ std::optional<std::size_t> MpiExchange::wait(Ticket ticket, const std::atomic<Ha
 }
 
 void MpiExchange::finish(Message& message) {
-    Patience patience(kLongestNapInTimedSectionNs);
+    Patience patience(kShortNapNs);
     while (!is_done(message)) patience.pause();
     message.in_use = false;
 }
@@ -119,7 +119,7 @@ void MpiExchange::settle() {
 // What nobody made room for.
 void MpiExchange::take_rest(Rank from, std::uint64_t messages) {
     for (; received_[from] < messages; ++received_[from]) {
-        Patience patience(kLongestNapInTimedSectionNs);
+        Patience patience(kShortNapNs);
         MPI_Message message = MPI_MESSAGE_NULL;
         MPI_Status status;
         for (int there = 0;;) {

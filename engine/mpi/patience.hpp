@@ -13,10 +13,11 @@ namespace strakes {
 
 class Patience {
   public:
+    // Without naps where the longest is none.
     explicit Patience(std::uint64_t longest_nap_ns) : longest_(longest_nap_ns) {}
 
     void pause() {
-        if (looks_ < kLooks) {
+        if (looks_ < kLooks || longest_ == 0) {
             ++looks_;
             ::sched_yield();
             return;
@@ -35,7 +36,7 @@ class Patience {
     std::uint64_t longest_;
 };
 
-inline constexpr std::uint64_t kLongestNapInTimedSectionNs = 100'000;
+inline constexpr std::uint64_t kShortNapNs = 100'000;
 
 // An error means that somebody is no longer there. The watching threads see that, too, and they end the process; so it
 // says what MPI says, and does not come back.

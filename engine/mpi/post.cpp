@@ -5,12 +5,10 @@
 #include <array>
 #include <cstdio>
 #include <ctime>
-#include <thread>
 #include <utility>
 
 #include "mpi/exchange.hpp"
 #include "mpi/libraries.hpp"
-#include "mpi/patience.hpp"
 
 namespace strakes {
 
@@ -51,9 +49,13 @@ void MpiPost::close() {
     MPI_Comm_free(&messages_);
 }
 
-void MpiPost::set_ranks_on_node(Rank ranks) noexcept {
-    const Rank processors = std::max(1U, std::thread::hardware_concurrency());
-    longest_nap_ns_ = kLongestNapNs * std::clamp(ranks / processors, 1U, 8U);
+void MpiPost::set_crowding(std::size_t ranks_per_processor) noexcept {
+    longest_nap_ns_ = kLongestNapNs * std::clamp<std::size_t>(ranks_per_processor, 1, 8);
+}
+
+Patience MpiPost::patience(Wait wait) const noexcept {
+    if (wait == Wait::eager) return Patience(0);
+    return Patience(wait == Wait::brisk ? kShortNapNs : longest_nap_ns_);
 }
 
 MPI_Request MpiPost::begin(Rank to, std::string_view bytes) {
@@ -64,24 +66,24 @@ MPI_Request MpiPost::begin(Rank to, std::string_view bytes) {
 }
 
 void MpiPost::complete(MPI_Request request, Wait wait) const {
-    Patience patience(longest_nap_ns_);
+    Patience patience = this->patience(wait);
     for (int done = 0;;) {
         check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
         if (done != 0) return;
-        if (wait == Wait::patient) patience.pause();
+        patience.pause();
     }
 }
 
 void MpiPost::send(Rank to, std::string_view bytes) { complete(begin(to, bytes), Wait::patient); }
 
 std::string MpiPost::receive(Rank from, Wait wait) {
-    Patience patience(longest_nap_ns_);
+    Patience patience = this->patience(wait);
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
     for (int there = 0;;) {
         check_mpi(MPI_Improbe(static_cast<int>(from), kTag, everybody_, &there, &message, &status));
         if (there != 0) break;
-        if (wait == Wait::patient) patience.pause();
+        patience.pause();
     }
     int size = 0;
     MPI_Get_count(&status, MPI_BYTE, &size);
@@ -92,10 +94,10 @@ std::string MpiPost::receive(Rank from, Wait wait) {
     return bytes;
 }
 
-std::string MpiPost::swap(Rank to, std::string_view bytes, Rank from) {
+std::string MpiPost::swap(Rank to, std::string_view bytes, Rank from, Wait wait) {
     MPI_Request request = begin(to, bytes);
-    std::string said = receive(from, Wait::patient);
-    complete(request, Wait::patient);
+    std::string said = receive(from, wait);
+    complete(request, wait);
     return said;
 }
 

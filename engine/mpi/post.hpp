@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mpi/patience.hpp"
 #include "team/post.hpp"
 
 namespace strakes {
@@ -25,18 +27,19 @@ class MpiPost final : public Post {
     [[nodiscard]] Rank size() const override { return size_; }
     void send(Rank to, std::string_view bytes) override;
     std::string receive(Rank from, Wait wait) override;
-    std::string swap(Rank to, std::string_view bytes, Rank from) override;
+    std::string swap(Rank to, std::string_view bytes, Rank from, Wait wait) override;
 
     std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
                                        std::vector<std::uint32_t> nodes) override;
     std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) override;
 
-    // How crowded the node is decides how long a waiting process sleeps at a time.
-    void set_ranks_on_node(Rank ranks) noexcept;
+    // How crowded the machine is decides how long a waiting process sleeps at a time.
+    void set_crowding(std::size_t ranks_per_processor) noexcept;
 
   private:
     MPI_Request begin(Rank to, std::string_view bytes);
     void complete(MPI_Request request, Wait wait) const;
+    [[nodiscard]] Patience patience(Wait wait) const noexcept;
 
     // Of some of the processes, all of which call this; kept for the next plan with the same ones.
     MPI_Comm communicator_of(const std::vector<Rank>& ranks);

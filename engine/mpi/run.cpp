@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -104,7 +105,8 @@ int run_together(int signals, const Launched& launched) {
     std::vector<Post::Rank> ranks(post.size());
     for (Post::Rank rank = 0; rank < post.size(); ++rank) ranks[rank] = rank;
     const Crowd crowd(Circle(post, ranks, post.rank()).all(Crowd::introduction()));
-    post.set_ranks_on_node(static_cast<Post::Rank>(crowd.node_of(post.rank()).ranks.size()));
+    const Crowd::Share share = crowd.share_of(post.rank(), ranks);
+    post.set_crowding(share.ranks.size() / std::max<std::size_t>(share.processors.count(), 1));
     Clocks clocks(post, crowd);
     Performer performer;
     World world{.performer = performer, .post = post, .crowd = crowd, .clocks = clocks};
@@ -129,6 +131,8 @@ int run_together(int signals, const Launched& launched) {
     });
     // A table that two threads share costs on every open and close.
     static_cast<void>(::unshare(CLONE_FILES));
+    // Naps between looks are as short as they are meant; the kernel would gather wake-ups within 50 us.
+    ::prctl(PR_SET_TIMERSLACK, 1UL);
     performer.serve();
     watching.join();
     post.close();

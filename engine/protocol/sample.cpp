@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "system/host.hpp"
@@ -53,6 +54,18 @@ Json rows_of(const std::vector<RankRow>& ranks, std::size_t first, std::uint64_t
                         seconds(row.close)});
     }
     return rows;
+}
+
+// How far apart its ranks began, as far as their clocks can tell.
+Json begun_of(const Tally& tally) {
+    const auto [first, last] = std::ranges::minmax_element(tally.rows, {}, &RankRow::start);
+    const auto rank = static_cast<std::uint32_t>(last - tally.rows.begin());
+    const auto after = std::ranges::upper_bound(tally.nodes, rank, {}, &NodeCounters::first_rank);
+    return {{"apart_s", seconds(elapsed(first->start, last->start))},
+            {"last_rank", rank},
+            {"last_host", after == tally.nodes.begin() ? host_name() : std::prev(after)->host},
+            {"clock_uncertainty_s", seconds(tally.start.clock_uncertainty_ns)},
+            {"crowded", tally.start.crowded}};
 }
 
 Json histogram_of(const Histogram& histogram) {
@@ -131,7 +144,7 @@ Json staged_of(const Tally& tally) {
 Json nodes_of(const std::vector<NodeCounters>& nodes, bool long_enough) {
     Json list = Json::array();
     for (const NodeCounters& node : nodes) {
-        list.push_back({{"host", node.host}, {"counters", to_json(node.delta)}});
+        list.push_back({{"host", node.host}, {"first_rank", node.first_rank}, {"counters", to_json(node.delta)}});
         if (long_enough && !node.seconds.empty()) list.back()["timeline"] = timeline_of(node.host, node.seconds, false);
     }
     return list;
@@ -233,6 +246,7 @@ Json sample_of(const PhaseOutcome& outcome) {
     message["columns"] = {"rank",   "start_s",   "end_s",  "bytes",  "operations",
                           "errors", "slowest_s", "open_s", "close_s"};
     message["ranks"] = rows_of(tally.rows, 0, totals.start);
+    if (tally.rows.size() > 1 && tally.start.begun) message["begun"] = begun_of(tally);
     if (outcome.impact.limits()) message["impact"] = impact_of(outcome.impact, tally.held_ns);
     if (const auto* mixed = std::get_if<MixedPhase>(&phase)) {
         for (std::size_t part = 0; part < mixed->parts(); ++part)

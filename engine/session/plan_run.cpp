@@ -197,6 +197,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     progress.finished.store(false, std::memory_order_relaxed);
     if (is_first_here(rank)) {
         first_ = {};
+        start_ = {};
         first_taken_ = false;
         phase_ = index;
         for (Rank other = rank + 1; !one_process() && other < progress_.size(); ++other) {
@@ -222,7 +223,7 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
         if (team_->leads_node(rank)) counters_before_ = read_counters();
         progress.at(kWaiting);
         if (!team_->any(result.failure || setting.halted())) {
-            team_->start_line();
+            begin(rank, team_->start_line());
             work(rank, *workload, result);
         }
     }
@@ -230,6 +231,15 @@ void PlanRun::run_phase(Rank rank, std::size_t index) {
     progress.at(kWaiting);
     team_->barrier();
     if (is_first_here(rank)) report_phase(index);
+}
+
+// Clocks may have been compared again at the start line; for one phase they stand as they stood there.
+void PlanRun::begin(Rank rank, const Start& start) {
+    if (!is_first_here(rank)) return;
+    start_ = start;
+    if (rank == 0) return;  // all others are held against its clock
+    const std::lock_guard lock(glimpse_mutex_);
+    timeline_.offset_ns = team_->timeline().offset_ns;
 }
 
 void PlanRun::work(Rank rank, Workload& workload, RankResult& result) {
@@ -277,8 +287,10 @@ void PlanRun::report_phase(std::size_t index) {
     const Phase& phase = request_.plan.phases[index];
     const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
     for (Rank rank = team_->first(); rank < team_->first() + team_->count(); ++rank) add_rank(*tally, rank, phase);
+    tally->start = start_;
     if (team_->leads_node(team_->first())) {
         tally->nodes.push_back({.host = host_name(),
+                                .first_rank = team_->first(),
                                 .delta = std::exchange(counters_, {}),
                                 .seconds = team_->first() == 0 ? std::vector<SecondRow>{} : seconds_.take(index + 1)});
     }

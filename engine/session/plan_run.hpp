@@ -79,6 +79,7 @@ class PlanRun {
     void run_rank(Rank rank) noexcept;
     void hold_memory(Rank rank);
     void run_phase(Rank rank, std::size_t index);
+    void begin(Rank rank, const Start& start);
     void work(Rank rank, Workload& workload, RankResult& result);
     void tell_others(Workload& workload);
     void note_first(const RankResult& result);
@@ -131,6 +132,7 @@ class PlanRun {
     std::atomic<bool> finished_{false};
     std::optional<PlanStatus> early_;  // it ended before its first phase
     bool swept_ = false;               // with ranks that are processes: nothing is left
+    Start start_;                      // of the first rank here
     FirstFinish first_;
     std::mutex glimpse_mutex_;
     Glimpse glimpse_;

@@ -10,11 +10,11 @@
 
 namespace strakes {
 
-std::uint64_t Circle::most(std::uint64_t mine) {
+std::uint64_t Circle::most(std::uint64_t mine, Post::Wait wait) {
     for (Rank distance = 1; distance < size(); distance *= 2) {
         Packer packer;
         packer.put(mine);
-        const std::string said = post_.swap(after(distance), packer.take(), before(distance));
+        const std::string said = post_.swap(after(distance), packer.take(), before(distance), wait);
         mine = std::max(mine, Unpacker(said).get<std::uint64_t>());
     }
     return mine;
@@ -28,7 +28,7 @@ std::vector<std::string> Circle::all(std::string_view mine) {
         const Rank count = std::min(distance, size() - distance);
         Packer packer;
         for (Rank i = 0; i < count; ++i) packer.put_text(backwards[i]);
-        const std::string said = post_.swap(after(distance), packer.take(), before(distance));
+        const std::string said = post_.swap(after(distance), packer.take(), before(distance), Post::Wait::patient);
         Unpacker unpacker(said);
         for (Rank i = 0; i < count; ++i) backwards.emplace_back(unpacker.get_text());
     }

@@ -22,7 +22,7 @@ class Circle {
     [[nodiscard]] Rank size() const noexcept { return static_cast<Rank>(ranks_.size()); }
 
     // A barrier, too.
-    [[nodiscard]] std::uint64_t most(std::uint64_t mine);
+    [[nodiscard]] std::uint64_t most(std::uint64_t mine, Post::Wait wait = Post::Wait::patient);
     [[nodiscard]] std::uint64_t least(std::uint64_t mine) { return ~most(~mine); }
     // What each of them said, by member.
     [[nodiscard]] std::vector<std::string> all(std::string_view mine);

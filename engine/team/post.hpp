@@ -17,8 +17,9 @@ class LibraryFiles;
 class Post {
   public:
     using Rank = std::uint32_t;
-    // Patient waiting leaves the processor to others; eager waiting answers sooner.
-    enum class Wait : std::uint8_t { patient, eager };
+    // Patient waiting leaves the processor to others, brisk waiting does so for short times only: for steps that come
+    // one right after the other while nobody is timed. Eager waiting answers at once.
+    enum class Wait : std::uint8_t { patient, brisk, eager };
 
     Post() = default;
     Post(const Post&) = delete;
@@ -32,7 +33,7 @@ class Post {
     // Messages of one sender come in the order in which it sent them.
     virtual std::string receive(Rank from, Wait wait) = 0;
     // Both at once, so that processes may do it in a ring.
-    virtual std::string swap(Rank to, std::string_view bytes, Rank from) = 0;
+    virtual std::string swap(Rank to, std::string_view bytes, Rank from, Wait wait) = 0;
 
     // For the ranks of one plan: `ranks` are those of the circle's members, `nodes` the numbers of their nodes.
     virtual std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,

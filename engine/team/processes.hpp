@@ -2,6 +2,7 @@
 // each process, by all of them in the same order; waiting costs little processor time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,6 +15,19 @@
 namespace strakes {
 
 class LibraryFiles;
+
+// How a rank was let go into its timed section.
+struct Start {
+    bool begun = false;
+    std::uint64_t clock_uncertainty_ns = 0;  // by how much its timeline may be wrong then
+    bool crowded = false;                    // its machine has fewer processors than the plan has ranks there
+
+    void merge(const Start& other) noexcept {
+        begun |= other.begun;
+        clock_uncertainty_ns = std::max(clock_uncertainty_ns, other.clock_uncertainty_ns);
+        crowded |= other.crowded;
+    }
+};
 
 class Processes {
   public:
@@ -31,7 +45,7 @@ class Processes {
     // A barrier that gives every process the same answer: has any of them said true?
     virtual bool any(bool mine) = 0;
     // All leave at the same moment, as far as their clocks agree; right after a barrier.
-    virtual void start_line() = 0;
+    virtual Start start_line() = 0;
     virtual std::uint64_t least(std::uint64_t mine) = 0;
     // What each of them said, by rank.
     virtual std::vector<std::string> all(std::string_view mine) = 0;

@@ -38,12 +38,14 @@ Team::Team(Rank size, Rank ranks_per_node)
       count_(size),
       processes_(nullptr),
       meeting_(static_cast<std::ptrdiff_t>(size), Count{this}),
-      exchange_(std::make_unique<ThreadExchange>(size, ranks_per_node)) {}
+      exchange_(std::make_unique<ThreadExchange>(size, ranks_per_node)),
+      start_(std::make_unique<ThreadStart>(size)) {}
 
 Team::Team(Rank size, Rank mine, Processes& processes)
     : size_(size), first_(mine), count_(1), processes_(&processes), meeting_(1, Count{this}) {}
 
 void Team::answer() noexcept {
+    if (start_) start_->reset();
     const bool mine = raised_.exchange(false, std::memory_order_relaxed);
     answer_ = processes_ != nullptr ? processes_->any(mine) : mine;
 }

@@ -18,6 +18,7 @@
 #include "team/exchange.hpp"
 #include "team/processes.hpp"
 #include "team/thread_exchange.hpp"
+#include "team/thread_start.hpp"
 #include "team/timeline.hpp"
 
 namespace strakes {
@@ -56,10 +57,8 @@ class Team {
         return answer_;
     }
 
-    // After a barrier: ranks of different processes leave it at different moments, and this at the same one.
-    void start_line() {
-        if (processes_ != nullptr) processes_->start_line();
-    }
+    // Right after a barrier, which ranks leave at different moments: this they leave at the same one.
+    [[nodiscard]] Start start_line() { return processes_ != nullptr ? processes_->start_line() : start_->pass(); }
 
     // For one rank of this process: how it exchanges bytes with the others.
     [[nodiscard]] Exchange& exchange(Rank rank) {
@@ -99,6 +98,7 @@ class Team {
     bool answer_ = false;  // written while all ranks wait, read before any comes back
     std::barrier<Count> meeting_;
     std::unique_ptr<ThreadExchange> exchange_;  // where the ranks are threads
+    std::unique_ptr<ThreadStart> start_;        // as well
 };
 
 // One value of every rank from `first` on: those of a process, for its first rank to read after a barrier.

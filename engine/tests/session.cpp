@@ -1,12 +1,14 @@
 // The engine as others see it: lines in, lines out.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "support.hpp"
+#include "system/processors.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;
@@ -99,6 +101,23 @@ TEST_CASE("a sample adds up") {
     CHECK(create["bytes"] == 0);
     CHECK_FALSE(create.contains("cache"));
     CHECK(create["histograms"].contains("file-create"));
+}
+
+TEST_CASE("a sample says how far apart its ranks began, where several of them have") {
+    const TestDirectory directory;
+    const Json three =
+        run_session(plan_message(directory.path(), plan_of({metadata("create", "file-create")}, 3))).sample("create");
+    double last = 0;
+    for (const Json& row : three["ranks"]) last = std::max(last, row[1].get<double>());
+    CHECK(three["begun"]["apart_s"].get<double>() == doctest::Approx(last));
+    CHECK(three["ranks"][three["begun"]["last_rank"].get<std::size_t>()][1] == last);
+    CHECK(three["begun"]["last_host"] == three["host"]);
+    CHECK(three["begun"]["clock_uncertainty_s"] == 0);
+    CHECK(three["begun"]["crowded"] == (Processors::allowed().count() < 3));
+    CHECK(three["nodes"][0]["first_rank"] == 0);
+    const Json alone =
+        run_session(plan_message(directory.path(), plan_of({metadata("create", "file-create")}, 1))).sample("create");
+    CHECK_FALSE(alone.contains("begun"));
 }
 
 TEST_CASE("the same plan and seed make the same choices") {
@@ -313,6 +332,7 @@ TEST_CASE("an error before the timed section ends the phase with an empty sample
     CHECK(answers.last("error")["where"]["operation"] == "mkdir");
     CHECK(answers.sample("create")["operations"] == 0);
     CHECK(answers.sample("create")["stopped_by"] == "error");
+    CHECK_FALSE(answers.sample("create").contains("begun"));
     CHECK(answers.last("done")["cleaned"] == true);
 }
 

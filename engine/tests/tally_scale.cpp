@@ -41,7 +41,10 @@ Tally tally_of(std::uint32_t rank) {
     if (rank % kRanksPerNode != 0) return tally;
     CounterDelta counters;
     for (int device = 0; device < 8; ++device) counters.devices["nvme" + std::to_string(device)] = {};
-    tally.nodes.push_back({.host = "node" + std::to_string(rank / kRanksPerNode), .delta = std::move(counters)});
+    tally.nodes.push_back({.host = "node" + std::to_string(rank / kRanksPerNode),
+                           .first_rank = rank,
+                           .delta = std::move(counters),
+                           .seconds = {}});
     return tally;
 }
 
@@ -71,7 +74,7 @@ class Imagined final : public Processes {
     void perform(std::function<void()> /*body*/) override { never(); }
     void wait() override {}
     bool any(bool /*mine*/) override { never(); }
-    void start_line() override { never(); }
+    Start start_line() override { never(); }
     std::uint64_t least(std::uint64_t /*mine*/) override { never(); }
     std::vector<std::string> all(std::string_view /*mine*/) override { never(); }
     Exchange& exchange() override { never(); }

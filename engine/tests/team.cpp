@@ -5,11 +5,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <vector>
 
+#include "system/aside.hpp"
+
+using strakes::Aside;
 using strakes::Gathered;
+using strakes::Processors;
 using strakes::Team;
 
 TEST_CASE("no rank leaves a barrier before all have come") {
@@ -49,6 +54,35 @@ TEST_CASE("when one rank fails all learn it at the next barrier, and only there"
             CHECK(answers.of(rank)[static_cast<std::size_t>(round)] == (round % 3 == 1));
         }
     }
+}
+
+TEST_CASE("ranks come through the start line time after time, and keep the processors that they may use") {
+    const std::size_t processors = Processors::allowed().count();
+    for (const Team::Rank ranks : {1U, 2U, 5U}) {
+        Team team(ranks);
+        std::atomic<int> wrong{0};
+        REQUIRE(team.start([&](Team::Rank) {
+            for (int round = 0; round < 100; ++round) {
+                team.barrier();
+                const strakes::Start start = team.start_line();
+                if (!start.begun || start.clock_uncertainty_ns != 0 || start.crowded != (ranks > processors)) ++wrong;
+                if (Processors::allowed().count() != processors) ++wrong;
+            }
+        }) == 0);
+        team.join();
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("a thread steps aside to a processor that is free, where there is one, and only for a time") {
+    const Processors allowed = Processors::allowed();
+    {
+        const Aside aside(allowed, Processors::current());
+        CHECK(Processors::allowed().count() == std::max<std::size_t>(allowed.count() - 1, 1));
+    }
+    CHECK(Processors::allowed().bytes() == allowed.bytes());
+    const Aside nowhere(allowed, allowed);
+    CHECK(Processors::allowed().bytes() == allowed.bytes());
 }
 
 TEST_CASE("what the ranks put is there for rank 0 after the barrier") {

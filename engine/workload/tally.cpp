@@ -108,6 +108,7 @@ void Tally::add_failure(std::uint32_t rank, Failure failure) {
 void Tally::merge(Tally&& later) {
     rows.insert(rows.end(), later.rows.begin(), later.rows.end());
     failed |= later.failed;
+    start.merge(later.start);
     until_first.bytes += later.until_first.bytes;
     until_first.operations += later.until_first.operations;
     verified_bytes += later.verified_bytes;
@@ -132,6 +133,7 @@ std::string Tally::pack() const {
     packer.put(std::uint64_t{rows.size()});
     for (const RankRow& row : rows) packer.put(row);
     packer.put(failed);
+    packer.put(start);
     packer.put(until_first);
     packer.put(verified_bytes);
     packer.put(read_bytes);
@@ -157,6 +159,7 @@ std::string Tally::pack() const {
     packer.put(std::uint64_t{nodes.size()});
     for (const NodeCounters& node : nodes) {
         packer.put_text(node.host);
+        packer.put(node.first_rank);
         put(packer, node.delta);
         packer.put(std::uint64_t{node.seconds.size()});
         for (const SecondRow& row : node.seconds) {
@@ -184,6 +187,7 @@ Tally Tally::unpack(std::string_view bytes) {
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left)
         tally.rows.push_back(unpacker.get<RankRow>());
     tally.failed = unpacker.get<bool>();
+    tally.start = unpacker.get<Start>();
     tally.until_first = unpacker.get<Work>();
     tally.verified_bytes = unpacker.get<std::uint64_t>();
     tally.read_bytes = unpacker.get<std::uint64_t>();
@@ -211,6 +215,7 @@ Tally Tally::unpack(std::string_view bytes) {
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left) {
         NodeCounters node;
         node.host = unpacker.get_text();
+        node.first_rank = unpacker.get<std::uint32_t>();
         get(unpacker, node.delta);
         for (auto rows = unpacker.get<std::uint64_t>(); rows > 0 && !unpacker.at_end(); --rows) {
             SecondRow& row = node.seconds.emplace_back();

@@ -43,6 +43,7 @@ struct LoggedRows {
 
 struct NodeCounters {
     std::string host;
+    std::uint32_t first_rank = 0;
     CounterDelta delta;
     std::vector<SecondRow> seconds;  // of nodes other than rank 0's, without work
 };
@@ -56,6 +57,7 @@ struct Work {
 struct Tally {
     std::vector<RankRow> rows;  // of consecutive ranks
     bool failed = false;        // one of them
+    Start start;                // the worst of any rank
     Work until_first;           // until the first of all ranks finished
     std::uint64_t verified_bytes = 0;
     std::uint64_t read_bytes = 0;

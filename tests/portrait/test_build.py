@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,20 +147,49 @@ def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -
     assert portrait.warnings[0].code == "memory-file-system"
 
 
-def test_a_run_over_several_nodes_says_how_far_apart_its_phases_began(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    nodes = [{"host": "n1", "counters": {}}, {"host": "n2", "counters": {}}]
-    visits = visits_of(cells, flat, 5, 0.01)
-    began = [0.00002, 0.00005, 0.0004]
-    for visit, late_s in zip(visits, began, strict=False):
-        starts = {"nodes": nodes, "columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, late_s]]}
+def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **said: Any) -> list[dict[str, Any]]:
+    """The first phases of as many visits had two ranks, the second of which began so much later."""
+    for visit, one in zip(visits, late_s, strict=False):
+        starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, one]], "begun": {"last_host": "n2", **said}}
         visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]
+    return visits
+
+
+def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.00002, 0.00005, 0.0004], clock_uncertainty_s=0.00003)
     portrait = portrait_of(visits, cells, ["transfer-size"])
-    assert portrait.run["begun_together"] == {"phases": 3, "median_s": 0.00005, "worst_s": 0.0004}
-    assert dict(facts_of(portrait))["Phases began"] == "within 50.0 us of each other on all nodes (median of 3, at worst 400 us)"
+    told = {"phases": 3, "median_s": 0.00005, "worst_s": 0.0004, "apart": 0, "crowded": 0, "clock_uncertainty_s": 0.00003}
+    assert portrait.run["begun_together"] == told
+    assert dict(facts_of(portrait))["Phases began"] == "within 50.0 us of each other (median of 3, at worst 400 us)"
+    assert not [one for one in portrait.warnings if one.code == "begun-apart"]
 
 
-def test_on_one_node_nothing_is_said_of_that(portrait_of: Callable[..., Portrait]) -> None:
+def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021, 0.00005, 0.007]), cells, ["transfer-size"])
+    (told,) = [one for one in portrait.warnings if one.code == "begun-apart"]
+    assert told.text.startswith("The ranks of 2 of 3 phases began more than 1.00 ms apart: at worst 7.00 ms (")
+    assert told.text.endswith("of that phase), rank 1 on n2 last.")
+    assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(told.cells) != set()
+
+
+def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_together(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021], crowded=True), cells, ["transfer-size"])
+    (told,) = [one for one in portrait.warnings if one.code == "begun-apart"]
+    assert "fewer processors than ranks" in told.text
+
+
+def test_a_run_of_an_earlier_engine_over_several_nodes_is_read_from_its_rows(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.0002])
+    del visits[0]["samples"][0]["begun"]
+    visits[0]["samples"][0]["nodes"] = [{"host": "n1", "counters": {}}, {"host": "n2", "counters": {}}]
+    assert portrait_of(visits, cells, ["transfer-size"]).run["begun_together"]["worst_s"] == 0.0002
+
+
+def test_where_one_rank_does_all_nothing_is_said_of_that(portrait_of: Callable[..., Portrait]) -> None:
     cells = transfer_cells()
     portrait = portrait_of(visits_of(cells, flat, 5, 0.01), cells, ["transfer-size"])
     assert "begun_together" not in portrait.run

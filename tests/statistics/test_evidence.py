@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from strakes.portrait.begun import Begun
 from strakes.portrait.model import RunWarning
 from strakes.statistics import evidence
 from strakes.statistics.bimodality import TwoGroups
@@ -43,6 +44,7 @@ RAISED = {
     "targets_unlike": evidence.targets_unlike(["ost1 is full: 1 GiB of 100 GiB are free.", "ost2 is down."]),
     "nodes_unlike": evidence.nodes_unlike(["n3 has 8 GiB of memory, the others 16 GiB", "n4 could not be compared"]),
     "servers_disturbed": evidence.servers_disturbed(["mdt0: its counters were cleared"]),
+    "begun_apart": evidence.begun_apart(3, 90, Begun(0.0051, 3, "n4", 0.12, True, 3e-5), ["c1"]),
     "held_back": evidence.held_back("200 MiB/s", 0.6, ["c1"]),
     "gave_way": evidence.gave_way(2, 7, False),
     "left_out": evidence.left_out(3, ["200 MiB/s", "400 MiB/s"], "400 MiB/s"),
@@ -68,6 +70,7 @@ FIGURES = {
     "targets_unlike": ["ost1 is full", "ost2"],
     "nodes_unlike": ["n3 has 8 GiB", "n4"],
     "servers_disturbed": ["mdt0"],
+    "begun_apart": ["3 of 90 phases", "5.10 ms", "12 %", "rank 3 on n4", "fewer processors"],
     "held_back": ["200 MiB/s"],
     "gave_way": ["2 runs", "7 ran with less load"],
     "left_out": ["400 MiB/s", "other limits"],
@@ -124,6 +127,7 @@ def test_a_warning_names_the_cells_it_touches() -> None:
         evidence.stonewalled(1000.0, 1000.0, "operations", 2.0),
         evidence.stonewalled(10.0, 0.0, "operations", 2.0),
         evidence.setting_differs("stripe count", "4", "4"),
+        evidence.begun_apart(0, 90, Begun(0.0002, 3, "n4", 0.01, False, 3e-5)),
         evidence.budget_skipped(0, 80, 60.0),
     ],
 )

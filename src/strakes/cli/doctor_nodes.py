@@ -78,6 +78,10 @@ def _print(nodes: list[Node], differences: list[Difference], aligned: Alignment 
         worst = f"median of {len(aligned.spreads_s)}, at worst {format_seconds(max(aligned.spreads_s))}"
         console.print(f"phases begin within {format_seconds(aligned.usual_s)} of each other on all nodes ({worst});")
         console.print(f"their clocks are related to {format_seconds(aligned.clock_uncertainty_s)}")
+        if aligned.crowded:
+            console.print(
+                "some of them share a machine with fewer processors than nodes: where all compute, they cannot begin at one moment"
+            )
     elif directory is None:
         console.print("give DIR too, to see whether all nodes have it and how closely phases begin together")
     for one in differences:

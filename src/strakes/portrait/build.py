@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.interop.study import imported_scope, imported_warnings
-from strakes.launch.nodes.alignment import spread_s
+from strakes.portrait.begun import begun_together
 from strakes.portrait.collect import collect
 from strakes.portrait.held_back import gave_way
 from strakes.portrait.model import Finding, IntervalOf, Portrait, Recommendation, RunWarning, SkippedCell
 from strakes.portrait.scope import scope_of
 from strakes.portrait.servers import server_counts
 from strakes.portrait.warnings import dropped_cells, run_warnings
-from strakes.statistics.interval import median
 from strakes.statistics.stopping import StoppingRule
 from strakes.store import Run
 from strakes.studies.base import Advice, Study
@@ -98,19 +97,12 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
         "options": run.manifest["options"],
         **less,
         **({"neighbour": felt} if felt else {}),
-        **({"begun_together": begun} if (begun := _begun_together(run)) else {}),
+        **({"begun_together": begun} if (begun := begun_together(run.visits)) else {}),
         "visits": len(run.visits),
         "measured_visits": measured,
         "measuring_s": spent_s,
         "blocks": max((visit["block"] for visit in run.visits), default=0),
     }
-
-
-def _begun_together(run: Run) -> Mapping[str, Any]:
-    """How far apart the first and the last rank began the phases of a run over several nodes; empty for one node."""
-    samples = [sample for visit in run.visits for sample in visit["samples"] if len(sample.get("nodes", ())) > 1]
-    spreads = [spread_s(sample) for sample in samples if "start_s" in sample.get("columns", ())]
-    return {"phases": len(spreads), "median_s": median(spreads), "worst_s": max(spreads)} if spreads else {}
 
 
 def _felt_by_others(run: Run) -> Mapping[str, Any]:

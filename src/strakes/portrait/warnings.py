@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strakes.portrait.begun import all_begun, begun
 from strakes.portrait.held_back import gave_way, held_back, limit_in_words, limit_of, under_one_limit
 from strakes.portrait.model import RunWarning
 from strakes.statistics import evidence
@@ -38,6 +39,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *_dropped(run, float(options["budget_s"])),
         *_target(run),
         *_nodes(run, results),
+        *_begun(run, results),
     ]
     if "load_average" in environment and "cpus" in environment:
         found += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
@@ -196,6 +198,23 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
         lines.append(f"The nodes were not compared ({facts['not_compared']})")
     lines += [f"Resumed on other nodes: {', '.join(event['nodes'])}" for event in run.events if event["event"] == "other-nodes"]
     return evidence.nodes_unlike(list(dict.fromkeys(lines)))
+
+
+def _begun(run: Run, results: Results) -> list[RunWarning]:
+    """Phases whose ranks began apart; those that had too few processors for it are told apart from the others."""
+    found: list[RunWarning] = []
+    for crowded in (False, True):
+        phases = [one for one in all_begun(run.visits) if one.crowded == crowded]
+        apart = [one for one in phases if one.is_apart]
+        if apart:
+            touched = [one.id for one in _measured(results) if any(_is_apart(seen.sample, crowded) for seen in _regular(one))]
+            found += evidence.begun_apart(len(apart), len(phases), max(apart, key=lambda one: one.apart_s), touched)
+    return found
+
+
+def _is_apart(sample: Mapping[str, Any], crowded: bool) -> bool:
+    one = begun(sample)
+    return one is not None and one.is_apart and one.crowded == crowded
 
 
 def _values(record: Mapping[str, Any]) -> str:

@@ -52,12 +52,12 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """How far apart ranks on several nodes began, in the nodes' common time."""
+    """How far apart the ranks of phases began, in the common time of their nodes."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
     usual, worst = format_seconds(begun["median_s"]), format_seconds(begun["worst_s"])
-    return f"within {usual} of each other on all nodes (median of {begun['phases']:,}, at worst {worst})"
+    return f"within {usual} of each other (median of {begun['phases']:,}, at worst {worst})"
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from strakes.portrait.begun import APART_S, Begun
 from strakes.portrait.model import RunWarning
 from strakes.statistics.bimodality import TwoGroups
 from strakes.statistics.drift import Trend
@@ -42,6 +43,7 @@ REMEDIES: Mapping[str, str] = {
     "stonewalled": "Give more seconds or less work; the rate is that of what was finished in time.",
     "direct-refused": "Figures are buffered: read the cache evidence beside them, or measure where O_DIRECT is supported.",
     "node-unlike": "Leave the node out of --hosts, or take the figures of all nodes as those of unlike ones.",
+    "begun-apart": "Start no more ranks than processors, and see what else keeps these busy; in longer phases it weighs less.",
     "held-back": "Take these rates as what they at least are: without --impact or --neighbour the file system may do more.",
     "gave-way": "Measure at a quieter time: what ran slowed is no figure of the file system alone, nor of it beside others.",
     "left-out": "Measure at a quieter time, or with a larger --budget, so that all runs are made under one limit.",
@@ -234,6 +236,23 @@ def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
 def nodes_unlike(lines: Sequence[str]) -> list[RunWarning]:
     """`node-unlike` for nodes that differ from the others, or were not compared, or are other ones since a run was resumed."""
     return [_warning("node-unlike", f"{'; '.join(lines)}.")] if lines else []
+
+
+def begun_apart(apart: int, phases: int, worst: Begun, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`begun-apart` for phases whose ranks began further apart than a millisecond; ``worst``: of those.
+
+    >>> begun_apart(3, 90, Begun(0.0051, 3, "n4", 0.12, False, 3e-5), ["a:write"])[0].text
+    'The ranks of 3 of 90 phases began more than 1.00 ms apart: at worst 5.10 ms (12 % of that phase), rank 3 on n4 last.'
+    """
+    if not apart:
+        return []
+    last = f"rank {worst.rank}{f' on {worst.host}' if worst.host else ''} last"
+    text = (
+        f"The ranks of {apart} of {phases} phases began more than {format_seconds(APART_S)} apart: "
+        f"at worst {format_seconds(worst.apart_s)} ({_percent(worst.share)} of that phase), {last}"
+    )
+    why = "; their machine has fewer processors than ranks, which cannot all begin at one moment" if worst.crowded else ""
+    return [_warning("begun-apart", f"{text}{why}.", cells)]
 
 
 def servers_disturbed(lines: Sequence[str]) -> list[RunWarning]:

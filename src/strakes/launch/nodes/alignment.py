@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from strakes.launch.choice import Launch, engine_for
 from strakes.plan import MetadataPhase, Plan
+from strakes.portrait.begun import begun
 
-_PHASES = 9
+_PHASES = 31
 _LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """``spreads_s``: of each phase, from the first rank's start to the last one's. ``clock_uncertainty_s``: how exactly that is known."""
+    """``spreads_s``: of each phase, from the first rank's start to the last one's. ``clock_uncertainty_s``: how exactly that is known.
+
+    ``crowded``: some of the nodes share a machine that has fewer processors than there are nodes on it.
+    """
 
     spreads_s: tuple[float, ...]
     clock_uncertainty_s: float
+    crowded: bool = False
 
     @property
     def usual_s(self) -> float:
@@ -31,18 +34,9 @@ def measure_alignment(launch: Launch, nodes: int, workspace: Path) -> Alignment:
     """With one rank on each node, in a workspace that all of them see. Raises MeasurementError when the plan fails."""
     phases = tuple(MetadataPhase(f"create{number}", "file-create", "unique", items=1, files=f"set{number}") for number in range(_PHASES))
     with engine_for(replace(launch, ranks=nodes, ranks_per_node=1)) as engine:
-        hello = engine.start()
         result = engine.run(Plan(nodes, phases), workspace, "alignment", _LIMIT_S)
     if result.ended != "ok" and result.errors:
         raise result.errors[0].to_exception()
-    return Alignment(tuple(spread_s(sample.raw) for sample in result.samples), hello.clock_uncertainty_s)
-
-
-def spread_s(sample: Mapping[str, Any]) -> float:
-    """From the first rank's start to the last one's.
-
-    >>> spread_s({"columns": ["rank", "start_s"], "ranks": [[0, 0.25], [1, 0.0]]})
-    0.25
-    """
-    starts: Sequence[float] = [row[sample["columns"].index("start_s")] for row in sample["ranks"]]
-    return max(starts) - min(starts)
+    phases_begun = [one for sample in result.samples if (one := begun(sample.raw)) is not None]
+    uncertainty_s = max((one.clock_uncertainty_s for one in phases_begun), default=0.0)
+    return Alignment(tuple(one.apart_s for one in phases_begun), uncertainty_s, any(one.crowded for one in phases_begun))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +23,8 @@ def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = Non
 
 
 @contextmanager
-def loop_mounted(kind: str) -> Iterator[Path]:
-    """An empty file system of the kind ("xfs", "ext4") on a file behind a loop device."""
+def loop_mounted(kind: str, options: str = "loop", made_with: Sequence[str] = ()) -> Iterator[Path]:
+    """An empty file system of the kind ("xfs", "ext4", "btrfs") on a file behind a loop device; ``made_with``: words for its mkfs."""
     maker = f"mkfs.{kind}"
     if shutil.which(maker) is None:
         pytest.skip(f"{maker} is not installed")
@@ -30,10 +32,83 @@ def loop_mounted(kind: str) -> Iterator[Path]:
         image = Path(place) / "image"
         with image.open("wb") as file:
             file.truncate(320 << 20)  # XFS wants 300 MiB; the file is sparse
-        subprocess.run([maker, "-q", str(image)], check=True, capture_output=True)
+        subprocess.run([maker, "-q", *made_with, str(image)], check=True, capture_output=True)
         # mount's own loop device goes away with the mount.
-        with _mounted(["-t", kind, "-o", "loop", str(image)]) as mounted:
+        with _mounted(["-t", kind, "-o", options, str(image)]) as mounted:
             yield mounted
+
+
+NOBODY = 65534
+QUOTAS = ("xfs-user", "xfs-project", "ext4-project", "btrfs")
+"""Kernels differ in which of them they have."""
+_PROJECT = "42"
+
+
+@contextmanager
+def quota_mounted(kind: str, limit_bytes: int, limit_files: int = 0) -> Iterator[Path]:
+    """A directory of user :data:`NOBODY` on a file system of 320 MiB, all that he may have there; files are not counted by btrfs."""
+    system, _, whose = kind.partition("-")
+    letter, name = ("u", str(NOBODY)) if whose == "user" else ("p", _PROJECT)
+    option = {"user": "loop,uquota", "project": "loop,prjquota"}.get(whose, "loop")
+    # Without extents it allocates nothing ahead (fallocate).
+    made_with = ["-O", "quota,project,^extent,^64bit", "-E", "quotatype=prjquota"] if system == "ext4" else []
+    with loop_mounted(system, option, made_with) as mounted:
+        place = mounted / "limited"
+        if system == "btrfs":
+            commands = [("quota", "enable", mounted), ("subvolume", "create", place), ("qgroup", "limit", str(limit_bytes), place)]
+            for command in commands:
+                subprocess.run(["btrfs", *command], check=True, capture_output=True)
+        else:
+            place.mkdir()
+            if whose == "project":
+                subprocess.run(["chattr", "-p", _PROJECT, "+P", place], check=True)
+            if shutil.which("xfs_quota") is None:
+                pytest.skip("xfs_quota is not installed")
+            limit = f"limit -{letter} bhard={limit_bytes} ihard={limit_files} {name}"
+            done = subprocess.run(["xfs_quota", "-f", "-x", "-c", limit, mounted], capture_output=True, text=True)
+            assert (done.returncode, done.stderr) == (0, "")
+        os.chown(place, NOBODY, NOBODY)
+        yield place
+
+
+class FaultyMount:
+    """A file system that fails when it is told to."""
+
+    def __init__(self, place: Path, server: subprocess.Popen[str]) -> None:
+        self.place = place
+        self._server = server
+
+    def fail(self, *calls: str, errno: int, processes: Collection[int] = (), after_bytes: int = 0) -> None:
+        """From now on; ``_Fault`` in faulty_fs.py says what it means."""
+        self._order({"calls": calls, "errno": errno, "processes": tuple(processes), "after_bytes": after_bytes})
+
+    def mend(self) -> None:
+        self._order({})
+
+    def _order(self, fault: dict[str, object]) -> None:
+        assert self._server.stdin is not None and self._server.stdout is not None
+        print(json.dumps(fault), file=self._server.stdin, flush=True)
+        assert self._server.stdout.readline() == "done\n"
+
+
+@contextmanager
+def faulty_mounted(*, writes_later: bool = False) -> Iterator[FaultyMount]:
+    """``writes_later``: what is written fails when the kernel's cache is written back, as it may over a network."""
+    if os.geteuid() != 0 or not Path("/dev/fuse").exists():
+        pytest.skip("mounting it needs root and FUSE")
+    place = Path(tempfile.mkdtemp(prefix="strakes-mount-"))
+    words = [sys.executable, str(Path(__file__).with_name("faulty_fs.py")), str(place), *(["later"] if writes_later else [])]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stdin is not None
+        try:
+            assert server.stdout.readline() == "mounted\n"
+            yield FaultyMount(place, server)
+        finally:
+            try:
+                unmount(place)
+            finally:
+                server.stdin.close()
+    place.rmdir()
 
 
 @contextmanager

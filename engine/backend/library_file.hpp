@@ -67,7 +67,8 @@ class LibraryFiles {
     virtual ~LibraryFiles() = default;
 
     [[nodiscard]] virtual std::unique_ptr<LibraryFile> file(Backend backend) = 0;
-    // A write that failed may be told to nobody, and calls of all ranks after it may never come back.
+    // A write that failed may be told to nobody; a file that some cannot open, and calls of all ranks after a failure,
+    // may never come back.
     [[nodiscard]] virtual bool keep_failures_quiet() const = 0;
 };
 

@@ -36,6 +36,10 @@ const std::array kKnown = std::to_array<Known>({
     {MPI_ERR_UNSUPPORTED_OPERATION, "MPI_ERR_UNSUPPORTED_OPERATION", EOPNOTSUPP},
 });
 
+// The system's words in those of a library.
+constexpr std::array kSaid{ENOSPC, EDQUOT, EROFS,  EFBIG,  ENOENT,   ENOTDIR,   EACCES, EPERM,
+                           EMFILE, ENFILE, ENOMEM, ESTALE, ENOTCONN, ETIMEDOUT, ENXIO,  EIO};
+
 }  // namespace
 
 std::string words_of_mpi(int error) {
@@ -60,7 +64,7 @@ int number_of_mpi(int error) {
 
 int number_in_words(std::string_view words) {
     const auto says = [words](std::string_view text) { return words.find(text) != std::string_view::npos; };
-    for (const int number : {ENOSPC, EDQUOT, EROFS, EFBIG, ENOENT, EACCES, EPERM, ESTALE, ETIMEDOUT, EIO})
+    for (const int number : kSaid)
         if (says(std::system_category().message(number))) return number;
     const auto* found = std::ranges::find_if(kKnown, [&](const Known& one) { return says(one.name); });
     return found == kKnown.end() ? kUnnumbered : found->number;

@@ -124,8 +124,10 @@ FileMove Hdf5File::write_at(const std::byte* from, std::size_t bytes, std::uint6
 
 FileStep Hdf5File::close() {
     drop_spaces();
-    if (data_ >= 0) H5Dclose(data_);
-    const FileStep closed = step("H5Fclose", H5Fclose(file_));
+    FileStep closed;
+    if (data_ >= 0) closed = step("H5Dclose", H5Dclose(data_));
+    const herr_t result = H5Fclose(file_);
+    if (closed.error == 0) closed = step("H5Fclose", result);
     forget();
     return closed;
 }

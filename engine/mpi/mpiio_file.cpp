@@ -37,6 +37,12 @@ FileMove MpiioFile::write_at(const std::byte* from, std::size_t bytes, std::uint
     return moved(error, status);
 }
 
+FileStep MpiioFile::close() {
+    const int error = MPI_File_close(&file_);
+    file_ = MPI_FILE_NULL;  // ROMIO leaves what it is when it fails, and what it was is gone
+    return step("MPI_File_close", error);
+}
+
 Hints MpiioFile::hints() { return hints_of(file_); }
 
 FileStep MpiioFile::step(const char* call, int error) {

@@ -17,7 +17,7 @@ class MpiioFile final : public LibraryFile {
     FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) override;
     FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) override;
     FileStep synchronise() override { return step("MPI_File_sync", MPI_File_sync(file_)); }
-    FileStep close() override { return step("MPI_File_close", MPI_File_close(&file_)); }
+    FileStep close() override;
     void forget() override { file_ = MPI_FILE_NULL; }
     [[nodiscard]] Hints hints() override;
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <system_error>
 #include <utility>
 
 #include "backend/library_file.hpp"
@@ -43,17 +44,24 @@ class LibraryTransfer final : public TransferBase {
         if (data_->is_open()) static_cast<void>(data_->close());
     }
 
-    Outcome lead() override { return lead_with(file_); }
+    Outcome lead() override {
+        Outcome failure = lead_with(file_);
+        Descriptor file;
+        if (!failure && makes_trial()) failure = file_.open(O_WRONLY | O_CREAT | O_EXCL, file);
+        return failure;
+    }
 
     Outcome prepare(RankResult& result) override {
         seat_.progress.at("preparing");
         Outcome failure = make_buffer();
         count_ = calls_ = count();
         if (!failure) failure = prepare_files(file_, writes_new() ? file_ : own_file_, result.cache);
+        if (!failure && keeps_quiet()) failure = try_to_open();
         if (together()) {
             const auto [failed, calls, unused] = agree({failure ? 1U : 0U, count_, 0});
             calls_ = calls;
             if (failed != 0) return failure;
+            if (makes_trial() && seat_.rank == 0) failure = file_.remove();
         }
         if (failure || phase_.time_open) return failure;
         return open(result);
@@ -96,6 +104,14 @@ class LibraryTransfer final : public TransferBase {
         return together() ? most_of_all(*seat_.exchange, seat_.rank, mine) : mine;
     }
 
+    // Where a library is silent, who cannot open the file waits inside it for the others to close it, who wait for him.
+    // So each tries alone before all are timed, a new file with an empty one of its name.
+    [[nodiscard]] Outcome try_to_open() const {
+        Descriptor file;
+        return file_.open(phase_.operation == TransferOperation::read ? O_RDONLY : O_RDWR, file);
+    }
+    [[nodiscard]] bool makes_trial() const noexcept { return keeps_quiet() && writes_new() && !phase_.preallocate; }
+
     [[nodiscard]] std::uint64_t file_bytes() const {
         return set_.written->bytes_per_rank() * (shared() ? setting_.plan.ranks : 1);
     }
@@ -116,7 +132,9 @@ class LibraryTransfer final : public TransferBase {
                                            .chunk_bytes = phase_.chunk_bytes,
                                            .hints = phase_.hints});
         Outcome failure = outcome_of(step);
-        const auto [failed, closed, unused] = agree({failure ? 1U : 0U, data_->is_open() ? 0U : 1U, 0});
+        const bool knows_why = failure && is_in_words_of_system(step.error);
+        const auto [failed, closed, known] =
+            agree({failure ? 1U : 0U, data_->is_open() ? 0U : 1U, knows_why ? 1U : 0U});
         if (failed != 0 && data_->is_open()) {
             if (closed == 0)
                 static_cast<void>(data_->close());
@@ -125,6 +143,8 @@ class LibraryTransfer final : public TransferBase {
         }
         result.open = elapsed(before, setting_.clock.now());
         if (failed == 0 && seat_.rank == 0) result.hints = data_->hints();
+        // Libraries fail for all when they fail for one, and only he knows why.
+        if (known != 0 && !knows_why) return std::nullopt;
         return failure;
     }
 
@@ -182,16 +202,21 @@ class LibraryTransfer final : public TransferBase {
     [[nodiscard]] Outcome outcome_of(const FileStep& step) const {
         return step.error == 0 ? std::nullopt : Outcome(failure_of(step.call, step.error));
     }
-    // In the library's words, which may say more than an error number.
+    // In the library's words, which may say more than an error number, and the system's.
     [[nodiscard]] Failure failure_of(std::string_view operation, int error) const {
         Failure failure = call_failure(operation, file_.path(), error == kUnnumbered ? 0 : error);
         if (error == kUnnumbered) {
             failure.error_name.clear();
             failure.remedy = "Look at the health of the file system, and whether this MPI's library works on it.";
         }
-        failure.why = data_->said();
+        const std::string in_system = std::exchange(failure.why, data_->said());
+        if (error != kUnnumbered && !is_in_words_of_system(error)) failure.why += ": " + in_system;
         if (error == kUnnumbered && operation != "read") blame_space(failure);
         return failure;
+    }
+
+    [[nodiscard]] bool is_in_words_of_system(int error) const {
+        return error > 0 && data_->said().find(std::system_category().message(error)) != std::string::npos;
     }
 
     // Some libraries (OMPIO of Open MPI 4) do not tell of collective writes that failed: what they left out is a hole.

@@ -1,0 +1,149 @@
+"""A file that some ranks can open, or close, and others cannot: those say why, nobody waits for them, and nothing is left."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import StrakesRunner
+from launch.test_backends_by_mpi import PAUSE, RANKS, WAYS, Way, check_usable, in_pause, new_engine, of
+from launch.test_mpi import pid_of
+from mounts import FaultyMount, faulty_mounted
+from strakes.launch.messages import PlanResult
+from strakes.launch.mpi import MpiEngine
+from strakes.plan import Plan
+from strakes.targets.workspace import Workspace
+
+POSIX: Way = ("posix", "mpiexec")  # type: ignore[assignment]
+# They open files as posix does.
+LIKE_POSIX = [pytest.param((backend, "mpiexec"), marks=pytest.mark.long) for backend in ("stdio", "mmap", "uring")]
+OPENS = {"open", "MPI_File_open", "H5Fcreate", "H5Fopen", "ncmpi_create", "ncmpi_open"}
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[FaultyMount]:
+    with faulty_mounted() as mount:
+        yield mount
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Callable[[Way], MpiEngine]]:
+    with ExitStack() as stack:
+        started: dict[str, MpiEngine] = {}
+
+        def engine_of(way: Way) -> MpiEngine:
+            if way[1] not in started:
+                started[way[1]] = stack.enter_context(new_engine(way))
+            if why := started[way[1]].start().absent.get(way[0]):
+                pytest.skip(why["why"])
+            return started[way[1]]
+
+        yield engine_of
+
+
+@pytest.fixture
+def workspace(faulty: FaultyMount) -> Iterator[Workspace]:
+    with Workspace.create(faulty.place, "20260101-000000-test-0000") as workspace:
+        yield workspace
+
+
+@pytest.fixture(params=[*WAYS, POSIX, *LIKE_POSIX], ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}")
+def way(request: pytest.FixtureRequest) -> Way:
+    chosen: Way = request.param
+    return chosen
+
+
+def check_told(result: PlanResult, ranks: set[int], operations: set[str], number: int) -> None:
+    assert result.ended == "failed"
+    assert {error.where["rank"] for error in result.errors} == ranks
+    for error in result.errors:
+        assert (error.where["phase"], error.where["path"]) == ("x", "p/data.data")
+        assert error.where["operation"] in operations
+        assert error.errno == errno.errorcode[number]
+        assert os.strerror(number) in error.why
+        assert error.remedy
+    assert result.samples[-1].name == "x"
+    assert (result.cleaned, result.left) == (True, ())
+
+
+@pytest.mark.parametrize("unlucky", [{0}, {2, 3}], ids=["first", "last-two"])
+def test_ranks_that_cannot_open_a_new_file_say_so(
+    engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, unlucky: set[int]
+) -> None:
+    engine = engines(way)
+    faulty.fail("open", "create", errno=errno.EIO, processes=[pid_of(engine, rank) for rank in unlucky])
+    result = engine.run(Plan(RANKS, (of(way, "x", "write"), of(way, "never", "read"))), workspace.path, "p", 20)
+    faulty.mend()
+    check_told(result, unlucky, OPENS, errno.EIO)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+@pytest.mark.parametrize("unlucky", [pytest.param({0}, marks=pytest.mark.long), {2, 3}], ids=["first", "last-two"])
+@pytest.mark.parametrize(
+    ("operation", "more"),
+    [
+        ("read", {"collective": True}),
+        pytest.param("rewrite", {}, marks=pytest.mark.long),
+        pytest.param("read", {"time_open": False}, marks=pytest.mark.long),
+    ],
+    ids=["read", "rewrite", "open-before"],
+)
+def test_ranks_that_cannot_open_what_is_there_say_so(
+    engines: Callable[[Way], MpiEngine],
+    way: Way,
+    faulty: FaultyMount,
+    workspace: Workspace,
+    operation: str,
+    more: dict[str, Any],
+    unlucky: set[int],
+) -> None:
+    engine = engines(way)
+    pids = [pid_of(engine, rank) for rank in unlucky]
+    phases = (of(way, "w", "write"), PAUSE, of(way, "x", operation, **(more if way in WAYS else {})))
+    act = in_pause(lambda: faulty.fail("open", errno=errno.ESTALE, processes=pids))
+    result = engine.run(Plan(RANKS, phases), workspace.path, "p", 20, act)
+    faulty.mend()
+    check_told(result, unlucky, OPENS, errno.ESTALE)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+# Not by Open MPI, which loses it.
+@pytest.mark.parametrize("way", [WAYS[0], POSIX], ids=["mpiio", "posix"], indirect=True)
+def test_a_rank_that_cannot_close_the_file_says_so(
+    engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace
+) -> None:
+    engine = engines(way)
+    faulty.fail("flush", errno=errno.EDQUOT, processes=[pid_of(engine, 2)])
+    result = engine.run(Plan(RANKS, (of(way, "x", "write", sync="close"),)), workspace.path, "p", 20)
+    faulty.mend()
+    check_told(result, {2}, {"close", "MPI_File_close"}, errno.EDQUOT)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+@pytest.mark.parametrize("backend", [pytest.param("posix", marks=pytest.mark.long), "mpiio"])
+def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
+    strakes: StrakesRunner, engines: Callable[[Way], MpiEngine], faulty: FaultyMount, tmp_path: Path, backend: str
+) -> None:
+    engines(WAYS[0])
+    plan = tmp_path / "plan.toml"
+    phase = {"kind": "transfer", "name": "x", "operation": "write", "backend": backend, "layout": "shared-file", "access": "segmented"}
+    rows = [
+        f"{name} = {json.dumps(value)}"
+        for name, value in {**phase, "transfer_bytes": "16KiB", "block_bytes": "64KiB", "segments": 1}.items()
+    ]
+    plan.write_text("\n".join([f"ranks = {RANKS}", "[[phase]]", *rows]))
+    # Whoever makes the file has it; the others find it there.
+    faulty.fail("open", errno=errno.EIO)
+    done = strakes("run", plan, faulty.place, "--launcher", "mpi", "-n", str(RANKS), "--budget", "5s")
+    faulty.mend()
+    assert done.returncode == 1, done.stderr
+    for words in ("rank ", "data.data", "open", os.strerror(errno.EIO)):
+        assert words in done.stderr
+    assert list(faulty.place.iterdir()) == []

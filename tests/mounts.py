@@ -119,7 +119,7 @@ def _mounted(arguments: list[str], place: Path | None = None) -> Iterator[Path]:
     try:
         done = subprocess.run(["mount", *arguments, str(directory)], capture_output=True, text=True)
         if done.returncode != 0:
-            pytest.skip(f"this machine does not mount it: {done.stderr.strip()}")
+            pytest.skip(f"this machine does not mount it: {done.stderr.splitlines()[0].rpartition(': ')[2]}")
         try:
             yield directory
         finally:

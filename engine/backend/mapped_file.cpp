@@ -1,10 +1,8 @@
 // Mapping, copying, and what a SIGBUS means.
 #include "backend/mapped_file.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,7 +97,7 @@ FileMove MappedFile::read_at(std::byte* to, std::size_t bytes, std::uint64_t off
 FileMove MappedFile::write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
     bytes = mapped(bytes, offset);
     if (bytes == 0 || copy_pages(at(offset), from, bytes)) return {bytes, 0};
-    return {0, write_fault(bytes, offset)};
+    return {0, write_fault(from, bytes, offset)};
 }
 
 // The file became shorter than it was when it was mapped, or the device failed.
@@ -111,14 +109,17 @@ FileMove MappedFile::read_fault(std::size_t bytes, std::uint64_t offset) const n
     return {size > offset ? size - offset : 0, 0};
 }
 
-// A SIGBUS has no error number: asking for the blocks by a call gives the one that was meant.
-int MappedFile::write_fault(std::size_t bytes, std::uint64_t offset) const noexcept {
-    if (::fallocate(descriptor_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) !=
-            0 &&
-        errno != EOPNOTSUPP && errno != EINTR)
-        return errno;
-    struct statvfs space{};
-    return ::fstatvfs(descriptor_.get(), &space) == 0 && space.f_bavail == 0 ? ENOSPC : EIO;
+// A SIGBUS has no error number: writing the same by a call gives the one that was meant.
+int MappedFile::write_fault(const std::byte* from, std::size_t bytes, std::uint64_t offset) const noexcept {
+    while (bytes > 0) {
+        const auto [moved, error] = Posix::write_at(descriptor_.get(), from, bytes, offset);
+        if (error != 0) return error;
+        if (moved == 0) break;
+        from += moved;
+        bytes -= moved;
+        offset += moved;
+    }
+    return EIO;
 }
 
 FileStep MappedFile::synchronise() noexcept {

@@ -34,7 +34,7 @@ class MappedFile {
     [[nodiscard]] std::size_t mapped(std::size_t bytes, std::uint64_t offset) const noexcept;
     [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept { return mapping_.data() + (offset - begin_); }
     [[nodiscard]] FileMove read_fault(std::size_t bytes, std::uint64_t offset) const noexcept;
-    [[nodiscard]] int write_fault(std::size_t bytes, std::uint64_t offset) const noexcept;
+    [[nodiscard]] int write_fault(const std::byte* from, std::size_t bytes, std::uint64_t offset) const noexcept;
     int unmap() noexcept;
 
     Descriptor descriptor_;

@@ -13,6 +13,7 @@
 
 #include "system/bytes.hpp"
 #include "system/host.hpp"
+#include "system/quota.hpp"
 #include "workload/gathering.hpp"
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
@@ -304,9 +305,11 @@ void PlanRun::report_phase(std::size_t index) {
     for (const LoggedRows& log : tally->logs)
         report_.log(phase_of(index, log.rank), log.rank, unix_seconds(timeline_, log.start), log.first, log.rows);
     first.work = tally->until_first;
-    for (const RankFailure& failure : tally->failures)
+    for (RankFailure& failure : tally->failures) {
+        name_project(failure.failure, workspace_.root());
         report_.error(failure.failure,
                       {.rank = failure.rank, .phase = &phase_of(index, failure.rank), .key = {}, .host = failure.host});
+    }
     report_.sample(sample_of({.plan = request_.plan,
                               .index = index,
                               .timeline = timeline_,

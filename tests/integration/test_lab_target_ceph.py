@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from strakes.store import Store
 from strakes.targets.base import Target
 from strakes.targets.ceph.target import CephTarget
 from strakes.targets.model import Layout, Placement, difference
+from strakes.targets.registry import detect
 from strakes.units import KIB, MIB
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
@@ -39,6 +41,16 @@ class TestCephFs(TargetConformance):
     @pytest.fixture
     def place(self, ceph: Path) -> Path:
         return ceph
+
+
+def test_a_quota_above_a_directory_leaves_less(ceph: Path) -> None:
+    below = ceph / "limited" / "below"
+    below.mkdir(parents=True)
+    os.setxattr(ceph / "limited", "ceph.quota.max_bytes", str(64 * MIB).encode())
+    facts = detect(below).facts()
+    assert facts.free_bytes <= 64 * MIB
+    assert facts.quotas == (f"The quota of directory {ceph / 'limited'} leaves 64 MiB of 64 MiB.",)
+    shutil.rmtree(ceph / "limited")
 
 
 class TestCephFsControl(OnMount):

@@ -53,6 +53,7 @@ def _rows(facts: TargetFacts) -> list[_Row]:
         ("mount options", ",".join(facts.mount_options)),
         ("space", f"{format_bytes(facts.free_bytes)} free of {format_bytes(facts.total_bytes)}"),
         ("inodes", inodes),
+        *(("quota", text) for text in facts.quotas),
         ("block", format_bytes(facts.block_bytes)),
         ("direct I/O", "not tried here (a survey tries it in its own directory)"),
     ]

@@ -50,10 +50,11 @@ def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool, fi
     free_inodes = facts["free_inodes"] if facts["total_inodes"] else _MOST_ITEMS  # btrfs and others count none
     max_items = int(min(FREE_SHARE * free_inodes, max(_MOST_ITEMS, 2 * (files or 0))))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
+        free = f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most {FREE_SHARE:.0%} of them"
         raise BadInputError(
             "too little room to measure",
             where=str(facts["path"]),
-            why=f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most {FREE_SHARE:.0%} of them",
+            why=" ".join((free, *facts.get("quotas", ()))),
             remedy=f"Free at least {format_bytes(2 * _SMALLEST_TARGET_BYTES)} and 100 files there, or choose another directory.",
         )
     return max_bytes, max_items

@@ -48,6 +48,8 @@ class TargetFacts:
     remote: bool
     notes: tuple[str, ...] = ()
     block_device: BlockDevice | None = None
+    quotas: tuple[str, ...] = ()
+    """What each of them leaves, in words; what is free is no more than that."""
 
 
 class UnsupportedError(BadInputError):
@@ -159,7 +161,7 @@ class Target(ABC):
             raise MeasurementError("direct I/O could not be tried", where=str(workspace), why=why, remedy=remedy) from error
 
     def _sizes(self) -> calls.Sizes:
-        """What statvfs tells. Raises MeasurementError when the file system does not answer."""
+        """What statvfs and quotas tell. Raises MeasurementError when the file system does not answer."""
         try:
             return calls.sizes_of(str(self.path))
         except calls.RefusedError as error:
@@ -184,4 +186,5 @@ class Target(ABC):
             remote=mount.remote,
             notes=notes,
             block_device=block_device,
+            quotas=tuple(map(str, sizes.quotas)),
         )

@@ -8,12 +8,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
+from strakes.targets.quota import Quota, read_quotas
 
 LIMIT_S = 10.0
 # A mount that did not answer is not asked again for so long: one question after another would each wait for the whole limit.
@@ -49,13 +50,24 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Sizes:
-    """What statvfs(3) says; inodes are 0 where the file system counts none."""
+    """What statvfs(3) says, and no more than quotas leave; inodes are 0 where the file system counts none."""
 
     block_bytes: int
     total_bytes: int
     free_bytes: int
     total_inodes: int
     free_inodes: int
+    quotas: tuple[Quota, ...] = ()
+
+    def within(self, quotas: Sequence[Quota]) -> Sizes:
+        """What these leave of it; those that limit nothing are left out."""
+        limiting = tuple(one for one in quotas if one.limit_bytes or one.limit_files)
+        return replace(
+            self,
+            free_bytes=min([self.free_bytes, *(one.free_bytes for one in limiting if one.free_bytes is not None)]),
+            free_inodes=min([self.free_inodes, *(one.free_files for one in limiting if one.free_files is not None)]),
+            quotas=(*self.quotas, *limiting),
+        )
 
 
 def get_attributes(path: str, names: Sequence[str], ask: Runner = run) -> dict[str, str]:
@@ -86,10 +98,17 @@ def sizes_of(path: str, ask: Runner = run) -> Sizes:
     >>> sizes_of("/proc").total_bytes
     0
     """
-    block, unit, blocks, _, available, files, _, free_files, *_ = map(int, _call(ask, "statvfs", path).split())
+    told, *lines = _call(ask, "sizes", path).splitlines()
+    block, unit, blocks, _, available, files, _, free_files, *_ = map(int, told.split())
     # CephFS counts no inodes and says -1, which C reads as the largest number there is.
     counted = 0 <= free_files < 1 << 63
-    return Sizes(block, blocks * unit, available * unit, files if counted else 0, free_files if counted else 0)
+    room = Sizes(block, blocks * unit, available * unit, files if counted else 0, free_files if counted else 0)
+    return room.within(read_quotas(lines))
+
+
+def tree_quotas(directories: Sequence[str], ask: Runner = run) -> tuple[Quota, ...]:
+    """Those that CephFS has of the directories."""
+    return read_quotas(_call(ask, "trees", directories[0], *directories[1:]).splitlines())
 
 
 def mode_of(path: str, ask: Runner = run) -> int:

@@ -12,6 +12,10 @@ from contextlib import suppress
 REFUSED = 3
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
+# linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
+_FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
+# linux/quota.h: struct if_dqblk, whose limits of bytes are in blocks.
+_SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1024
 
 
 def main(call: str, path: str, rest: list[str]) -> str:
@@ -68,6 +72,69 @@ def _mount_of(path: str) -> int:
             return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
     finally:
         os.close(descriptor)
+
+
+def _sizes(path: str) -> str:
+    """statvfs, and a line for each quota that the kernel keeps of whoever asks: kind, number, (soft, hard, used) of bytes and files."""
+    lines = [" ".join(map(str, os.statvfs(path)))]
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return lines[0]
+    try:
+        who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
+        for kind, (name, number) in enumerate(who):
+            # 0 is nobody's: root and files without a project have no limits.
+            if number and (told := _quota(descriptor, kind, number)):
+                lines.append(f"{name} {number} {' '.join(map(str, told))}")
+        return "\n".join(lines)
+    finally:
+        os.close(descriptor)
+
+
+def _project_of(directory: int) -> int:
+    """That which new files in it will belong to; 0 where they will belong to none."""
+    import fcntl
+    import struct
+
+    attributes = bytearray(struct.calcsize(_FSXATTR))
+    try:
+        fcntl.ioctl(directory, _FS_IOC_FSGETXATTR, attributes)
+    except OSError:
+        return 0
+    flags, _, _, project, _ = struct.unpack(_FSXATTR, attributes)
+    return int(project) if flags & _FS_XFLAG_PROJINHERIT else 0
+
+
+def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
+    """Empty where the file system keeps none, or does not tell."""
+    import ctypes
+    import struct
+
+    told = ctypes.create_string_buffer(struct.calcsize(_DQBLK))
+    command = (_Q_GETQUOTA << 8) | kind
+    # Linux 5.14; before that it would take the path of the device, which network file systems have none of.
+    if ctypes.CDLL(None).syscall(_SYS_QUOTACTL_FD, directory, command, number, told) != 0:
+        return ()
+    hard, soft, used, hard_files, soft_files, used_files, *_ = struct.unpack(_DQBLK, told.raw)
+    return soft * _DQBLK_BYTES, hard * _DQBLK_BYTES, used, soft_files, hard_files, used_files
+
+
+def _tree_quotas(*directories: str) -> str:
+    """Of CephFS, which limits trees: lines as those of quotas, the directory's name as hexadecimal digits."""
+    lines = []
+    for directory in directories:
+        limits = [_number(directory, f"ceph.quota.{name}") for name in ("max_bytes", "max_files")]
+        if any(limits):
+            used = [_number(directory, f"ceph.dir.{name}") for name in ("rbytes", "rentries")]
+            lines.append(f"directory {os.fsencode(directory).hex()} 0 {limits[0]} {used[0]} 0 {limits[1]} {used[1]}")
+    return "\n".join(lines)
+
+
+def _number(path: str, attribute: str) -> int:
+    """0 without it."""
+    value = _attribute(path, attribute).strip().partition("=")[2]
+    return int(bytes.fromhex(value)) if value else 0
 
 
 def _attribute(path: str, name: str) -> str:
@@ -134,7 +201,8 @@ _CALLS: dict[str, Callable[..., object]] = {
     "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
     "first": lambda path, name, *more: _first_attribute(name, path, *more),
     "layout": _lay_out,
-    "statvfs": lambda path: " ".join(map(str, os.statvfs(path))),
+    "sizes": _sizes,
+    "trees": _tree_quotas,
     "realpath": _real_directory,
     "mount": _mount_of,
     "stat": lambda path: os.stat(path).st_mode,

@@ -99,6 +99,17 @@ def test_facts_are_those_of_the_recorded_mount(tmp_path: Path) -> None:
     assert facts.direct_io is None
 
 
+def test_a_quota_leaves_less_than_the_file_system(tmp_path: Path) -> None:
+    told = recording("client/lfs_quota.txt")
+    text = told.done.stdout.replace(
+        "318780       0       0       -    1304       0       0", "318780  400000  500000       -    1304       0    1500"
+    )
+    recorded = [replace(one, done=replace(one.done, stdout=text)) if one == told else one for one in AS_ROOT]
+    facts = target(tmp_path, recorded).facts()
+    assert (facts.free_bytes, facts.free_inodes) == ((400000 - 318780) << 10, 196)
+    assert len(facts.quotas) == 1 and "leaves 79.3 MiB of 391 MiB and 196 of 1,500 files" in facts.quotas[0]
+
+
 def test_direct_io_is_tried_in_a_workspace(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, "20260101-000000-lustre-0000") as workspace:
         assert target(tmp_path).facts(workspace.path).direct_io in (True, False)

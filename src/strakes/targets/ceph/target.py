@@ -51,6 +51,11 @@ class CephTarget(Target):
             notes.append("ceph-fuse keeps data in a cache of its own (client_oc_size): reads of what was just written may come from there.")
         return self._facts(workspace, notes=tuple(notes))
 
+    def _sizes(self) -> calls.Sizes:
+        """A mount tells the quota of its own root alone."""
+        sizes = super()._sizes()
+        return sizes.within(self._own(lambda: calls.tree_quotas(self._above(self.path), self.run), "the quotas are not known"))
+
     def controls(self) -> tuple[str, ...]:
         return (
             f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
@@ -83,9 +88,12 @@ class CephTarget(Target):
         return None if text is None else layouts.read_layout(text)
 
     def _directory_layout(self, path: Path) -> Layout | None:
-        above = [str(one) for one in (path, *path.parents) if one.is_relative_to(self.mount.mount_point)]
-        text = self._own(lambda: calls.first_attribute(above, layouts.DIRECTORY, self.run), "the layout is not known")
+        text = self._own(lambda: calls.first_attribute(self._above(path), layouts.DIRECTORY, self.run), "the layout is not known")
         return None if text is None else layouts.read_layout(text)
+
+    def _above(self, path: Path) -> list[str]:
+        """The directory and those that it is in, up to the root of the mount."""
+        return [str(one) for one in (path, *path.parents) if one.is_relative_to(self.mount.mount_point)]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Also makes and removes an empty file in the directory: only a file shows what files really get."""

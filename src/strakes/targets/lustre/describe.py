@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +15,7 @@ from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.lfs_df import Space, df
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.lfs_pools import members, pools
-from strakes.targets.lustre.lfs_quota import Quota, quota
+from strakes.targets.lustre.lfs_quota import Quota, quota, user_name
 from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.version import module_version, tool_version
@@ -152,7 +150,7 @@ def _summary(values: list[str]) -> str:
 
 
 def _quota_notes(answers: Answers, path: str) -> list[str]:
-    user = _user()
+    user = user_name()
     notes = []
     limits = answers.get(quota(user, path), _NO_LIMITS)
     for used, hard, unit in ((limits.used_bytes, limits.hard_bytes, "bytes"), (limits.used_files, limits.hard_files, "files")):
@@ -160,10 +158,3 @@ def _quota_notes(answers: Answers, path: str) -> list[str]:
             has, may = (format_bytes(used), format_bytes(hard)) if unit == "bytes" else (f"{used:,} files", f"{hard:,}")
             notes.append(f"User {user} has {has} here and may have {may}.")
     return notes
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())

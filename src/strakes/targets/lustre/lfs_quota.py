@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 from dataclasses import dataclass
 
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre.output import checked, not_understood
+from strakes.targets.quota import Quota as AnyQuota
+from strakes.targets.quota import lower
 
 _TOOL = "lfs quota"
 # A number is in brackets when a server did not answer, and starred when it is over its limit.
@@ -24,6 +28,11 @@ class Quota:
     soft_files: int
     hard_files: int
     exact: bool
+
+    def of(self, user: str) -> AnyQuota:
+        """As every file system tells it."""
+        limit_bytes, limit_files = lower(self.soft_bytes, self.hard_bytes), lower(self.soft_files, self.hard_files)
+        return AnyQuota(f"user {user}", self.used_bytes, limit_bytes, self.used_files, limit_files)
 
 
 def quota(user: str, path: str) -> Command[Quota]:
@@ -48,3 +57,11 @@ def read_quota(done: Completed) -> Quota:
     used, soft, hard, used_files, soft_files, hard_files = numbers
     exact = "[" not in words[0] + words[4]
     return Quota(used * 1024, soft * 1024, hard * 1024, used_files, soft_files, hard_files, exact)
+
+
+def user_name() -> str:
+    """Whoever asks; the number of one without a name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

@@ -24,6 +24,7 @@ from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, 
 from strakes.targets.lustre.lfs_getname import ClientName, getname
 from strakes.targets.lustre.lfs_getstripe import Form, directory_layout, file_layout
 from strakes.targets.lustre.lfs_mkdir import mkdir, set_default
+from strakes.targets.lustre.lfs_quota import quota, user_name
 from strakes.targets.lustre.lfs_setstripe import setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
@@ -52,7 +53,11 @@ class LustreTarget(Target):
         return replace(self._facts(workspace, notes=notes), remote=True)
 
     def _sizes(self) -> Sizes:
-        return self._ask(posix.sizes(str(self.path)))
+        sizes = self._ask(posix.sizes(str(self.path)))
+        user = user_name()
+        with suppress(StrakesError):
+            return sizes.within([self._ask(quota(user, str(self.path))).of(user)])
+        return sizes
 
     def controls(self) -> tuple[str, ...]:
         return (

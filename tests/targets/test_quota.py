@@ -1,0 +1,69 @@
+"""What quotas leave is what is free."""
+
+from __future__ import annotations
+
+import ctypes  # noqa: F401 - used where nobody may not read it any more
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from mounts import NOBODY, QUOTAS, other_user, quota_mounted
+from strakes.targets.calls import sizes_of, tree_quotas
+from strakes.targets.command import Completed, Runner
+from strakes.targets.registry import detect
+
+MIB = 1 << 20
+# In the order of statvfs: 4 GiB of 8 GiB, and 900 of 1000 inodes.
+ROOM = f"4096 4096 {8 << 18} {5 << 18} {4 << 18} 1000 950 900 0 255"
+
+
+def saying(*lines: str) -> Runner:
+    def run(argv: Sequence[str], timeout_s: float = 0.0) -> Completed:
+        return Completed(tuple(argv), 0, "\n".join(lines), "")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("lines", "free"),
+    [
+        ([], (4096 * MIB, 900)),
+        ([f"user 7 0 {64 * MIB} {24 * MIB} 0 0 3"], (40 * MIB, 900)),
+        ([f"user 7 {32 * MIB} {64 * MIB} {24 * MIB} 20 0 3", f"group 7 0 {64 * MIB} {60 * MIB} 0 0 3"], (4 * MIB, 17)),
+        ([f"project 42 0 {64 * MIB} {70 * MIB} 0 10 10"], (0, 0)),
+        (["user 7 0 0 1024 0 0 3"], (4096 * MIB, 900)),
+        (["user 7 0 9000000000000 0 0 2000 3"], (4096 * MIB, 900)),
+    ],
+    ids=["none", "hard", "the-least", "over", "no-limit", "more-than-there-is"],
+)
+def test_the_least_of_what_quotas_and_the_file_system_leave_is_free(lines: list[str], free: tuple[int, int]) -> None:
+    sizes = sizes_of("/somewhere", saying(ROOM, *lines))
+    assert (sizes.free_bytes, sizes.free_inodes) == free
+    assert sizes.total_bytes == 8192 * MIB
+
+
+def test_who_limits_is_told() -> None:
+    told = sizes_of("/somewhere", saying(ROOM, f"user 7 0 {64 * MIB} {24 * MIB} 0 0 3", "group 7 0 0 5 0 0 3"))
+    assert [str(one) for one in told.quotas] == ["The quota of user 7 leaves 40 MiB of 64 MiB."]
+
+
+def test_cephfs_limits_trees() -> None:
+    name = "/mnt/a tree"
+    line = f"directory {os.fsencode(name).hex()} 0 {64 * MIB} {24 * MIB} 0 100 90"
+    (told,) = tree_quotas([name, "/mnt"], saying(line))
+    assert str(told) == "The quota of directory /mnt/a tree leaves 40 MiB of 64 MiB and 10 of 100 files."
+
+
+@pytest.mark.parametrize("kind", [kind for kind in QUOTAS if kind != "btrfs"])  # which tells root alone
+def test_a_real_quota_is_seen(kind: str) -> None:
+    with quota_mounted(kind, 16 * MIB, limit_files=40) as place:
+        with other_user(NOBODY):
+            (place / "file").write_bytes(os.urandom(4 * MIB))
+            os.sync()
+            his = detect(place).facts()
+        assert 11 * MIB < his.free_bytes <= 12 * MIB
+        assert 30 < his.free_inodes < 40
+        # Of projects the kernel tells others than root no more than statvfs does.
+        told = his.quotas if kind == "xfs-user" else detect(place).facts().quotas
+        assert len(told) == 1 and ("user 65534" in told[0] if kind == "xfs-user" else "project 42" in told[0])

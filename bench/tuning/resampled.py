@@ -6,16 +6,40 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
+from typing import Protocol
 
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import Landscape
 from bench.tuning.worth import Worth
 from strakes.tune.search import Observation, Rules, Search, Trial
-from strakes.tune.space import Point
+from strakes.tune.space import Point, Space
 
 
 class OutOfBudgetError(Exception):
     """No repetition more."""
+
+
+class Task(Protocol):
+    """What a search is told of a landscape."""
+
+    @property
+    def space(self) -> Space: ...
+
+    @property
+    def low_share(self) -> float: ...
+
+
+class Draws(Protocol):
+    """Repetitions, as long as there is budget."""
+
+    budget: float
+    spent: float
+
+    def value(self, point: Point, *, low: bool = False) -> float:
+        """Raises OutOfBudgetError."""
+
+    def share(self, point: Point) -> float:
+        """How good a setting is, as a share of the best."""
 
 
 class Sampler:
@@ -53,10 +77,10 @@ class Found:
     share: float
 
 
-Method = Callable[[Grid, Sampler, int], Point]
+Method = Callable[[Task, Draws, int], Point]
 
 
-def tuned(grid: Grid, sampler: Sampler, seed: int) -> Point:
+def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
     """The search of strakes to its end: what the confirmation takes counts, though it chooses nothing any more."""
     rules = Rules(low_share=grid.low_share)
     search = Search(grid.space, seed, rules)
@@ -74,7 +98,7 @@ def tuned(grid: Grid, sampler: Sampler, seed: int) -> Point:
     return search.best
 
 
-def at_random(grid: Grid, sampler: Sampler, seed: int) -> Point:
+def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
     """One repetition of each of as many settings as the budget allows; the best value wins."""
     order = list(grid.space.points)
     random.Random(seed).shuffle(order)
@@ -87,7 +111,7 @@ def at_random(grid: Grid, sampler: Sampler, seed: int) -> Point:
     return max(values, key=lambda point: values[point])
 
 
-def one_at_a_time(grid: Grid, sampler: Sampler, seed: int) -> Point:
+def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
     """S1's way: one factor after the other, every level with the others as they are best so far, a few repetitions of each."""
     space, now = grid.space, grid.space.default
     settings = sum(len(factor.levels) for factor in space.factors if len(factor.levels) > 1)
@@ -107,7 +131,7 @@ def one_at_a_time(grid: Grid, sampler: Sampler, seed: int) -> Point:
     return now
 
 
-def tpe(grid: Grid, sampler: Sampler, seed: int) -> Point:
+def tpe(grid: Task, sampler: Draws, seed: int) -> Point:
     """Optuna's TPE by itself: one repetition for each of its trials; the best value wins."""
     import optuna
 
@@ -146,7 +170,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def searches(method: Method, grid: Grid, samplers: Iterable[Sampler]) -> list[Found]:
+def searches(method: Method, grid: Task, samplers: Iterable[Draws]) -> list[Found]:
     """One search with each sampler."""
     results = []
     for seed, sampler in enumerate(samplers):

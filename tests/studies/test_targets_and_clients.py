@@ -264,6 +264,18 @@ def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
     assert advice.against.startswith("restart-dump/0:")
 
 
+def test_merged_writers_of_a_restart_dump_are_told_against_a_file_for_each_process() -> None:
+    def rate(cell: Cell, block: int) -> float:
+        return 1e8 * (1.6 if cell.settings["writers"] == 1 else 0.5 if cell.key.endswith("own") else 1.0)
+
+    findings = found(RestartDump(), measured_by_cell(RestartDump(), rate, noise=0.01))
+    one = findings["restart-dump-1-against-own"]
+    assert "against a file for each process" in one.statement
+    assert one.interval is not None and one.interval.low <= 3.2 <= one.interval.high
+    own = findings["restart-dump-own"].interval
+    assert own is not None and own.low <= 0.5 <= own.high
+
+
 def test_without_layouts_a_restart_dump_says_what_is_left_out() -> None:
     cells = RestartDump().cells(context(striping=None, no_striping="no way to set layouts"))
     assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]

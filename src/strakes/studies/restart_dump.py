@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 from strakes.plan import Plan, TransferPhase
 from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
@@ -12,12 +14,12 @@ from strakes.studies.scenario import best_advice, enough_runs, speed_ups
 from strakes.targets.model import Layout
 from strakes.units import KIB, MIB
 
-_BEFORE = "every rank writes for itself"
+_BEFORE, _OWN = "every rank writes for itself", "a file for each process"
 _WRITERS = (1, 2, 4, 8)
 
 
 class RestartDump(Study):
-    """One shared file; the time to write it and to read it back, before and after."""
+    """One shared file, or one for each process; the time to write and to read back, before and after."""
 
     name = "restart-dump"
     title = "Restart dump, before and after"
@@ -27,7 +29,10 @@ class RestartDump(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = context.crowd
         amount = context.amount_bytes(ranks)
-        cells: list[Cell | SkippedCell] = [self._cell(context, ranks, amount, 0, None)]
+        cells: list[Cell | SkippedCell] = [
+            self._cell(context, ranks, amount, 0, None),
+            self._cell(context, ranks, amount, 0, None, own=True),
+        ]
         cells += [self._cell(context, ranks, amount, writers, None) for writers in _WRITERS if writers < ranks]
         if context.striping is None or context.striping.data_targets < 2:
             reason = context.no_striping or "there are no two data targets to spread a file over"
@@ -38,13 +43,15 @@ class RestartDump(Study):
             cells += [self._cell(context, ranks, amount, writers, layout) for layout in (one, every) for writers in (0, 2)]
         return enough_runs(cells)
 
-    def _cell(self, context: Context, ranks: int, amount: int, writers: int, layout: Layout | None) -> Cell:
+    def _cell(self, context: Context, ranks: int, amount: int, writers: int, layout: Layout | None, *, own: bool = False) -> Cell:
         transfer = min(MIB, max(64 * KIB, amount))
         stop = context.stonewall()
-        dump = TransferPhase("dump", "write", "shared-file", "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop)
-        load = TransferPhase("restart", "read", "shared-file", "segmented", transfer, amount, cache="drop", stop=stop)
-        way = f"{writers} writer{'s' if writers > 1 else ''} of {context.whose}" if writers else _BEFORE
-        key = f"{self.name}/{writers}"
+        files: Literal["file-per-process", "shared-file"] = "file-per-process" if own else "shared-file"
+        dump = TransferPhase("dump", "write", files, "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop)
+        load = TransferPhase("restart", "read", files, "segmented", transfer, amount, cache="drop", stop=stop)
+        everybody = _OWN if own else _BEFORE
+        way = f"{writers} writer{'s' if writers > 1 else ''} of {context.whose}" if writers else everybody
+        key = f"{self.name}/{'own' if own else writers}"
         settings: dict[str, Setting] = {"ranks": ranks, "writers": writers or ranks}
         if layout is not None:
             way += f", stripe count {layout.stripe_count}"
@@ -63,7 +70,15 @@ class RestartDump(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         before, others = _sides(results)
-        return speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes") if before else []
+        if before is None:
+            return []
+        found = speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes")
+        own = next((one for one in others if one.settings["way"] == _OWN), None)
+        if own is not None:
+            merged = [one for one in others if one.settings["writers"] != own.settings["writers"] and "stripe_count" not in one.settings]
+            against = speed_ups(self.name, own, merged, results, "no published figure")
+            found += [replace(one, id=f"{one.id}-against-own") for one in against]
+        return found
 
     def advice(self, results: Results) -> Sequence[Advice]:
         before, others = _sides(results)

@@ -45,7 +45,7 @@ class Grid:
     low_share: float
     phase_s: float = 1.0
     searched: tuple[int, ...] = (308, 308, 308)
-    held_out: tuple[int, ...] = (64, *(32 for _ in range(12)))
+    held_out: tuple[int, ...] = (48, *(24 for _ in range(11)))
     layout: Layout | None = None
 
     @property
@@ -56,7 +56,7 @@ class Grid:
 GRIDS = (
     Grid(
         "xfs",
-        "XFS on a loop device of 30 reads and 30 writes a second",
+        "XFS on a loop device of 30 reads and 30 writes a second, its file in memory",
         ("xfs", "--iops", "30"),
         app_from_text(_CHECKPOINT.format(files="shared", ranks=16), "checkpoint"),
         Abilities(16, 512 * KIB, interfaces=tuple(INTERFACES)),

@@ -44,7 +44,7 @@ class Grid:
     only: Mapping[str, Sequence[Setting]]
     low_share: float
     phase_s: float = 1.0
-    searched: tuple[int, ...] = (308, 308, 308)
+    searched: tuple[int, ...] = (308, 308)
     held_out: tuple[int, ...] = (48, *(24 for _ in range(11)))
     layout: Layout | None = None
 

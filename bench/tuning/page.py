@@ -49,10 +49,11 @@ kept (`bench/landscapes`), so that it can be held against trying everything, and
 - The evaluations of strakes include those of its confirmation, which chooses nothing any more. TPE and random search take the setting with
   the best single repetition; one factor at a time (S1's way) goes through the factors in random order.
 - **A grid has** the levels that `strakes tune` itself would vary there, on CephFS without some, so that it can be measured.
-- **What is best repeatable** was looked for on XFS with 20 settings, four or five times each, before anything was searched: without a limit
-  of the device repetitions differ by 40% and more, with 60 operations a second (trials of 0.45 s) by 10%, with 30 (1 s) by 5 to 8%: a
-  limited device does what it may in portions of 0.1 s. The file of the loop device lies in memory, so that no other disk takes part.
-- **Fixed before the first block of XFS was measured**, the grid, how many blocks draw and how many decide, how what is
+- **What is best repeatable** was looked for on XFS before anything was searched: without a limit of the device repetitions differed by 40%
+  and more (20 settings, five times each), with 60 operations a second (trials of 0.45 s) by 10% (20 settings, four times), with 30 (1 s) by
+  6 to 15% (five settings, five times): a limited device does what it may in portions of 0.1 s. The file of the loop device lies in memory,
+  so that no other disk takes part. The processors were shared with other work all the time.
+- **Fixed before the first block of XFS was measured**: the grid, how many blocks draw and how many decide, how what is
   best is decided, and the aim: 30 searches, seeds 0 to 29, each with 15% of the repetitions of the exhaustive search; 27 are to
   find at least 95% of what the exhaustive search finds. The other columns and the smaller budget are told besides. Only this was changed,
   while the first block was being measured and nothing of it could be seen: two blocks draw instead of three, for want of time.

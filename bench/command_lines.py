@@ -1,6 +1,6 @@
 """Do command lines of IOR and mdtest mean the same work here? The original and our engine run them in turn; ratios with intervals.
 
-python -m bench.command_lines DIR --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
+python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from bench.places import Place, given_places
 from strakes.interop.commands import TOOLS
 from strakes.interop.formats import read_file
 from strakes.launch.local import LocalEngine
@@ -21,12 +23,17 @@ from strakes.statistics.comparison import judge, within_blocks
 from strakes.statistics.interval import median
 from strakes.targets.workspace import Workspace
 
-# Small enough to stay in memory: what is compared is the work, not the file system.
+# Small enough to stay in memory: what is compared is the work, not the file system. Phases long enough that what begins
+# and ends them is not seen: 40,000 items are 40 ms at the least.
 LINES = (
-    ("ior", "-F -t 1m -b 64m -o {place}/f"),
-    ("ior", "-t 256k -b 32m -o {place}/f"),
-    ("mdtest", "-F -u -n 5000 -d {place}/md"),
-    ("mdtest", "-u -n 2000 -w 3901 -e 3901 -d {place}/md"),
+    ("ior", "-F -t 1m -b 512m -o {place}/f"),
+    ("ior", "-t 256k -b 512m -o {place}/f"),
+    ("mdtest", "-F -u -n 60000 -d {place}/md"),
+    ("mdtest", "-D -u -n 40000 -d {place}/md"),
+    ("mdtest", "-F -n 40000 -N 1 -d {place}/md"),
+    ("mdtest", "-F -u -L -z 2 -b 4 -I 3000 -d {place}/md"),
+    ("mdtest", "-F -u -z 2 -b 4 -n 63000 -d {place}/md"),
+    ("mdtest", "-F -u -n 20000 -w 3901 -e 3901 -d {place}/md"),
 )
 MARGIN = 0.1
 
@@ -40,51 +47,70 @@ def original(words: list[str], directory: Path) -> dict[str, float]:
         return {figure.name: figure.values[0] for figure in read_file(Path(file.name))[1].figures}
 
 
-def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, name: str) -> dict[str, float]:
+def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, index: int) -> dict[str, float]:
     """One run of the same command line on our engine."""
     plan = TOOLS[tool].translate(shlex.split(line), ranks, 1).plan
-    result = engine.run(plan, workspace, name, 120.0)
+    result = engine.run(plan, workspace, f"{tool}{index}", 120.0)
     metric = "bytes_per_s" if tool == "ior" else "operations_per_s"
     return {str(sample.raw["name"]): float(sample.raw[metric]) for sample in result.samples}
 
 
-def compare(line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
+def pairs(
+    place: Place, theirs: Callable[[], dict[str, float]], own: Callable[[int], dict[str, float]], rounds: int
+) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """Both in turn, each first in every other round; what one left to be written back is written before the next."""
+    done = []
+    for index in range(rounds):
+        both: dict[bool, dict[str, float]] = {}
+        for is_own in (False, True) if index % 2 == 0 else (True, False):
+            place.settle()
+            both[is_own] = own(index) if is_own else theirs()
+        done.append((both[False], both[True]))
+    return done
+
+
+def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
     """A row for each figure that both have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
-    pairs = {name: ({i: one[0][name] for i, one in enumerate(rounds)}, {i: one[1][name] for i, one in enumerate(rounds)}) for name in names}
+    sides = {name: ({i: one[0][name] for i, one in enumerate(rounds)}, {i: one[1][name] for i, one in enumerate(rounds)}) for name in names}
     rows = []
-    for name, said in zip(names, judge([within_blocks(*pairs[name]) for name in names], 0.9, MARGIN), strict=True):
-        theirs, own = (median(list(side.values())) for side in pairs[name])
+    for name, said in zip(names, judge([within_blocks(*sides[name]) for name in names], 0.9, MARGIN), strict=True):
+        theirs, own = (median(list(side.values())) for side in sides[name])
         unit = "B/s" if name in ("write", "read") else "op/s"
         interval = said.ratio.interval
         bounds = f"[{interval.low:.2f} - {interval.high:.2f}]" if interval else "[too few rounds]"
-        rows.append(f"| `{line}` | {name} | {show(theirs, unit)} | {show(own, unit)} | {said.ratio.median:.2f} {bounds} | {said.verdict} |")
+        cells = (place, f"`{line}`", name, show(theirs, unit), show(own, unit), f"{said.ratio.median:.2f} {bounds}", said.verdict)
+        rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", type=Path)
+    parser.add_argument("places", nargs="+", metavar="NAME=DIR")
     parser.add_argument("--mpiexec", default="mpiexec")
     parser.add_argument("--ior")
     parser.add_argument("--mdtest")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", default="", help="command lines with this in them")
     options = parser.parse_args()
-    print("| command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is |\n|---|---|---|---|---|---|")
-    with LocalEngine() as engine, Workspace.create(options.directory, "command-lines") as workspace:
-        engine.start()
-        for tool, line in LINES:
-            program = getattr(options, tool)
-            if program is None:
-                continue
-            placed = line.format(place=options.directory)
-            words = [options.mpiexec, "-n", str(options.ranks), program, *shlex.split(placed)]
-            rounds = [
-                (original(words, options.directory), ours(engine, tool, placed, options.ranks, workspace.path, f"{tool}{index}"))
-                for index in range(options.rounds)
-            ]
-            print("\n".join(compare(f"{tool} {line.format(place='DIR')}", rounds)), flush=True)
+    print("| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is |\n|---|---|---|---|---|---|---|")
+    for place in given_places(options.places):
+        with LocalEngine() as engine, Workspace.create(place.directory, "command-lines") as workspace:
+            engine.start()
+            for tool, line in LINES:
+                program = getattr(options, tool)
+                if program is None or options.only not in f"{tool} {line}":
+                    continue
+                placed = line.format(place=place.directory)
+                words = [options.mpiexec, "-n", str(options.ranks), program, *shlex.split(placed)]
+                rounds = pairs(
+                    place,
+                    partial(original, words, place.directory),
+                    partial(ours, engine, tool, placed, options.ranks, workspace.path),
+                    options.rounds,
+                )
+                print("\n".join(compare(place.name, f"{tool} {line.format(place='DIR')}", rounds)), flush=True)
     return 0
 
 

@@ -193,10 +193,7 @@ struct ItemSet {
 };
 
 void check_stop(const MetadataPhase& phase, const PhaseCheck& check) {
-    const bool repeatable =
-        phase.operation == MetadataOperation::dir_stat || phase.operation == MetadataOperation::file_stat ||
-        phase.operation == MetadataOperation::file_open_close || phase.operation == MetadataOperation::file_read;
-    check.require(phase.stop.rule != StopRule::seconds || repeatable, "stop.rule",
+    check.require(phase.stop.rule != StopRule::seconds || leaves_as_is(phase.operation), "stop.rule",
                   "seconds needs an operation that can be repeated on the same items", "Use the rule stonewall.");
 }
 
@@ -230,6 +227,15 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
                   "create_with", "is only for the operation file-create", "Leave it out.");
     check.require(phase.create_with == CreateWith::open || phase.file_bytes == 0, "create_with",
                   "mknod cannot write data", "Use open, or file_bytes 0.");
+    check.require(phase.paths == Paths::relative || phase.backend == Backend::posix, "paths",
+                  "other than relative needs the backend posix", "Use relative, or the backend posix.");
+    const bool opens = (phase.operation == MetadataOperation::file_create && phase.create_with == CreateWith::open) ||
+                       phase.operation == MetadataOperation::file_open_close ||
+                       phase.operation == MetadataOperation::file_read;
+    check.require(phase.open_mode == OpenMode::least || opens, "open_mode", "is only for operations that open files",
+                  "Leave it out.");
+    check.require(phase.open_mode == OpenMode::least || phase.backend == Backend::posix, "open_mode",
+                  "read-write needs the backend posix", "Use least, or the backend posix.");
     check.require(!phase.fsync || phase.operation == MetadataOperation::file_create, "fsync",
                   "is only for the operation file-create", "Leave it out.");
     check.require(!phase.fsync || (phase.create_with == CreateWith::open && phase.backend == Backend::posix), "fsync",

@@ -107,7 +107,7 @@ MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path
     const ObjectReader reader(
         body, path,
         {"kind", "name", "operation", "backend", "files", "directory", "items", "depth", "branch", "file_bytes",
-         "create_with", "fsync", "rank_shift", "share", "stop", "queue_depth", "delay_ns"});
+         "create_with", "paths", "open_mode", "fsync", "rank_shift", "share", "stop", "queue_depth", "delay_ns"});
     MetadataPhase phase;
     phase.name = parse_name(reader, "name");
     phase.operation = reader.choice("operation", kMetadataOperations);
@@ -120,6 +120,8 @@ MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path
     phase.branch = static_cast<std::uint32_t>(reader.integer_or("branch", 1, 1024, phase.branch));
     phase.file_bytes = reader.integer_or("file_bytes", 0, kMostCount, 0);
     phase.create_with = reader.choice_or("create_with", kCreateWiths, phase.create_with);
+    phase.paths = reader.choice_or("paths", kPaths, phase.paths);
+    phase.open_mode = reader.choice_or("open_mode", kOpenModes, phase.open_mode);
     phase.fsync = reader.boolean_or("fsync", phase.fsync);
     phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
     phase.share = reader.choice_or("share", kShares, phase.share);

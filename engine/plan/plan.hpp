@@ -39,6 +39,8 @@ enum class MetadataOperation : std::uint8_t {
 enum class Directory : std::uint8_t { unique, shared };
 enum class Share : std::uint8_t { own, all };
 enum class CreateWith : std::uint8_t { open, mknod };
+enum class Paths : std::uint8_t { relative, absolute, mdtest };
+enum class OpenMode : std::uint8_t { least, read_write };
 enum class SmallFilesMode : std::uint8_t { accumulate, transactions, remove, flow };
 enum class ProbeOperation : std::uint8_t { file_create, file_cycle, file_stat, file_read, write_fsync };
 enum class FlowCall : std::uint8_t { create, open, write, append, read, stat, fsync, close, remove };
@@ -115,6 +117,8 @@ struct MetadataPhase {
     std::uint32_t branch = 1;
     std::uint64_t file_bytes = 0;
     CreateWith create_with = CreateWith::open;
+    Paths paths = Paths::relative;
+    OpenMode open_mode = OpenMode::least;
     bool fsync = false;
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
@@ -288,6 +292,10 @@ inline constexpr std::array kShares =
     std::to_array<std::pair<std::string_view, Share>>({{"own", Share::own}, {"all", Share::all}});
 inline constexpr std::array kCreateWiths =
     std::to_array<std::pair<std::string_view, CreateWith>>({{"open", CreateWith::open}, {"mknod", CreateWith::mknod}});
+inline constexpr std::array kPaths = std::to_array<std::pair<std::string_view, Paths>>(
+    {{"relative", Paths::relative}, {"absolute", Paths::absolute}, {"mdtest", Paths::mdtest}});
+inline constexpr std::array kOpenModes = std::to_array<std::pair<std::string_view, OpenMode>>(
+    {{"least", OpenMode::least}, {"read-write", OpenMode::read_write}});
 inline constexpr std::array kSmallFilesBackends =
     std::to_array<std::pair<std::string_view, Backend>>({{"posix", Backend::posix}});
 inline constexpr std::array kProbeBackends =
@@ -349,6 +357,10 @@ constexpr std::string_view name_in(const Table& table, Value value) noexcept {
 }
 [[nodiscard]] constexpr bool is_rename(MetadataOperation operation) noexcept {
     return operation == MetadataOperation::dir_rename || operation == MetadataOperation::file_rename;
+}
+// Looks at, opens or reads what is there.
+[[nodiscard]] constexpr bool leaves_as_is(MetadataOperation operation) noexcept {
+    return !is_creation(operation) && !is_removal(operation) && !is_rename(operation);
 }
 [[nodiscard]] constexpr bool on_directories(MetadataOperation operation) noexcept {
     return operation <= MetadataOperation::dir_remove;

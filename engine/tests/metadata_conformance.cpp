@@ -1,4 +1,4 @@
-// What every backend of metadata must do: the same plan, the same items, the same errors.
+// What every backend of metadata must do, by names and by paths: the same plan, the same items, the same errors.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -21,23 +21,26 @@ namespace {
 struct Way {
     std::string backend;
     int queue_depth = 1;
+    std::string paths = "relative";
 
     [[nodiscard]] Json with(Json more = Json::object()) const {
         more["backend"] = backend;
         more["queue_depth"] = queue_depth;
+        more["paths"] = paths;
         return more;
     }
 };
 
 template <class Body>
 void for_every_way(Body body) {
-    std::vector<Way> all{{"posix"}};  // the one that the others are compared with
+    std::vector<Way> all{
+        {"posix"}, {"posix", 1, "absolute"}, {"posix", 1, "mdtest"}};  // the others are compared with the first
     if (absence_of(Backend::uring).why.empty())
         all.insert(all.end(), {{"uring", 1}, {"uring", 7}, {"uring", 64}});
     else
         MESSAGE("not run: uring, ", absence_of(Backend::uring).why);
     for (const Way& way : all) {
-        INFO(way.backend, " ", way.queue_depth);
+        INFO(way.backend, " ", way.queue_depth, " ", way.paths);
         body(way);
     }
 }

@@ -119,6 +119,12 @@ const std::map<std::string, std::string> kContradictions{
     {"rank-shift-in-a-creation", "phases[0].rank_shift"},
     {"mknod-with-data", "phases[0].create_with"},
     {"mknod-in-a-stat", "phases[1].create_with"},
+    {"absolute-paths-with-uring", "phases[0].paths"},
+    {"absolute-paths-with-cephfs", "phases[0].paths"},
+    {"paths-of-mdtest-with-uring", "phases[0].paths"},
+    {"open-mode-in-a-stat", "phases[1].open_mode"},
+    {"open-mode-with-mknod", "phases[0].open_mode"},
+    {"open-mode-with-uring", "phases[0].open_mode"},
     {"fsync-in-a-stat", "phases[1].fsync"},
     {"fsync-with-mknod", "phases[0].fsync"},
     {"fsync-with-uring-metadata", "phases[0].fsync"},
@@ -224,6 +230,8 @@ TEST_CASE("keys that are left out have the defaults of the schema") {
     CHECK(create.files == "items");
     CHECK(create.branch == 1);
     CHECK(create.create_with == CreateWith::open);
+    CHECK(create.paths == Paths::relative);
+    CHECK(create.open_mode == OpenMode::least);
     CHECK_FALSE(create.fsync);
     CHECK(create.share == Share::own);
 }

@@ -1,6 +1,8 @@
 // Items: which exist, in which directories, under which names.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -9,6 +11,7 @@
 #include "workload/items.hpp"
 
 using strakes::ItemName;
+using strakes::ItemPath;
 using strakes::ItemRun;
 using strakes::Items;
 using strakes::runs_of;
@@ -100,4 +103,37 @@ TEST_CASE("the longest name fits") {
     ItemName name(false, 65535, std::uint64_t{1} << 30U);
     name.set((std::uint64_t{1} << 30U) - 1, false);
     CHECK(std::string(name.c_str()) == "f65535.1073741823");
+}
+
+TEST_CASE("a path is that of the name in the directory entered last") {
+    ItemPath path(ItemName(true, 1, 50));
+    path.enter("/scratch/items.tree/b0");
+    path.set(8, false);
+    CHECK(std::string(path.c_str()) == "/scratch/items.tree/b0/d1.08");
+    path.next();
+    CHECK(std::string(path.c_str()) == "/scratch/items.tree/b0/d1.09");
+    CHECK(std::string(path.toggled().c_str()) == "/scratch/items.tree/b0/e1.09");
+    path.enter("/s");
+    path.set(10, true);
+    CHECK(std::string(path.c_str()) == "/s/e1.10");
+    CHECK(std::string(path.item().c_str()) == "e1.10");
+}
+
+TEST_CASE("a path in a cleared buffer has nothing of a longer one behind it") {
+    ItemPath path(ItemName(false, 3, 10), true);
+    path.enter("/scratch/items.tree");
+    path.set(7, false);
+    CHECK(std::string(path.c_str()) == "/scratch/items.tree/f3.07");
+    path.enter("/s");
+    path.next();
+    CHECK(std::string(path.c_str()) == "/s/f3.08");
+    const char* const rest = path.c_str() + std::string(path.c_str()).size();
+    CHECK(std::all_of(rest, path.c_str() + PATH_MAX, [](char one) { return one == 0; }));
+}
+
+TEST_CASE("a directory fits only if the longest name in it does") {
+    CHECK(ItemPath::fits("/"));
+    CHECK_FALSE(ItemPath::fits(""));
+    CHECK(ItemPath::fits("/" + std::string(PATH_MAX - 2 - ItemName::kRoom, 'x')));
+    CHECK_FALSE(ItemPath::fits("/" + std::string(PATH_MAX - 1 - ItemName::kRoom, 'x')));
 }

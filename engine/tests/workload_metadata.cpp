@@ -123,6 +123,38 @@ TEST_CASE("files synchronised before they are closed are whole") {
     CHECK(run_well(stage, 1) == 200);
 }
 
+TEST_CASE("by absolute paths mknod makes regular files, and what is synchronised is whole") {
+    const Json absolute = {{"paths", "absolute"}};
+    Stage nodes(plan_of({metadata("create", "file-create", with(absolute, {{"create_with", "mknod"}}))}));
+    CHECK(run_well(nodes, 0) == 200);
+    CHECK(items_in(nodes).files == 200);
+    Stage synchronised(
+        plan_of({metadata("create", "file-create", with(absolute, {{"file_bytes", 100}, {"fsync", true}}))}));
+    CHECK(run_well(synchronised, 0) == 200);
+    CHECK(items_in(synchronised).bytes == 20'000);
+}
+
+TEST_CASE("files opened read-write may be there already, and must be such that can be written") {
+    for (const std::string paths : {"relative", "absolute"}) {
+        INFO(paths);
+        const Json least = {{"paths", paths}, {"items", 2}};
+        const Json both = with(least, {{"open_mode", "read-write"}});
+        Stage stage(plan_of({metadata("create", "file-create", both), metadata("open", "file-open-close", least),
+                             metadata("open-both", "file-open-close", both)},
+                            1));
+        CHECK(run_well(stage, 0) == 2);
+        CHECK(run_well(stage, 0) == 2);
+        CHECK(run_well(stage, 2) == 2);
+        fs::remove(stage.path() / "items.0.tree/f0.1");
+        fs::create_directory(stage.path() / "items.0.tree/f0.1");
+        CHECK(run_well(stage, 1) == 2);
+        const auto results = stage.run(2);
+        REQUIRE(results[0].failure);
+        CHECK(results[0].failure->error_name == "EISDIR");
+        CHECK(results[0].failure->path == "stage/items.0.tree/f0.1");
+    }
+}
+
 TEST_CASE("data larger than the buffer are written and read whole") {
     const Json large = {{"items", 2}, {"file_bytes", 2'500'001}};
     Stage stage(plan_of({metadata("create", "file-create", large), metadata("read", "file-read", large)}, 1));
@@ -192,12 +224,14 @@ TEST_CASE("an item that is gone is an error with its path, call and error number
 }
 
 TEST_CASE("a tree that is a symbolic link is not entered") {
-    const TestDirectory outside;
-    Stage stage(plan_of({metadata("create", "file-create")}, 1));
-    fs::create_directory_symlink(outside.path(), stage.path() / "items.0.tree");
-    const auto results = stage.run(0);
-    REQUIRE(results[0].failure);
-    CHECK(outside.entries().empty());
+    for (const std::string paths : {"relative", "absolute"}) {
+        const TestDirectory outside;
+        Stage stage(plan_of({metadata("create", "file-create", {{"paths", paths}})}, 1));
+        fs::create_directory_symlink(outside.path(), stage.path() / "items.0.tree");
+        const auto results = stage.run(0);
+        REQUIRE(results[0].failure);
+        CHECK(outside.entries().empty());
+    }
 }
 
 TEST_CASE("a tree is not made when the ranks are to halt") {

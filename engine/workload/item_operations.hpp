@@ -35,20 +35,27 @@ int move_item(bool reading, int descriptor, const ItemData& data) noexcept {
 template <class Io>
 struct DirectoryCreate {
     const char* call = "mkdir";
-    int operator()(int directory, const ItemName& name) noexcept { return Io::make_directory(directory, name.c_str()); }
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        return Io::make_directory(directory, name.c_str());
+    }
 };
 
 template <class Io>
 struct Status {
     const char* call = "stat";
-    int operator()(int directory, const ItemName& name) noexcept { return Io::status(directory, name.c_str()); }
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        return Io::status(directory, name.c_str());
+    }
 };
 
 template <class Io>
 struct Rename {
     const char* call = "rename";
-    int operator()(int directory, const ItemName& name) noexcept {
-        const ItemName other = name.toggled();
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        const Name other = name.toggled();
         return Io::rename(directory, name.c_str(), other.c_str());
     }
 };
@@ -56,7 +63,8 @@ struct Rename {
 template <class Io>
 struct DirectoryRemove {
     const char* call = "rmdir";
-    int operator()(int directory, const ItemName& name) noexcept {
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
         return Io::remove_directory(directory, name.c_str());
     }
 };
@@ -64,22 +72,28 @@ struct DirectoryRemove {
 template <class Io>
 struct FileRemove {
     const char* call = "unlink";
-    int operator()(int directory, const ItemName& name) noexcept { return Io::remove_file(directory, name.c_str()); }
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        return Io::remove_file(directory, name.c_str());
+    }
 };
 
 template <class Io>
 struct MakeNode {
     const char* call = "mknod";
-    int operator()(int directory, const ItemName& name) noexcept { return Io::make_node(directory, name.c_str()); }
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        return Io::make_node(directory, name.c_str());
+    }
 };
 
 // Open, what there is to move, synchronise where asked for, close.
-template <class Io, int flags>
+template <class Io, bool kReading, int flags>
 struct OpenMoveClose {
-    static constexpr bool kReading = (flags & O_ACCMODE) == O_RDONLY;
     ItemData data;
     const char* call = "open";
-    int operator()(int directory, const ItemName& name) noexcept {
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
         const auto [descriptor, open_error] = Io::open(directory, name.c_str(), flags);
         if (open_error != 0) return open_error;
         const int move_error = move_item<Io>(kReading, descriptor, data);
@@ -97,8 +111,13 @@ struct OpenMoveClose {
 };
 
 template <class Io>
-using FileCreate = OpenMoveClose<Io, O_CREAT | O_EXCL | O_WRONLY>;
+using FileCreate = OpenMoveClose<Io, false, O_CREAT | O_EXCL | O_WRONLY>;
 template <class Io>
-using FileOpen = OpenMoveClose<Io, O_RDONLY | O_NOFOLLOW>;
+using FileOpen = OpenMoveClose<Io, true, O_RDONLY | O_NOFOLLOW>;
+// With more rights than they need, and whoever made the file.
+template <class Io>
+using FileCreateReadWrite = OpenMoveClose<Io, false, O_CREAT | O_RDWR>;
+template <class Io>
+using FileOpenReadWrite = OpenMoveClose<Io, true, O_RDWR | O_NOFOLLOW>;
 
 }  // namespace strakes

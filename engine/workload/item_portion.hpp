@@ -10,16 +10,16 @@
 
 namespace strakes {
 
-// The descriptor of leaf l is leaves[l - first_leaf] of those that are open.
+// Leaf l is leaves[l - first_leaf] of those that are open.
 struct ItemPortion {
     std::uint32_t owner;
     ItemName name;
     std::vector<ItemRun> runs;
     std::ptrdiff_t first_leaf;
 
-    template <class Handle>
-    [[nodiscard]] int directory(const std::vector<Handle>& leaves, const ItemRun& run) const noexcept {
-        return leaves[static_cast<std::size_t>(run.leaf - first_leaf)].get();
+    template <class Leaf>
+    [[nodiscard]] const Leaf& leaf(const std::vector<Leaf>& leaves, const ItemRun& run) const noexcept {
+        return leaves[static_cast<std::size_t>(run.leaf - first_leaf)];
     }
 };
 
@@ -36,7 +36,7 @@ class ItemCursor {
         const ItemRun& run = portion.runs[run_];
         owner = portion.owner;
         leaf = run.leaf;
-        directory = portion.directory(leaves_, run);
+        directory = portion.leaf(leaves_, run).get();
         index = run.first + at_;
         renamed = run.renamed;
         name = &portion.name;

@@ -2,6 +2,8 @@
 #include "workload/items.hpp"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
 namespace strakes {
 
@@ -39,6 +41,21 @@ void ItemName::set(std::uint64_t index, bool renamed) noexcept {
     text_[0] = renamed ? renamed_letter_ : letter_;
     char* digit = text_ + length_;
     for (unsigned i = 0; i < digits_; ++i, index /= 10) *--digit = static_cast<char>('0' + index % 10);
+}
+
+void ItemPath::print() noexcept {
+    const std::string_view stem = name_.stem();
+    if (clear_) text_.fill('\0');
+    std::snprintf(text_.data(), PATH_MAX, "%s/%.*s%0*" PRIu64, directory_, static_cast<int>(stem.size()), stem.data(),
+                  static_cast<int>(name_.digits()), index_);
+}
+
+ItemPath ItemPath::toggled() const noexcept {
+    ItemPath other(name_.toggled());
+    other.index_ = index_;
+    other.directory_ = directory_;
+    other.print();
+    return other;
 }
 
 }  // namespace strakes

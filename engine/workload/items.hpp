@@ -1,9 +1,12 @@
 // Which items of a rank exist, what they are called, and in which directories of the tree they are.
 #pragma once
 
+#include <array>
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace strakes {
@@ -46,11 +49,54 @@ class ItemName {
     }
     [[nodiscard]] const char* c_str() const noexcept { return text_; }
 
+    [[nodiscard]] const ItemName& item() const noexcept { return *this; }
+    // The part before the number, which has leading zeros.
+    [[nodiscard]] std::string_view stem() const noexcept { return {text_, length_ - digits_}; }
+    [[nodiscard]] unsigned digits() const noexcept { return digits_; }
+    static constexpr std::size_t kRoom = 32;
+
   private:
-    char text_[32] = {};  // letter, 5 digits of owner, dot, 10 digits: 18 with the zero
+    char text_[kRoom] = {};  // letter, 5 digits of owner, dot, 10 digits: 18 with the zero
     unsigned length_ = 0;
     unsigned digits_ = 0;
     char letter_, renamed_letter_;
+};
+
+// The same item by its absolute path, "/scratch/p/items.0.tree/f12.000345": printed anew for every item, as programs do
+// that hold no directory open.
+class ItemPath {
+  public:
+    // `clear`: the buffer, and as much again, before each, as mdtest does where it looks at items.
+    explicit ItemPath(const ItemName& name, bool clear = false) noexcept : name_(name), clear_(clear) {}
+
+    // Whether this is a directory's path, with room for items.
+    [[nodiscard]] static bool fits(const std::string& directory) noexcept {
+        return !directory.empty() && directory.size() + 1 + ItemName::kRoom <= PATH_MAX;
+    }
+    // The directory of the items that follow; it fits, and stays where it is.
+    void enter(const char* directory) noexcept { directory_ = directory; }
+    void set(std::uint64_t index, bool renamed) noexcept {
+        index_ = index;
+        name_.set(index, renamed);
+        print();
+    }
+    void next() noexcept {
+        ++index_;
+        name_.next();
+        print();
+    }
+    [[nodiscard]] ItemPath toggled() const noexcept;
+    [[nodiscard]] const char* c_str() const noexcept { return text_.data(); }
+    [[nodiscard]] const ItemName& item() const noexcept { return name_; }
+
+  private:
+    void print() noexcept;
+
+    ItemName name_;  // its number is that of the item, too
+    bool clear_;
+    std::uint64_t index_ = 0;
+    const char* directory_ = "";
+    std::array<char, std::size_t{2} * PATH_MAX> text_{};
 };
 
 }  // namespace strakes

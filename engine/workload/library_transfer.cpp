@@ -4,17 +4,15 @@
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <system_error>
 #include <utility>
 
 #include "backend/library_file.hpp"
 #include "backend/posix.hpp"
 #include "system/descriptor.hpp"
+#include "system/directory_path.hpp"
 #include "system/holes.hpp"
 #include "team/agreement.hpp"
 #include "workload/collective_loop.hpp"
@@ -24,12 +22,10 @@ namespace strakes {
 
 namespace {
 
-// Libraries take paths: that of the plan's directory as the kernel knows it.
-std::string path_of(int directory) {
-    std::array<char, PATH_MAX> text{};
-    const std::string link = "/proc/thread-self/fd/" + std::to_string(directory);
-    const ssize_t size = ::readlink(link.c_str(), text.data(), text.size());
-    return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : link;
+// Libraries take paths: that of the plan's directory, or one that leads to it while it is open.
+std::string path_for_library(int directory) {
+    const std::string path = path_of(directory);
+    return path.empty() ? "/proc/thread-self/fd/" + std::to_string(directory) : path;
 }
 
 class LibraryTransfer final : public TransferBase {
@@ -121,16 +117,17 @@ class LibraryTransfer final : public TransferBase {
         using enum TransferOperation;
         if (!together() && !writes_new() && count_ == 0) return std::nullopt;
         const std::uint64_t before = setting_.clock.now();
-        const FileStep step = data_->open({.path = path_of(setting_.root) + "/" + entry_of(phase_, file_number()),
-                                           .creates = writes_new(),
-                                           .exclusively = writes_new() && !shared() && !phase_.preallocate,
-                                           .reads = phase_.operation == read || phase_.operation == mixed,
-                                           .writes = phase_.operation != read,
-                                           .together = together(),
-                                           .collective = phase_.collective,
-                                           .bytes = file_bytes(),
-                                           .chunk_bytes = phase_.chunk_bytes,
-                                           .hints = phase_.hints});
+        const FileStep step =
+            data_->open({.path = path_for_library(setting_.root) + "/" + entry_of(phase_, file_number()),
+                         .creates = writes_new(),
+                         .exclusively = writes_new() && !shared() && !phase_.preallocate,
+                         .reads = phase_.operation == read || phase_.operation == mixed,
+                         .writes = phase_.operation != read,
+                         .together = together(),
+                         .collective = phase_.collective,
+                         .bytes = file_bytes(),
+                         .chunk_bytes = phase_.chunk_bytes,
+                         .hints = phase_.hints});
         Outcome failure = outcome_of(step);
         const bool knows_why = failure && is_in_words_of_system(step.error);
         const auto [failed, closed, known] =

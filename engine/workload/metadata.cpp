@@ -1,5 +1,7 @@
-// Operations on files and directories, relative to open directories: one after the other, or many under way.
+// Operations on files and directories, relative to open directories or by path: one after the other, or many under way.
 #include "workload/metadata.hpp"
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,8 +14,10 @@
 #include <vector>
 
 #include "backend/posix.hpp"
+#include "backend/posix_paths.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
+#include "system/directory_path.hpp"
 #include "workload/entries.hpp"
 #include "workload/item_operations.hpp"
 #include "workload/item_portion.hpp"
@@ -35,11 +39,48 @@ constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kMostQueuedBytes = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kPageBytes = 4096;
 
+// Calls name an item by its name in a directory that is open. `Io` makes, opens and looks at the tree.
+template <class Backend>
+struct Relative {
+    using Io = Backend;
+    using Calls = Backend;
+    using Name = ItemName;
+    using Leaf = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
+
+    static Leaf leaf_of(Leaf opened) noexcept { return opened; }
+    static bool fits(const Leaf& /*leaf*/) noexcept { return true; }
+    static Name name_of(const MetadataPhase& /*phase*/, const ItemName& name) noexcept { return name; }
+    // What a call takes for the directory of the items that follow.
+    static int enter(Name& /*name*/, const Leaf& leaf) noexcept { return leaf.get(); }
+};
+
+// Calls name an item by its absolute path; no directory is held open while they do.
+struct Absolute {
+    using Io = Posix;
+    using Calls = PosixPaths;
+    using Name = ItemPath;
+    using Leaf = std::string;
+
+    static Leaf leaf_of(const Descriptor& opened) { return path_of(opened.get()); }
+    static bool fits(const Leaf& leaf) noexcept { return Name::fits(leaf); }
+    static Name name_of(const MetadataPhase& phase, const ItemName& name) noexcept {
+        return Name(name, phase.paths == Paths::mdtest && leaves_as_is(phase.operation));
+    }
+    static int enter(Name& name, const Leaf& leaf) noexcept {
+        name.enter(leaf.c_str());
+        return AT_FDCWD;
+    }
+};
+
 // Of a backend that does one operation after the other.
 struct NoSlots {};
 
-template <class Io, class Slots = NoSlots>
+template <class Way, class Slots = NoSlots>
 class Metadata final : public Workload {
+    using Io = typename Way::Io;        // NOLINT(readability-redundant-typename): as above
+    using Calls = typename Way::Calls;  // NOLINT(readability-redundant-typename)
+    using Leaf = typename Way::Leaf;    // NOLINT(readability-redundant-typename)
+
   public:
     Metadata(const PhaseSetting& setting, const Seat& seat)
         : setting_(setting),
@@ -153,8 +194,7 @@ class Metadata final : public Workload {
             const std::uint32_t first = one_tree_for_all ? 0 : portion.runs.front().leaf;
             const std::uint32_t last = one_tree_for_all ? tree_.leaves() : portion.runs.back().leaf + 1;
             portion.first_leaf = std::ptrdiff_t{first} - std::ssize(leaves_);
-            if (Outcome failure = ItemTree<Io>(setting_, phase_, owner, seat_.rank).open(first, last, leaves_))
-                return failure;
+            if (Outcome failure = open_leaves(owner, first, last)) return failure;
         }
         total_ += std::accumulate(portion.runs.begin(), portion.runs.end(), std::uint64_t{0},
                                   [](std::uint64_t sum, const ItemRun& run) { return sum + run.count; });
@@ -162,30 +202,51 @@ class Metadata final : public Workload {
         return std::nullopt;
     }
 
+    Outcome open_leaves(std::uint32_t owner, std::uint32_t first, std::uint32_t last) {
+        const ItemTree<Io> tree(setting_, phase_, owner, seat_.rank);
+        std::vector<typename Io::Handle> opened;
+        if (Outcome failure = tree.open(first, last, opened)) return failure;
+        for (auto& one : opened) {
+            leaves_.push_back(Way::leaf_of(std::move(one)));
+            if (!Way::fits(leaves_.back())) return call_failure("open", setting_.name, ENAMETOOLONG);
+        }
+        return std::nullopt;
+    }
+
     void operate(RankResult& result) {
         using enum MetadataOperation;
-        const ItemData data{.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync};
+        if (phase_.open_mode == OpenMode::read_write) return open_read_write(result);
+        const ItemData data = data_of_each();
         switch (phase_.operation) {
             case dir_create:
-                return loop(DirectoryCreate<Io>(), result);
+                return loop(DirectoryCreate<Calls>(), result);
             case dir_stat:
             case file_stat:
-                return loop(Status<Io>(), result);
+                return loop(Status<Calls>(), result);
             case dir_rename:
             case file_rename:
-                return loop(Rename<Io>(), result);
+                return loop(Rename<Calls>(), result);
             case dir_remove:
-                return loop(DirectoryRemove<Io>(), result);
+                return loop(DirectoryRemove<Calls>(), result);
             case file_create:
-                if (phase_.create_with == CreateWith::mknod) return loop(MakeNode<Io>(), result);
-                return loop(FileCreate<Io>{.data = data}, result);
+                if (phase_.create_with == CreateWith::mknod) return loop(MakeNode<Calls>(), result);
+                return loop(FileCreate<Calls>{.data = data}, result);
             case file_open_close:
-                return loop(FileOpen<Io>{.data = {}}, result);
+                return loop(FileOpen<Calls>{.data = {}}, result);
             case file_read:
-                return loop(FileOpen<Io>{.data = data}, result);
+                return loop(FileOpen<Calls>{.data = data}, result);
             case file_remove:
-                return loop(FileRemove<Io>(), result);
+                return loop(FileRemove<Calls>(), result);
         }
+    }
+
+    [[gnu::noinline]] void open_read_write(RankResult& result) {
+        if (creates()) return loop(FileCreateReadWrite<Calls>{.data = data_of_each()}, result);
+        return loop(FileOpenReadWrite<Calls>{.data = moves_data() ? data_of_each() : ItemData{}}, result);
+    }
+
+    [[nodiscard]] ItemData data_of_each() const noexcept {
+        return {.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync};
     }
 
     void operate_queued(RankResult& result) noexcept {
@@ -218,16 +279,16 @@ class Metadata final : public Workload {
         Pace pace = setting_.pace(result.start, deadline, setting_.plan.ranks);
         std::uint64_t before = clock.now();
         const auto one_portion = [&](const ItemPortion& portion) {
-            ItemName name = portion.name;
+            typename Way::Name name = Way::name_of(phase_, portion.name);
             for (const ItemRun& run : portion.runs) {
-                const int directory = portion.directory(leaves_, run);
+                const int directory = Way::enter(name, portion.leaf(leaves_, run));
                 name.set(run.first, run.renamed);
                 for (std::uint64_t left = run.count; left > 0; --left, name.next()) {
                     if (setting_.halted()) return false;
                     const int error = operation(directory, name);
                     std::uint64_t now = clock.now();
                     if (error != 0) {
-                        result.failure = describe_item(operation.call, error, portion.owner, run.leaf, name);
+                        result.failure = describe_item(operation.call, error, portion.owner, run.leaf, name.item());
                         return false;
                     }
                     const std::uint64_t took = elapsed(before, now);
@@ -271,7 +332,7 @@ class Metadata final : public Workload {
     Items& items_;
     ItemTree<Io> tree_;
     std::vector<ItemPortion> portions_;
-    std::vector<typename Io::Handle> leaves_;
+    std::vector<Leaf> leaves_;
     std::uint64_t total_ = 0;  // items of all portions
     Buffer buffer_;
     [[no_unique_address]] Slots slots_;
@@ -282,13 +343,15 @@ class Metadata final : public Workload {
 std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat) {
 #ifdef STRAKES_URING
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::uring)
-        return std::make_unique<Metadata<Posix, ItemSlots>>(setting, seat);
+        return std::make_unique<Metadata<Relative<Posix>, ItemSlots>>(setting, seat);
 #endif
 #ifdef STRAKES_CEPHFS
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::cephfs)
-        return std::make_unique<Metadata<Ceph>>(setting, seat);
+        return std::make_unique<Metadata<Relative<Ceph>>>(setting, seat);
 #endif
-    return std::make_unique<Metadata<Posix>>(setting, seat);
+    if (std::get<MetadataPhase>(setting.phase()).paths != Paths::relative)
+        return std::make_unique<Metadata<Absolute>>(setting, seat);
+    return std::make_unique<Metadata<Relative<Posix>>>(setting, seat);
 }
 
 }  // namespace strakes

@@ -136,6 +136,13 @@ def test_mdtest_phases_follow_its_flags() -> None:
     assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {"file-create", "file-stat", "file-read", "file-remove"}
 
 
+def test_mdtest_goes_by_full_paths_and_opens_files_for_both_reading_and_writing() -> None:
+    assert {phase.paths for phase in metadata("-n 10")} == {"mdtest"}
+    modes = {phase.operation: phase.open_mode for phase in metadata("-n 10 -F")}
+    assert modes == {"file-create": "read-write", "file-stat": "least", "file-open-close": "read-write", "file-remove": "least"}
+    assert metadata("-n 10 -F -k")[0].open_mode == "least"
+
+
 def test_y_synchronises_what_is_created_and_nothing_else() -> None:
     assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
 

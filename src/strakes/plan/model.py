@@ -89,6 +89,8 @@ class MetadataPhase:
     branch: int = 1
     file_bytes: int = 0
     create_with: Literal["open", "mknod"] = "open"
+    paths: Literal["relative", "absolute", "mdtest"] = "relative"
+    open_mode: Literal["least", "read-write"] = "least"
     fsync: bool = False
     rank_shift: int = 0
     share: Literal["own", "all"] = "own"
@@ -258,8 +260,10 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
         absent = [key for key in ("collective", "hints", "chunk_bytes") if not body[key]]
         for key in absent if phase.writers else (*absent, "writers", "grouping"):
             del body[key]
-    if isinstance(phase, MetadataPhase) and not phase.fsync:
-        del body["fsync"]
+    if isinstance(phase, MetadataPhase):
+        usual = {"paths": "relative", "open_mode": "least", "fsync": False}
+        for key in [key for key, value in usual.items() if body[key] == value]:
+            del body[key]
     if isinstance(phase, SmallFilesPhase):
         body["flow"] = [asdict(step) for step in phase.flow]
     return body

@@ -128,6 +128,8 @@ def _phases(found: Given, kind: str, ranks: int) -> list[tuple[str, str, dict[st
         ]
     written, read = found.size("w", "0"), found.size("e", "0")
     size = {"file_bytes": written} if written else {}
+    # As mdtest opens files, to read them, too.
+    opened = {"open_mode": "read-write"}
     reading = "file-read" if read else "file-open-close"
     if read and read != written:
         raise BadInputError(
@@ -135,11 +137,11 @@ def _phases(found: Given, kind: str, ranks: int) -> list[tuple[str, str, dict[st
         )
     if not read and (found.flag("E") or not any(found.flag(flag) for flag in "CTr")):
         found.note("without -e, reading is opening and closing, as in mdtest")
-    how = ({"create_with": "mknod"} if found.flag("k") else {}) | ({"fsync": True} if found.flag("y") else {})
+    how = ({"create_with": "mknod"} if found.flag("k") else opened) | ({"fsync": True} if found.flag("y") else {})
     return [
         ("C", "file-creation", {"operation": "file-create", **size, **how}),
         ("T", "file-stat", {"operation": "file-stat", **size, **shift(1)}),
-        ("E", "file-read", {"operation": reading, **size, **shift(2)}),
+        ("E", "file-read", {"operation": reading, **size, **opened, **shift(2)}),
         ("r", "file-removal", {"operation": "file-remove", **size, **shift(3)}),
     ]
 
@@ -154,6 +156,8 @@ def _common(found: Given) -> dict[str, Any]:
         )
     common: dict[str, Any] = {
         "kind": "metadata",
+        # By full paths, which are walked in every call; plans of our own measure without that.
+        "paths": "mdtest",
         "directory": "unique" if found.flag("u") else "shared",
         "items": _items(found, leaves if found.flag("L") else directories),
         "depth": depth,

@@ -245,7 +245,9 @@ def test_a_missing_file_is_told_and_nobody_waits_for_those_that_miss_it(
     phases = (of(way, "w", "write", layout), PAUSE, of(way, "r", "read", layout, collective=True))
     result = engine.run(Plan(RANKS, phases), workspace.path, "x", 60, in_pause(remove))
     assert result.ended == "failed"
-    assert {error.where["rank"] for error in result.errors} == ({0} if layout == "shared-file" else set(range(RANKS)))
+    # Where the library is silent every rank tries alone before, and says itself what it met.
+    alone = layout != "shared-file" or way[1] == "mpiexec.openmpi"
+    assert {error.where["rank"] for error in result.errors} == (set(range(RANKS)) if alone else {0})
     assert all(error.errno == "ENOENT" and error.why and error.remedy for error in result.errors)
     assert result.samples[-1].name == "r"
     check_usable(engine, way, workspace.path)
@@ -282,7 +284,7 @@ def test_a_place_that_becomes_read_only_is_told(engine: MpiEngine, way: Way) -> 
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)
         assert result.ended == "failed"
         assert {error.where["phase"] for error in result.errors} == {"again"}
-        assert all(error.where["operation"] in ("MPI_File_open", "H5Fopen", "ncmpi_open") for error in result.errors)
+        assert all(error.where["operation"] in ("open", "MPI_File_open", "H5Fopen", "ncmpi_open") for error in result.errors)
         assert all(error.errno in ("EROFS", "EACCES", "EPERM", "") and error.why for error in result.errors)
 
 

@@ -195,7 +195,8 @@ def test_a_cancelled_collective_phase_ends_in_order(engine: MpiEngine, way: Way,
 
     def cancel(progress: Progress) -> None:
         calls.append(progress)
-        engine.cancel()
+        if len(calls) == 1:  # a second one would not wait for the end
+            engine.cancel()
 
     result = engine.run(Plan(RANKS, (endless,)), workspace.path, "c", 3600, cancel)
     assert (result.ended, result.errors, result.cleaned) == ("cancelled", (), True)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -45,6 +46,16 @@ def test_the_marker_says_who_works_there(tmp_path: Path) -> None:
         assert document["heartbeat_unix_s"] == pytest.approx(time.time(), abs=60)
         assert marker_of(workspace.path).is_live()
         assert workspace.path.stat().st_mode & 0o777 == 0o700
+
+
+def test_nothing_is_measured_while_the_program_of_the_heart_still_starts(tmp_path: Path) -> None:
+    def children() -> set[str]:
+        return set(Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split())
+
+    before = children()
+    with Workspace.create(tmp_path, RUN):
+        (heart,) = children() - before
+        assert not os.path.lexists(f"/proc/{heart}/fd/1")
 
 
 def test_the_heart_beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,7 @@ def _beat(descriptor: str, interval_s: str, marker: str) -> None:
     import select
     import time
 
+    os.close(1)  # says that it has started
     while not select.select([sys.stdin], [], [], float(interval_s))[0]:
         document = {**json.loads(marker), "heartbeat_unix_s": time.time()}
         try:

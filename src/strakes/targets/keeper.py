@@ -44,12 +44,16 @@ class Heart:
             self._child = subprocess.Popen(
                 words,
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[descriptor],
                 start_new_session=True,
             )
         os.close(descriptor)
+        if self._child is not None and self._child.stdout is not None:
+            # Its start takes a processor for a while, which the first thing measured must not share.
+            self._child.stdout.read()
+            self._child.stdout.close()
 
     def stop(self, patience_s: float) -> bool:
         """Whether it has stopped: a beat that does not return waits for a target that hangs."""

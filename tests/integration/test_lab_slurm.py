@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from integration.test_lab_hosts import Hosts
+from integration.test_lab_hosts import ENDLESS, Hosts
 from lab.running import need, own_labs
 from launch.test_mpi import needs_mpi
 from launch.test_mpi_family import needs_open_mpi
@@ -36,10 +37,20 @@ def wait_until(what: Callable[[], object], patience_s: float = 80.0) -> None:
         time.sleep(0.1)
 
 
-def test_srun_starts_the_ranks_of_a_whole_study_on_the_nodes_of_the_allocation(slurm: Hosts) -> None:
-    done = slurm.strakes("study", "open-close", slurm.directory, *SLURM, "--budget", "2s", "--json", "-", "-q", before=JOB)
+@pytest.mark.parametrize(
+    ("words", "budget"),
+    [(("survey",), "4s"), (("study", "writers"), "2s"), (("study", "startup-load"), "2s")],
+    ids=["survey", "writers", "startup-load"],
+)
+def test_srun_starts_the_ranks_of_a_survey_and_of_studies_on_the_nodes_of_the_allocation(
+    slurm: Hosts, words: tuple[str, ...], budget: str
+) -> None:
+    done = slurm.strakes(*words, slurm.directory, *SLURM, "--budget", budget, "--json", "-", "-q", before=JOB)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["scope"].startswith("4 clients, one on each node measured")
+    document = json.loads(done.stdout)
+    assert document["scope"].startswith("4 clients, one on each node measured") and "4 nodes (n1, n2, n3, n4)" in document["scope"]
+    _, visits = slurm.measured(document["run"]["id"])
+    assert all(visit["ended"] == "ok" for visit in visits)
     assert not slurm.left()
 
 
@@ -132,3 +143,17 @@ def submitted(slurm: Hosts, *words: str | Path) -> str:
 def visits(slurm: Hosts) -> list[dict[str, Any]]:
     found = [*(slurm.home / "store/runs").glob("*/visits.jsonl")]
     return [json.loads(line) for line in found[0].read_text().splitlines() if line.endswith("}")] if found else []
+
+
+# The last one here: n4 stays off.
+def test_a_host_that_goes_in_mid_phase_is_named_and_the_job_ends_in_order(slurm: Hosts) -> None:
+    plan = slurm.home / "endless.toml"
+    plan.write_text(ENDLESS.replace("ranks = 8", "ranks = 4"))
+    process = slurm.begin("run", plan, slurm.directory, *SLURM, "--budget", "60s", before=JOB)
+    wait_until(lambda: process.poll() is not None or [*slurm.directory.glob("strakes-*/v0/*")])
+    time.sleep(1)
+    subprocess.run([slurm.home / "host.sh", "power", "n4", "off"], check=True)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "host n4" in said
+    assert not slurm.left()

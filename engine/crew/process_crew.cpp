@@ -222,8 +222,9 @@ void FollowingCrew::say_goodbye() {
     wire_.say(said_);
 }
 
+// One of them: several may have come by now, since a plan of other ranks does not wait for this one.
 std::string FollowingCrew::take_call() {
-    number_ = order_.plan;
+    ++number_;
     std::string line;
     world_.performer.perform([&] { line = world_.everybody().from_first({}); });
     world_.performer.wait(kLookEvery, [this] {

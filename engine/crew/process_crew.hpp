@@ -97,7 +97,7 @@ class FollowingCrew final : public ProcessCrew {
 
     // There is a plan that has not begun here.
     [[nodiscard]] bool is_called() const noexcept { return order_.plan > number_; }
-    // Takes it; its line comes to all.
+    // Takes the next one; its line comes to all.
     [[nodiscard]] std::string take_call();
     [[nodiscard]] bool told_to_leave() const noexcept { return order_.leave != 0; }
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }

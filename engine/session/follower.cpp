@@ -41,7 +41,7 @@ int Follower::run() {
             plan_->finish();
             plan_.reset();
         }
-        // One call may have come while another was taken.
+        // Others may have come with it, or while it was taken.
         while (!plan_ && crew_.is_called()) begin();
     }
     crew_.say_goodbye();

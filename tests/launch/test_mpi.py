@@ -102,6 +102,20 @@ def test_one_launch_serves_plans_of_different_teams(engine: MpiEngine, workspace
 
 
 @needs_mpi
+def test_a_process_that_was_held_up_during_plans_of_others_comes_to_its_own(engine: MpiEngine, workspace: Workspace) -> None:
+    pid = pid_of(engine, 3)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        ended = [engine.run(Plan(1, SHORT.phases), workspace.path, f"alone{number}", 60).ended for number in range(3)]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert ended == ["ok"] * 3
+    result = engine.run(SHORT, workspace.path, "together", 60)
+    assert (result.ended, result.errors) == ("ok", ())
+    assert pid_of(engine, 3) == pid
+
+
+@needs_mpi
 def test_more_ranks_than_processes_are_refused_with_what_to_do(engine: MpiEngine, workspace: Workspace) -> None:
     result = engine.run(Plan(5, SHORT.phases), workspace.path, "r", 60)
     assert result.ended == "refused"

@@ -39,7 +39,8 @@ FileStep UringFile::attach(Descriptor descriptor, const FileUse& /*use*/) noexce
 
 FileStep UringFile::close() noexcept {
     // A registered file stays open, whatever close says.
-    if (const int error = ring_.unregister_file(); error != 0) return {"io_uring_register", error};
+    const int error = ring_.is_there() ? ring_.unregister_file() : 0;
+    if (error != 0) return {"io_uring_register", error};
     return {"close", Posix::close(descriptor_.release())};
 }
 

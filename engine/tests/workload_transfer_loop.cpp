@@ -95,4 +95,9 @@ TEST_CASE("failures of transfers have all their words") {
     CHECK(wrong.why == "expected byte 0x0a, found 0xff");
     CHECK(wrong.offset_bytes == 4100);
     CHECK_FALSE(wrong.remedy.empty());
+    const Failure handing_over = describe({.failed = true, .call = "io_uring_enter", .error = ENXIO}, "p/data.0.data");
+    CHECK(handing_over.what == "io_uring_enter failed");
+    CHECK(handing_over.operation == "io_uring_enter");
+    CHECK(handing_over.path == "p/data.0.data");
+    CHECK_FALSE(handing_over.offset_bytes);
 }

@@ -86,6 +86,7 @@ class QueuedItems {
             if (slots_.under_way() == 0) return fault_;
             result_.queue_depth = std::max(result_.queue_depth, slots_.under_way());
             if (const int error = slots_.ring.submit_and_wait(); error != 0) {
+                slots_.ring.stop();  // the buffer goes before the ring does
                 const ItemSlots::Slot& any = slots_.slots.front();
                 return ItemFault{any.number, any.owner, any.leaf, any.name, "io_uring_enter", error};
             }

@@ -18,6 +18,7 @@ std::string hexadecimal(std::byte value) {
 
 Failure describe(const LoopEnd& end, std::string path) {
     const std::string_view call = end.reading ? "read" : "write";
+    if (end.call != nullptr) return call_failure(end.call, std::move(path), end.error);
     Failure failure;
     if (end.mismatch) {
         failure.what = "the data read are not the data written";

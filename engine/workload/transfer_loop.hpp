@@ -31,9 +31,10 @@ struct LoopEnd {
 
     std::uint64_t in_order = 0;  // transfers of the first pass that were done
     bool failed = false;
-    bool reading = false;      // the call that failed
-    int error = 0;             // or kEndOfFile
-    std::uint64_t offset = 0;  // where it failed
+    bool reading = false;        // the call that failed
+    const char* call = nullptr;  // where it was neither a read nor a write
+    int error = 0;               // or kEndOfFile
+    std::uint64_t offset = 0;    // where it failed
     std::optional<Mismatch> mismatch;
 };
 

@@ -36,8 +36,8 @@ class QueuedLoop {
             if (file_.under_way() == 0) return end_;
             result_.queue_depth = std::max(result_.queue_depth, file_.under_way());
             if (const int error = file_.ring().submit_and_wait(); error != 0) {
-                fail(false, error, 0);
-                return end_;
+                file_.ring().stop();  // the buffer goes before the ring does
+                return {.in_order = end_.in_order, .failed = true, .call = "io_uring_enter", .error = error};
             }
             take_complete();
             if (pace_.on()) {

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conftest import StrakesRunner
-from launch.test_backends_by_mpi import PAUSE, RANKS, WAYS, Way, check_usable, in_pause, new_engine, of
+from launch.test_backends_by_mpi import KIB, PAUSE, RANKS, WAYS, Way, check_usable, in_pause, new_engine, of
 from launch.test_mpi import pid_of
 from mounts import FaultyMount, faulty_mounted
 from strakes.launch.messages import PlanResult
@@ -124,6 +124,26 @@ def test_a_rank_that_cannot_close_the_file_says_so(
     result = engine.run(Plan(RANKS, (of(way, "x", "write", sync="close"),)), workspace.path, "p", 20)
     faulty.mend()
     check_told(result, {2}, {"close", "MPI_File_close"}, errno.EDQUOT)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}", indirect=True)
+@pytest.mark.parametrize("collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"])
+def test_a_quota_that_is_used_up_is_told_by_those_who_met_it(
+    engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, collective: bool
+) -> None:
+    engine = engines(way)
+    faulty.fail("write", errno=errno.EDQUOT, after_bytes=600 * KIB)
+    result = engine.run(
+        Plan(RANKS, (of(way, "x", "write", collective=collective, sync="fsync"), of(way, "never", "read"))), workspace.path, "p", 20
+    )
+    faulty.mend()
+    assert (result.ended, [sample.name for sample in result.samples], result.cleaned) == ("failed", ["x"], True)
+    for error in result.errors:
+        # Open MPI's library has no number for it, and may say nothing at all.
+        assert error.errno == "EDQUOT" or (way != WAYS[0] and error.errno == ""), error
+        assert "quota" in error.remedy, error
+        assert error.where["path"] == "p/data.data"
     check_usable(engine, ("mpiio", way[1]), workspace.path)
 
 

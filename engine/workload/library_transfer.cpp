@@ -28,6 +28,8 @@ std::string path_for_library(int directory) {
     return path.empty() ? "/proc/thread-self/fd/" + std::to_string(directory) : path;
 }
 
+constexpr const char* kSeeQuota = "See whether a quota is used up; Open MPI 4 does not say so.";
+
 class LibraryTransfer final : public TransferBase {
   public:
     LibraryTransfer(const PhaseSetting& setting, const Seat& seat)
@@ -157,7 +159,10 @@ class LibraryTransfer final : public TransferBase {
             result.failure = failure_of(end.reading ? "read" : "write", end.error);
         else
             result.failure = describe(end, file_.path());
-        if (end.error == LoopEnd::kEndOfFile && !end.reading) blame_space(*result.failure);
+        if (end.error == LoopEnd::kEndOfFile && !end.reading) {
+            result.failure->remedy = kSeeQuota;
+            blame_space(*result.failure);
+        }
         result.failure->offset_bytes = end.mismatch ? end.mismatch->offset_bytes : end.offset;
     }
 
@@ -204,7 +209,8 @@ class LibraryTransfer final : public TransferBase {
         Failure failure = call_failure(operation, file_.path(), error == kUnnumbered ? 0 : error);
         if (error == kUnnumbered) {
             failure.error_name.clear();
-            failure.remedy = "Look at the health of the file system, and whether this MPI's library works on it.";
+            failure.remedy =
+                "Look at the health of the file system, at quotas, and whether this MPI's library works on it.";
         }
         const std::string in_system = std::exchange(failure.why, data_->said());
         if (error != kUnnumbered && !is_in_words_of_system(error)) failure.why += ": " + in_system;
@@ -234,7 +240,7 @@ class LibraryTransfer final : public TransferBase {
                         .operation = "write",
                         .why = "the library reported no error but " + std::to_string(missing) + " bytes are missing",
                         .error_name = {},
-                        .remedy = "See whether a quota is used up; Open MPI 4 does not say so."};
+                        .remedy = kSeeQuota};
         blame_space(failure);
         return failure;
     }

@@ -34,7 +34,8 @@ def faulty() -> Iterator[FaultyMount]:
 
 
 @pytest.fixture(scope="module")
-def engines() -> Iterator[Callable[[Way], MpiEngine]]:
+def engines(faulty: FaultyMount) -> Iterator[Callable[[Way], MpiEngine]]:
+    """Gone before the file system is: a library that could not close a file has it open until then."""
     with ExitStack() as stack:
         started: dict[str, MpiEngine] = {}
 

@@ -345,16 +345,22 @@ static void do_pool(const struct work* w) {
     remove_own_directory(w, d);
 }
 
-static int open_data(int d, int flags) {
-    const int fd = openat(d, "data", flags | O_NOFOLLOW, 0600);
+// The files of all ranks are in one directory, as those of a file per process are: on XFS they share a part of the
+// disk.
+static void name_of_data(const struct work* w, char* name, size_t size) { snprintf(name, size, "data.%d", w->rank); }
+
+static int open_data(const struct work* w, int flags) {
+    char name[32];
+    name_of_data(w, name, sizeof name);
+    const int fd = openat(w->directory, name, flags | O_NOFOLLOW, 0600);
     if (fd < 0) die("openat of the data file");
     return fd;
 }
 
 // Once, or over and over until the time is up, which is looked at now and then.
-static inline __attribute__((always_inline)) void each_transfer(const struct work* w, int phase, int d, int flags,
-                                                                int reading, int repeat) {
-    const int fd = open_data(d, flags | w->direct_flag);
+static inline __attribute__((always_inline)) void each_transfer(const struct work* w, int phase, int flags, int reading,
+                                                                int repeat) {
+    const int fd = open_data(w, flags | w->direct_flag);
     uint64_t done = 0;
     barrier(w);
     const uint64_t start = now();
@@ -375,12 +381,12 @@ static inline __attribute__((always_inline)) void each_transfer(const struct wor
 
 static const char* const kDataPhases = "write rewrite read";
 static void do_data(const struct work* w) {
-    const int d = open_own_directory(w);
-    each_transfer(w, 0, d, O_CREAT | O_EXCL | O_WRONLY, 0, 0);
-    each_transfer(w, 1, d, O_WRONLY, 0, 1);
-    each_transfer(w, 2, d, O_RDONLY, 1, 1);
-    if (unlinkat(d, "data", 0) != 0) die("unlinkat");
-    remove_own_directory(w, d);
+    char name[32];
+    name_of_data(w, name, sizeof name);
+    each_transfer(w, 0, O_CREAT | O_EXCL | O_WRONLY, 0, 0);
+    each_transfer(w, 1, O_WRONLY, 0, 1);
+    each_transfer(w, 2, O_RDONLY, 1, 1);
+    if (unlinkat(w->directory, name, 0) != 0) die("unlinkat");
 }
 
 // In one process per rank; the first that fails fails all.

@@ -224,7 +224,7 @@ TEST_CASE("what is kept stays") {
 
 TEST_CASE("a cancelled plan ends in order, with a sample of what was done, and is cleaned") {
     const TestDirectory directory;
-    const Answers answers = run_session(endless(directory), 300, cancel_message("p"));
+    const Answers answers = run_session(endless(directory), 1000, cancel_message("p"));
     CHECK(answers.exit_status == 0);
     CHECK(answers.last("done")["status"] == "cancelled");
     CHECK(answers.last("done")["cleaned"] == true);
@@ -258,7 +258,7 @@ TEST_CASE("a plan that waits for its turn can be cancelled") {
 
 TEST_CASE("a plan over its limit is ended, and the slowest rank is named") {
     const TestDirectory directory;
-    const Answers answers = run_session(endless(directory, {{"limit_s", 0.3}}));
+    const Answers answers = run_session(endless(directory, {{"limit_s", 1}}));
     CHECK(answers.exit_status == 1);
     CHECK(answers.last("done")["status"] == "failed");
     CHECK(answers.last("done")["cleaned"] == true);
@@ -277,7 +277,7 @@ TEST_CASE("a long phase says how far it is") {
         directory.path(), plan_of({metadata("create", "file-create"), metadata("stat", "file-stat", seconds)})));
     const auto progress = answers.of_type("progress");
     CHECK(progress.size() >= 1);
-    CHECK(progress.size() <= 3);
+    CHECK(progress.size() <= 6);  // one of a rank that waits for a processor takes longer
     CHECK(progress.back()["name"] == "stat");
     CHECK(progress.back()["operations"] > 0);
     CHECK(progress.back()["ranks_done"] == 0);

@@ -44,7 +44,7 @@ class Grid:
     only: Mapping[str, Sequence[Setting]]
     low_share: float
     phase_s: float = 1.0
-    searched: tuple[int, ...] = (308, 308)
+    searched: tuple[int, ...] = (308, 308, 308)
     held_out: tuple[int, ...] = (48, *(24 for _ in range(11)))
     layout: Layout | None = None
 
@@ -66,21 +66,20 @@ GRIDS = (
     # On which data target an object lands is by chance: of many small ones every target gets its share, so that repetitions are alike.
     Grid(
         "cephfs",
-        "CephFS with three data targets, each on a device of 80 reads and 80 writes a second, and objects of 1 MiB",
-        ("ceph", "--slow-osd", "0=80", "--slow-osd", "1=80", "--slow-osd", "2=80"),
+        "CephFS with three data targets, each on a device of 150 reads and 150 writes a second, and objects of 256 KiB",
+        ("ceph", "--slow-osd", "0=150", "--slow-osd", "1=150", "--slow-osd", "2=150"),
         app_from_text(_CHECKPOINT.format(files="shared", ranks=8), "checkpoint"),
-        Abilities(8, MIB, tuple(INTERFACES), Striping(3, 64 * KIB), Layout(MIB, 1, pool="cephfs_data")),
+        Abilities(8, MIB, tuple(INTERFACES), Striping(3, 64 * KIB), Layout(256 * KIB, 1, pool="cephfs_data")),
         {
-            "stripe_bytes": (64 * KIB, 256 * KIB, MIB),
+            "stripe_bytes": (64 * KIB, 256 * KIB),
             "writers": (2, 4, 8),
-            "transfer_bytes": (64 * KIB, 256 * KIB, 512 * KIB),
+            "transfer_bytes": (32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
             "interface": ("posix", "posix direct"),
         },
         0.25,
-        phase_s=1.2,
-        searched=(324, 120),
-        held_out=(32,) * 5,
-        layout=Layout(MIB, 1, object_bytes=MIB),
+        searched=(360, 360, 360),
+        held_out=(48, *(24 for _ in range(9))),
+        layout=Layout(256 * KIB, 1, object_bytes=256 * KIB),
     ),
 )
 

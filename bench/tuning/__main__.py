@@ -10,7 +10,7 @@ from bench.tuning.grids import GRIDS, grid_named
 from bench.tuning.landscape import PLACE, begun, load, measure_block, save
 
 _SEED = 20261121
-# Evaluations of a live search, for each setting of the grid.
+# Evaluations of a live search, of those of the exhaustive one.
 SHARE = 0.15
 
 

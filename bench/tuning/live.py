@@ -20,8 +20,8 @@ _CONFIDENCE = 0.9
 
 
 def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]:
-    """One search with that share of an evaluation for each setting; what it found is kept with those before."""
-    budget = share * len(grid.space.points)
+    """One search with that share of the repetitions of the exhaustive one; what it found is kept with those before."""
+    budget = share * sum(grid.searched)
     best = grid.space.points[Worth(load(grid.name)).best]
     with running(grid, directory, seed) as runner:
         search, spent = _searched(grid, runner, seed, budget)

@@ -1,21 +1,25 @@
-"""Landscapes that are made up, to search: the search is chosen on these, never on those that were measured.
+"""Landscapes that are made up, to search: the search is chosen on these, never on those that are told of.
 
-The logarithm of a value adds up from what each factor does, what pairs of them do together, and a little that is every setting's own; often
-there is a ceiling, so that many settings are nearly as good as the best. Repetitions scatter by 3 to 12 %, some are held up by something
-else, blocks drift, and with less data everything is a little different.
+Every other one is of effects: the logarithm of a value adds up from what each factor does, what pairs of them do together, and a little
+that is every setting's own; often there is a ceiling, so that many settings are nearly as good as the best. The others are of costs: the
+time is the sum of what several things take, each by a few factors, with cliffs; some settings do not work at all well, some costs do not
+become smaller with less data, and often caches take in so much of less data that the good settings rank by chance. Repetitions scatter by
+3 to 20 %, some are held up by something else, blocks drift, and with less data everything is a little different.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from bench.tuning.resampled import OutOfBudgetError
 from strakes.tune.space import Factor, Point, Space
-from strakes.tune.surrogate import Array
+from strakes.tune.surrogate import Array, Numbers
 
 # Settings of a landscape, about as many as a grid has.
 _SETTINGS = (300, 420)
@@ -44,27 +48,83 @@ def made_up(seed: int) -> MadeUp:
     factors = (Factor(f"f{which}", tuple(range(count)), int(chance.integers(count)), ordered[which]) for which, count in enumerate(shape))
     space = Space(tuple(factors))
     levels = np.array(space.points)
+    full, low = (_effects if seed % 2 == 0 else _costs)(chance, levels, shape, ordered)
+    for which, count in enumerate(shape):
+        low = low + 0.08 * chance.normal(size=count)[levels[:, which]]
+    scatter, held_up = float(chance.choice([0.03, 0.05, 0.08, 0.12, 0.2])), float(chance.choice([0, 0.05, 0.1]))
+    return MadeUp(space, full, low, scatter, held_up, float(chance.uniform(0, 0.06)))
+
+
+def _effects(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]) -> tuple[Array, Array]:
     full: Array = np.zeros(len(levels))
     for which, count in enumerate(shape):
-        steps = chance.normal(size=count)
-        effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered[which] else steps
-        full += 0.25 * math.exp(chance.normal(0, 0.8)) * (effect - effect.mean())[levels[:, which]]
+        full += 0.25 * math.exp(chance.normal(0, 0.8)) * _one(chance, count, ordered[which])[levels[:, which]]
     for which in range(len(shape)):
         for other in range(which):
             if chance.random() < 0.4:
-                table = chance.normal(size=(shape[which], shape[other]))
-                for axis, factor in enumerate((which, other)):
-                    table = np.cumsum(table, axis) / math.sqrt(shape[factor]) if ordered[factor] else table
-                full += 0.12 * math.exp(chance.normal(0, 0.6)) * table[levels[:, which], levels[:, other]]
+                full += 0.12 * math.exp(chance.normal(0, 0.6)) * _two(chance, levels, shape, ordered, (which, other))
     if chance.random() < 0.6:
         ceiling, softness = np.quantile(full, chance.uniform(0.7, 0.98)), chance.uniform(0.03, 0.15)
         full = ceiling - softness * np.logaddexp(0, (ceiling - full) / softness)
     full = full + chance.normal(size=len(full)) * chance.choice([0, 0.02, 0.05])
-    low = full + math.log(chance.uniform(0.6, 1.2))
-    for which, count in enumerate(shape):
-        low = low + 0.08 * chance.normal(size=count)[levels[:, which]]
-    scatter, held_up = float(chance.choice([0.03, 0.05, 0.08, 0.12])), float(chance.choice([0, 0.05, 0.1]))
-    return MadeUp(space, full, low, scatter, held_up, float(chance.uniform(0, 0.06)))
+    return full, full + math.log(chance.uniform(0.6, 1.2))
+
+
+def _costs(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]) -> tuple[Array, Array]:
+    times, times_low = np.zeros(len(levels)), np.zeros(len(levels))
+    for _ in range(int(chance.integers(2, 5))):
+        by = [int(which) for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, 4))), replace=False)]
+        cost: Array = np.full(len(levels), chance.normal(0, 0.7))
+        for which in by:
+            cost += 0.6 * math.exp(chance.normal(0, 0.5)) * _one(chance, shape[which], ordered[which])[levels[:, which]]
+        if len(by) > 1 and chance.random() < 0.6:
+            cost += 0.5 * math.exp(chance.normal(0, 0.5)) * _two(chance, levels, shape, ordered, (by[0], by[1]))
+        for _ in range(int(chance.integers(0, 3))):
+            cost = cost + _some(chance, levels, shape, ordered, 3) * chance.normal(0.2, 0.6)
+        times += np.exp(cost)
+        times_low += np.exp(cost) * (1 if chance.random() < 0.25 else MadeUp.low_share)
+    if chance.random() < 0.7:
+        for _ in range(int(chance.integers(1, 4))):
+            slow = np.where(_some(chance, levels, shape, ordered, 2), math.exp(chance.uniform(1, 4.5)), 1.0)
+            times, times_low = times * slow, times_low * slow
+    full = -np.log(times) + chance.normal(size=len(levels)) * chance.choice([0, 0.02, 0.05])
+    low = math.log(MadeUp.low_share) - np.log(times_low)
+    if chance.random() < 0.4:
+        low = low + chance.normal(size=len(levels)) * chance.uniform(0.1, 0.4)
+    return full, low
+
+
+def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
+    """What one factor does."""
+    steps: Array = chance.normal(size=count)
+    effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered else steps
+    result: Array = effect - effect.mean()
+    return result
+
+
+def _two(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]) -> Array:
+    """What two factors do together, for each setting."""
+    table: Array = chance.normal(size=(shape[which[0]], shape[which[1]]))
+    for axis, factor in enumerate(which):
+        table = np.cumsum(table, axis) / math.sqrt(shape[factor]) if ordered[factor] else table
+    result: Array = table[levels[:, which[0]], levels[:, which[1]]]
+    return result
+
+
+def _some(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int) -> npt.NDArray[np.bool_]:
+    """Which settings have some levels of some factors, ``most`` of them: of an ordered one those on end."""
+    chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
+    for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):
+        count = shape[which]
+        if ordered[which]:
+            first, last = sorted(chance.integers(0, count, 2))
+            last = last - 1 if (first, last) == (0, count - 1) else last
+            mine = (np.arange(count) >= first) & (np.arange(count) <= last)
+        else:
+            mine = chance.random(count) < chance.uniform(0.2, 0.6)
+            mine[chance.integers(count)] = True
+        chosen &= mine[levels[:, which]]
+    return chosen
 
 
 class MadeUpSampler:

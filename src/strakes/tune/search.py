@@ -1,10 +1,11 @@
 """The search: which settings to measure next, given everything measured so far. Pure; the same history and seed give the same blocks.
 
 It goes through stages, each with its share of the budget. **Screen**: settings spread over the whole space, with a share of the data; some
-are measured with all of it too, and where the two do not rank alike, no run with a share is made or used any more. **Explore**: functions
-drawn from what is known propose the settings that are best in them (Thompson sampling: Russo et al., Foundations and Trends in Machine
-Learning 11 (2018) 1). **Race**: the few that may be the best are repeated in blocks, and those that fall behind are dropped. **Confirm**:
-the winner and the default, on fresh runs in turn, a number of times that was fixed before the first.
+are measured with all of it too, and where the two do not rank alike, no run with a share is made or used any more. **Explore**: blocks of
+settings that together are expected to be most above the best so far (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to
+parallelize optimization, 2010), by functions drawn from what is known. **Race**: the few that may be the best are repeated in blocks, and
+those that fall behind are dropped. **Confirm**: the winner and the default, on fresh runs in turn, a number of times that was fixed before
+the first.
 """
 
 from __future__ import annotations
@@ -75,8 +76,6 @@ _USED, _CHANCE = 0.5, 0.3
 # A finalist stays in the race while it is the best in this share of what is possible.
 _STAYS = 0.02
 _DRAWS = 400
-# So many functions are drawn for each setting of a block, until there are enough different ones.
-_TRIED = 4
 # Drawing functions of more settings than this at once takes too long; a part of them is drawn then.
 _MOST_DRAWN = 700
 
@@ -108,10 +107,10 @@ class Search:
         trials: list[Trial] = []
         if stage == "screen":
             trials = self._screen(cost)
-        if stage == "explore" or (stage == "screen" and not trials):
+        if stage in ("screen", "explore") and not trials:
             trials = self._explore(generator)
-        if stage == "race":
-            trials = self._race(generator) if self._any_value() else []
+        if stage != "confirm" and not trials and self._any_value():
+            trials = self._race(generator)
         if not trials:
             trials = self._confirm(spent, cost)
         random.Random(f"{self.seed}/{self.blocks}").shuffle(trials)
@@ -234,17 +233,16 @@ class Search:
         return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
-        """The setting thought best, and those that are best in functions drawn from what is known."""
-        incumbent = self.best
-        drawn_from = self._drawn(generator, self.space.numbers[incumbent])
-        chosen = [incumbent]
-        for drawn in self.surrogate.samples(drawn_from, _TRIED * self.rules.block, generator):
-            point = self.space.points[int(drawn_from[int(np.argmax(drawn))])]
-            if point not in chosen:
-                chosen.append(point)
-            if len(chosen) == self.rules.block:
+        """The setting thought best, and always the one expected to be most above it and those chosen before; nothing where none is."""
+        numbers = self._drawn(generator, self.space.numbers[self.best])
+        drawn = self.surrogate.samples(numbers, _DRAWS, generator)
+        chosen = [int(np.flatnonzero(numbers == self.space.numbers[self.best])[0])]
+        while len(chosen) < self.rules.block:
+            above = np.maximum(drawn - drawn[:, chosen].max(axis=1, keepdims=True), 0.0).mean(axis=0)
+            if above.max() <= 0:
                 break
-        return [Trial(point, "explore") for point in chosen]
+            chosen.append(int(np.argmax(above)))
+        return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
         """Those that may still be the best; nobody when one is left."""

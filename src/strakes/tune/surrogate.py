@@ -6,7 +6,8 @@ is found to be long (Rasmussen and Williams, Gaussian Processes for Machine Lear
 Processes, 2011). Runs of one block share an error, which takes out drift as pairs do. A run with a share of the data tells of the same
 setting too, less a difference that is smooth in the settings, and scatters as such runs do (Kennedy and
 O'Hagan, Biometrika 87 (2000) 1). Errors have the heavy tail of Student's t: a run that something else held up counts for less (Lange,
-Little and Taylor, JASA 84 (1989) 881).
+Little and Taylor, JASA 84 (1989) 881). What is far below the good settings is drawn nearer to them before anything is fitted: how bad a bad
+setting is says nothing of which good one is best, and one that is a hundred times slower would bend everything else.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ _ROUNDS = (14, 8, 8)
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors.
 _TAIL = 4.0
+# A logarithm this far below the good ones is drawn to two thirds of it; the good are above this share of the runs.
+_FAR, _GOOD = 1.0, 0.9
+# Further down is not told apart any more.
+_DEEPEST = 30.0
 _JITTER = 1e-9
 
 
@@ -104,31 +109,33 @@ class Surrogate:
         self._settings: Numbers = np.array([run.setting for run in runs], dtype=np.int64)
         low = np.array([run.low for run in runs])
         logs: Array = np.log([run.value for run in runs])
-        full = logs[~low]
-        self._centre = float(np.median(full if len(full) else logs))
+        self._good = float(np.quantile(logs if low.all() else logs[~low], _GOOD))
+        self._worst = float(logs.min())
         # A share of the data may be slower or faster as a whole.
-        shift = float(np.median(logs[low])) - self._centre if len(full) and low.any() else 0.0
+        good = np.where(low, np.quantile(logs[low], _GOOD), self._good) if low.any() else self._good
+        nearer = _nearer(logs - good)
+        full = nearer[~low]
+        self._centre = float(np.median(full if len(full) else nearer))
+        shift = float(np.median(nearer[low])) - self._centre if len(full) and low.any() else 0.0
         pairs = _Pairs.of(geometry.apart(self._settings, self._settings), runs)
-        self.scales, self._inverse, self._weights = _fitted(pairs, logs - self._centre - shift * low, geometry.start())
+        self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre - shift * low, geometry.start())
 
     def mean(self, settings: Numbers | None = None) -> Array:
-        """Expected logarithm of the value at full fidelity, for each setting."""
+        """The logarithm of the value at full fidelity that is expected in the middle, for each setting."""
         chosen = self._all if settings is None else settings
-        result: Array = self._cross(chosen) @ self._weights + self._centre
-        return result
-
-    def joint(self, settings: Numbers) -> tuple[Array, Array]:
-        """Mean and covariance of several settings."""
-        cross = self._cross(settings)
-        prior = self._geometry.covariance(self.scales, settings, settings)
-        return cross @ self._weights + self._centre, prior - cross @ self._inverse @ cross.T
+        return self._told(self._cross(chosen) @ self._weights)
 
     def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
-        """``count`` functions drawn from what is known, one row each."""
-        mean, covariance = self.joint(settings)
-        values, vectors = np.linalg.eigh(covariance)
+        """``count`` functions drawn from what is known, one row each: logarithms of the values of the settings."""
+        cross = self._cross(settings)
+        prior = self._geometry.covariance(self.scales, settings, settings)
+        values, vectors = np.linalg.eigh(prior - cross @ self._inverse @ cross.T)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        result: Array = mean + generator.standard_normal((count, len(settings))) @ root.T
+        return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
+
+    def _told(self, fitted: Array) -> Array:
+        """Back from what was fitted, but not much further down than anything that was measured."""
+        result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
         return result
 
     @cached_property
@@ -137,6 +144,16 @@ class Surrogate:
 
     def _cross(self, settings: Numbers) -> Array:
         return self._geometry.covariance(self.scales, settings, self._settings)
+
+
+def _nearer(logs: Array) -> Array:
+    """Logarithms, 0 where settings begin to be good: as they are above it, below it ever closer together."""
+    return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
+
+
+def _back(nearer: Array) -> Array:
+    """The inverse of :func:`_nearer`."""
+    return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
 
 
 @dataclass(frozen=True)

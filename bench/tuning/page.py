@@ -178,9 +178,9 @@ def _no_effect(tries: int) -> str:
 
 def _live(rows: Sequence[dict[str, Any]]) -> str:
     said = (
-        "The same search on the file system itself, with as many evaluations as on its landscape; what it found and the best of the grid were "
-        "then measured in turn, ten times each. The gain is that over the default, from the search's own confirmation. Both file systems were "
-        "searched at the same time, beside other work on the two processors."
+        "The same search on the file system itself, with as many evaluations as on its landscape; what it found and the best of the grid "
+        "were then measured in turn, ten times each. The gain is that over the default, from the search's own confirmation. Both file "
+        "systems were searched at the same time, beside other work on the two processors."
     )
     heads = [
         "file system",

@@ -115,6 +115,20 @@ def test_parts_an_error_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPat
     assert capsys.readouterr().err == "strakes: error: no DIR given\n"
 
 
+@pytest.mark.parametrize("kind", [MeasurementError, KeyboardInterrupt, ValueError])
+def test_what_else_went_wrong_on_the_way_out_is_told(
+    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        error = kind("the cause")
+        error.add_note("not everything could be removed; next: strakes clean DIR")
+        raise error
+
+    register(monkeypatch, fail)
+    assert run(["probe"]) != 0
+    assert "  also: not everything could be removed; next: strakes clean DIR" in capsys.readouterr().err
+
+
 def test_a_commands_own_status_is_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch, lambda: 3)
     assert run(["probe"]) == 3

@@ -111,8 +111,8 @@ def run(arguments: Sequence[str]) -> int:
         except click.ClickException as error:
             _complain(BadInputError(error.format_message()))
             return USAGE_STATUS
-        except (KeyboardInterrupt, click.Abort):
-            _complain(InterruptedByUser("interrupted"))
+        except (KeyboardInterrupt, click.Abort) as error:
+            _complain(InterruptedByUser("interrupted"), error)
             return InterruptedByUser.exit_status
         except StrakesError as error:
             _complain(error)
@@ -128,7 +128,8 @@ def run(arguments: Sequence[str]) -> int:
                     f"strakes itself failed: {type(error).__name__}",
                     why=str(error),
                     remedy=f"Please report it with this log: {write_crash_log(error, arguments)}",
-                )
+                ),
+                error,
             )
             return StrakesError.exit_status
 
@@ -225,9 +226,11 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
     return protected
 
 
-def _complain(error: StrakesError) -> None:
+def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
+    """``cause``: what it stands for; its notes say what else went wrong on the way out."""
     click.echo(f"strakes: error: {error.what}", err=True)
-    for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy)):
+    notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
+    for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
             click.echo(f"  {label}: {text}", err=True)
 

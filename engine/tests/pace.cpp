@@ -84,6 +84,18 @@ TEST_CASE("data are moved within the limit of bytes, whatever moves them") {
     }
 }
 
+TEST_CASE("a phase whose time is over takes as long as what it has done costs") {
+    const Json stop = {{"rule", "stonewall"}, {"seconds", 0.001}};
+    const Json write = transfer(
+        "write", "write", {{"transfer_bytes", 1 << 20}, {"block_bytes", 8 << 20}, {"segments", 1}, {"stop", stop}});
+    const Json create = metadata("create", "file-create", {{"items", 1000}, {"stop", stop}});
+    const Answers answers =
+        run_under({{"bytes_per_s", 8 << 20}, {"operations_per_s", 20}}, plan_of({write, create}, 2));
+    CHECK(answers.sample("write")["bytes"] == 2 << 20);
+    CHECK(answers.sample("write")["elapsed_s"].get<double>() >= 0.249);
+    CHECK(answers.sample("create")["elapsed_s"].get<double>() >= 0.099);
+}
+
 #ifdef STRAKES_URING
 TEST_CASE("requests under way together stay within the limit, too") {
     const Json write = transfer("write", "write",

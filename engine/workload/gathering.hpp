@@ -113,7 +113,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     Histogram& waits = *gather.seat.latencies.waits;  // for data
     Pieces pieces(gather.phase, gather.regions);
     std::array<Slot, 2> slots;
-    Pace pace = gather.setting.pace(result.start, gather.deadline, gather.group.groups);
+    Pace pace = gather.setting.pace(result.start, gather.group.groups);
     const auto make_room = [&](std::size_t number) {
         const Piece piece = slots[number].piece.value_or(Piece{});
         slots[number].ticket =

@@ -258,7 +258,7 @@ class Metadata final : public Workload {
                             .items = total_,
                             .deadline = deadline,
                             .repeat = phase_.stop.rule == StopRule::seconds,
-                            .pace = setting_.pace(result.start, deadline, setting_.plan.ranks)};
+                            .pace = setting_.pace(result.start, setting_.plan.ranks)};
         const ItemCursor cursor(portions_, leaves_);
         if (const auto fault = QueuedItems(setting_, seat_, work, cursor, slots_, result).run())
             result.failure = describe_item(fault->call, fault->error, fault->owner, fault->leaf, fault->name);
@@ -276,7 +276,7 @@ class Metadata final : public Workload {
         Histogram& latencies = seat_.latencies.calls;
         std::uint64_t done = 0;
         std::uint64_t slowest = 0;
-        Pace pace = setting_.pace(result.start, deadline, setting_.plan.ranks);
+        Pace pace = setting_.pace(result.start, setting_.plan.ranks);
         std::uint64_t before = clock.now();
         const auto one_portion = [&](const ItemPortion& portion) {
             typename Way::Name name = Way::name_of(phase_, portion.name);

@@ -53,7 +53,7 @@ class SmallFiles final : public Workload {
                             phase_.verify);
         result.start = before_ = setting_.clock.now();
         deadline_ = deadline_after(setting_.clock, result.start, phase_.stop);
-        pace_ = setting_.pace(result.start, deadline_, setting_.plan.ranks);
+        pace_ = setting_.pace(result.start, setting_.plan.ranks);
         const PoolFault fault = work(calls, result);
         result.end = setting_.clock.now();
         calls.leave();

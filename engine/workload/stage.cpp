@@ -95,7 +95,7 @@ class Stage final : public Workload {
         const Clock& clock = setting_.clock;
         result.start = result.end = clock.now();
         const std::size_t most = phase_.broadcast ? readers_.columns : phase_.readers_per_node;
-        pace_ = setting_.pace(result.start, UINT64_MAX, alone() ? setting_.plan.ranks : readers_.of_all(most));
+        pace_ = setting_.pace(result.start, alone() ? setting_.plan.ranks : readers_.of_all(most));
         if (alone() || readers_.reads()) read(result);
         if (!alone() && !result.failure) use_all(result);
         result.end = clock.now();

@@ -167,7 +167,7 @@ class TransferBase : public Workload {
                 .repeat = phase_.stop.rule == StopRule::seconds,
                 .delay_ns = phase_.delay_ns,
                 .deadline = deadline,
-                .pace = setting_.pace(result.start, deadline, setting_.plan.ranks)};
+                .pace = setting_.pace(result.start, setting_.plan.ranks)};
     }
 
     // Gives `loop` the order in which this rank's transfers are done.

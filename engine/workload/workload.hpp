@@ -42,9 +42,10 @@ struct PhaseSetting {
         return {plan, other, state, root, name, clock, halt, impact};
     }
     [[nodiscard]] bool halted() const noexcept { return halt.load(std::memory_order_relaxed) != Halt::none; }
-    // Of one of the ranks that keep the file system busy in this phase.
-    [[nodiscard]] Pace pace(std::uint64_t start, std::uint64_t deadline, std::uint32_t sharers) const noexcept {
-        return {impact, sharers, clock, &halt, start, deadline};
+    // Of one of the ranks that keep the file system busy in this phase. What was done is paid for also when the phase's
+    // time is over: however short it is, its rate is not above the limit.
+    [[nodiscard]] Pace pace(std::uint64_t start, std::uint32_t sharers) const noexcept {
+        return {impact, sharers, clock, &halt, start, UINT64_MAX};
     }
     [[nodiscard]] std::string path_of(std::string_view entry) const { return name + "/" + std::string(entry); }
 };

@@ -6,12 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench.tuning.grids import GRIDS, grid_named
+from bench.tuning.grids import GRIDS, SHARE, grid_named
 from bench.tuning.landscape import PLACE, begun, load, measure_block, save
 
 _SEED = 20261121
-# Evaluations of a live search, of those of the exhaustive one.
-SHARE = 0.15
 
 
 def main() -> int:

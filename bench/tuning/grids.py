@@ -12,6 +12,9 @@ from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
 from strakes.tune.space import Space
 from strakes.units import KIB, MIB
 
+# The evaluations of a search, of those of the exhaustive one.
+SHARE = 0.15
+
 _CHECKPOINT = """
 title = "checkpoint"
 interface = "posix"

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.tuning.grids import GRIDS, Grid
+from bench.tuning.grids import GRIDS, SHARE, Grid
 from bench.tuning.landscape import PLACE, Landscape, foremost, load
 from bench.tuning.live import KEPT
 from bench.tuning.made_up import MadeUpSampler, made_up
@@ -23,7 +23,6 @@ from strakes.tune.words import typed
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tuning.md"
 GOOD = 0.95
-SHARE = 0.15
 AIM = 0.9
 # The first of the made-up landscapes that are told: those before were for choosing the search.
 _MADE_UP = 1000

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -273,11 +274,13 @@ TEST_CASE("a plan over its limit is ended, and the slowest rank is named") {
 TEST_CASE("a long phase says how far it is") {
     const TestDirectory directory;
     const Json seconds = {{"stop", {{"rule", "seconds"}, {"seconds", 1.3}}}};
+    const auto began = std::chrono::steady_clock::now();
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({metadata("create", "file-create"), metadata("stat", "file-stat", seconds)})));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     const auto progress = answers.of_type("progress");
     CHECK(progress.size() >= 1);
-    CHECK(progress.size() <= 6);  // one of a rank that waits for a processor takes longer
+    CHECK(static_cast<double>(progress.size()) <= took.count() / 0.5);
     CHECK(progress.back()["name"] == "stat");
     CHECK(progress.back()["operations"] > 0);
     CHECK(progress.back()["ranks_done"] == 0);

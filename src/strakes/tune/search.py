@@ -234,9 +234,10 @@ class Search:
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
         """The setting thought best, and always the one expected to be most above it and those chosen before; nothing where none is."""
-        numbers = self._drawn(generator, self.space.numbers[self.best])
+        best = self.space.numbers[self.best]
+        numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
-        chosen = [int(np.flatnonzero(numbers == self.space.numbers[self.best])[0])]
+        chosen = [int(np.flatnonzero(numbers == best)[0])]
         while len(chosen) < self.rules.block:
             above = np.maximum(drawn - drawn[:, chosen].max(axis=1, keepdims=True), 0.0).mean(axis=0)
             if above.max() <= 0:

@@ -36,18 +36,33 @@ _QUICK_BLOCKS = 5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when no bar was missed, 1 otherwise."""
-    parser = argparse.ArgumentParser(prog="bench", description="The engine's rates over those of a minimal C loop and of its peers.")
+    parser = argparse.ArgumentParser(
+        prog="bench", description="The engine's rates over those of a minimal C loop and of its peers."
+    )
     parser.add_argument("--quick", action="store_true", help="a third of the work: for a look, not for the page")
-    parser.add_argument("--blocks", type=int, help=f"repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})")
-    parser.add_argument("--out", type=Path, help="where the page goes (default: docs/performance.md; with --quick nowhere)")
-    parser.add_argument("--at", action="append", default=[], metavar="NAME=DIR", help="measure there instead of on an own tmpfs and XFS")
-    parser.add_argument("--mpiexec", default="mpiexec", help="launcher of the MPI that IOR and mdtest are built with (default: on PATH)")
     parser.add_argument(
-        "--add-to", type=Path, metavar="FILE", help="keep the measured blocks there, and count those that are there already"
+        "--blocks", type=int, help=f"repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="where the page goes (default: docs/performance.md; with --quick nowhere)"
+    )
+    parser.add_argument(
+        "--at", action="append", default=[], metavar="NAME=DIR", help="measure there instead of on an own tmpfs and XFS"
+    )
+    parser.add_argument(
+        "--mpiexec", default="mpiexec", help="launcher of the MPI that IOR and mdtest are built with (default: on PATH)"
+    )
+    parser.add_argument(
+        "--add-to",
+        type=Path,
+        metavar="FILE",
+        help="keep the measured blocks there, and count those that are there already",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random order (default: 1)")
     parser.add_argument(
-        "--instructions", action="store_true", help="only count instructions per operation (valgrind): docs/instructions.md"
+        "--instructions",
+        action="store_true",
+        help="only count instructions per operation (valgrind): docs/instructions.md",
     )
     chosen = parser.parse_args(arguments)
     if chosen.instructions:
@@ -100,7 +115,9 @@ def _bench(chosen: argparse.Namespace) -> Page:
             results[series] = {**results.get(series, {}), **rates}
         if chosen.add_to:
             kept.save(chosen.add_to, results)
-        page_of = partial(Page, footprints=footprints(places[0], quick=chosen.quick), lags=lags(places[0], quick=chosen.quick))
+        page_of = partial(
+            Page, footprints=footprints(places[0], quick=chosen.quick), lags=lags(places[0], quick=chosen.quick)
+        )
         machine = {
             "measured": f"{started:%Y-%m-%d %H:%M} UTC, {last} blocks, {time.monotonic() - clock:.0f} s for the last {last - first}",
             "load average before": f"{load_before:.1f}",
@@ -123,7 +140,9 @@ def _places(given: list[str], largest_bytes: int) -> Iterator[list[Place]]:
         with own_places(largest_bytes) as places:
             yield places
     else:
-        raise SystemExit("bench: only root can mount the tmpfs and the XFS it measures on: give directories with --at NAME=DIR")
+        raise SystemExit(
+            "bench: only root can mount the tmpfs and the XFS it measures on: give directories with --at NAME=DIR"
+        )
 
 
 def _machine() -> Mapping[str, str]:

@@ -52,7 +52,7 @@ def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path,
     plan = TOOLS[tool].translate(shlex.split(line), ranks, 1).plan
     result = engine.run(plan, workspace, f"{tool}{index}", 120.0)
     metric = "bytes_per_s" if tool == "ior" else "operations_per_s"
-    return {str(sample.raw["name"]): float(sample.raw[metric]) for sample in result.samples}
+    return {sample.name: float(getattr(sample, metric)) for sample in result.samples}
 
 
 def pairs(
@@ -72,14 +72,25 @@ def pairs(
 def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
     """A row for each figure that both have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
-    sides = {name: ({i: one[0][name] for i, one in enumerate(rounds)}, {i: one[1][name] for i, one in enumerate(rounds)}) for name in names}
+    sides = {
+        name: ({i: one[0][name] for i, one in enumerate(rounds)}, {i: one[1][name] for i, one in enumerate(rounds)})
+        for name in names
+    }
     rows = []
     for name, said in zip(names, judge([within_blocks(*sides[name]) for name in names], 0.9, MARGIN), strict=True):
         theirs, own = (median(list(side.values())) for side in sides[name])
         unit = "B/s" if name in ("write", "read") else "op/s"
         interval = said.ratio.interval
         bounds = f"[{interval.low:.2f} - {interval.high:.2f}]" if interval else "[too few rounds]"
-        cells = (place, f"`{line}`", name, show(theirs, unit), show(own, unit), f"{said.ratio.median:.2f} {bounds}", said.verdict)
+        cells = (
+            place,
+            f"`{line}`",
+            name,
+            show(theirs, unit),
+            show(own, unit),
+            f"{said.ratio.median:.2f} {bounds}",
+            said.verdict,
+        )
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
@@ -94,7 +105,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", default="", help="command lines with this in them")
     options = parser.parse_args()
-    print("| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is |\n|---|---|---|---|---|---|---|")
+    print(
+        "| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is |\n|---|---|---|---|---|---|---|"
+    )
     for place in given_places(options.places):
         with LocalEngine() as engine, Workspace.create(place.directory, "command-lines") as workspace:
             engine.start()

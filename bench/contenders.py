@@ -60,7 +60,10 @@ class Floor:
         if work.kind == "small":
             arguments.append(str(work.file_bytes))
         if work.kind == "pool":
-            arguments = [str(number) for number in (work.items, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES)]
+            arguments = [
+                str(number)
+                for number in (work.items, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES)
+            ]
         if work.kind == "data":
             arguments = [str(work.transfer_bytes), str(work.data_bytes), str(int(work.direct)), str(work.repeat_ms)]
         output = output_of([str(self._program), work.kind, str(directory), str(work.ranks), *arguments])

@@ -34,7 +34,9 @@ class Elbencho:
 
     def run(self, work: Work, directory: Path) -> Rates:
         if work.kind == "directories":
-            rates = self._rates(work, directory, ["-n", str(work.items), *(option for option, _ in _DIRECTORIES.values())])
+            rates = self._rates(
+                work, directory, ["-n", str(work.items), *(option for option, _ in _DIRECTORIES.values())]
+            )
             return {operation: rates[phase, "entries"] for operation, (_, phase) in _DIRECTORIES.items()}
         one_each = ["-d", "-n", "1"]
         if work.kind == "data":
@@ -50,7 +52,11 @@ class Elbencho:
             ]
             first = self._rates(work, directory, [*size, "-w", "-r"])
             again = self._rates(work, directory, [*size, "-w"])
-            found = {"write": first["write", "bytes"], "rewrite": again["write", "bytes"], "read": first["read", "bytes"]}
+            found = {
+                "write": first["write", "bytes"],
+                "rewrite": again["write", "bytes"],
+                "read": first["read", "bytes"],
+            }
             return {operation: rate / work.transfer_bytes for operation, rate in found.items()}
         items = [*one_each, "-N", str(work.items), "-s", str(work.file_bytes)]
         if work.kind == "small":
@@ -63,9 +69,14 @@ class Elbencho:
         """Until the last thread was done, by phase and by what is counted."""
         results = directory / "elbencho.json"
         results.unlink(missing_ok=True)
-        output_of([self._program, "--nolive", "--jsonfile", str(results), "-t", str(work.ranks), *options, str(directory)])
+        output_of(
+            [self._program, "--nolive", "--jsonfile", str(results), "-t", str(work.ranks), *options, str(directory)]
+        )
         figures = elbencho.read_json(results.read_text()).figures
         return {
-            (figure.name.removesuffix("-entries"), "bytes" if figure.metric == "bytes_per_s" else "entries"): figure.values[0]
+            (
+                figure.name.removesuffix("-entries"),
+                "bytes" if figure.metric == "bytes_per_s" else "entries",
+            ): figure.values[0]
             for figure in figures
         }

@@ -14,7 +14,11 @@ _FILES = {
     "file-stat": ["--ioengine=filestat", "--stat_type=stat"],
     "file-remove": ["--ioengine=filedelete"],
 }
-_DATA = {"write": ["--rw=write"], "rewrite": ["--rw=write", "--overwrite=1", "--time_based"], "read": ["--rw=read", "--time_based"]}
+_DATA = {
+    "write": ["--rw=write"],
+    "rewrite": ["--rw=write", "--overwrite=1", "--time_based"],
+    "read": ["--rw=read", "--time_based"],
+}
 
 
 class Fio:
@@ -37,7 +41,8 @@ class Fio:
             # Without "sequential" fio looks through all files to find the next one.
             common = [f"--nrfiles={work.items}", "--filesize=4k", "--openfiles=1", "--file_service_type=sequential"]
             return {
-                operation: self._rate([*common, *options], own, fresh=operation == "file-create") for operation, options in _FILES.items()
+                operation: self._rate([*common, *options], own, fresh=operation == "file-create")
+                for operation, options in _FILES.items()
             }
         # Not pre-allocated, the buffer as it is, and no dropping of the cache: the same work as the others do.
         engine = ["--ioengine=psync"]
@@ -57,7 +62,13 @@ class Fio:
             jobs += [f"--name={path.name}", f"--directory={path}"]
             if fresh:
                 jobs.append(f"--exec_prerun=rmdir {path} && mkdir {path}")
-        command = [self._program, "--output-format=json", "--group_reporting", "--filename_format=f0.$filenum", "--fallocate=none"]
+        command = [
+            self._program,
+            "--output-format=json",
+            "--group_reporting",
+            "--filename_format=f0.$filenum",
+            "--fallocate=none",
+        ]
         # fio leaves the output of what it ran before in the directory it is called in.
         output = output_of([*command, *arguments, *jobs], cwd=directories[0].parent)
         job = json.loads(output[output.index("{") :])["jobs"][0]

@@ -17,13 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from bench.contenders import output_of
-from strakes.launch.local import engine_version, find_engine
+from strakes.launch.local import LocalEngine, find_engine
 
 PAGE = Path(__file__).parents[1] / "docs" / "instructions.md"
 _FEW, _MANY = 2_000, 102_000  # what watching and reporting cost by time is small beside the difference
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 # In the order in which they can follow each other in a plan.
-_METADATA = ("file-create", "file-stat", "file-open-close", "file-rename", "file-remove", "dir-create", "dir-stat", "dir-remove")
+_METADATA = (
+    "file-create",
+    "file-stat",
+    "file-open-close",
+    "file-rename",
+    "file-remove",
+    "dir-create",
+    "dir-stat",
+    "dir-remove",
+)
 _DATA = ("write, stamped", "read", "read, verified")
 
 
@@ -44,9 +53,13 @@ def per_operation() -> dict[str, float]:
 
 def render(found: Mapping[str, float], earlier: str) -> str:
     """The page: a column for this version beside those of earlier ones."""
-    version = engine_version()
+    with LocalEngine() as engine:
+        version = engine.start().engine
     columns: dict[str, dict[str, str]] = {}
-    header = [cell.strip() for cell in next((line for line in earlier.splitlines() if line.startswith("| operation")), "").split("|")[2:-1]]
+    header = [
+        cell.strip()
+        for cell in next((line for line in earlier.splitlines() if line.startswith("| operation")), "").split("|")[2:-1]
+    ]
     for line in earlier.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if len(cells) == len(header) + 1 and cells[0] in found:
@@ -71,9 +84,22 @@ def render(found: Mapping[str, float], earlier: str) -> str:
 def _count(valgrind: str, names: Sequence[str], amount: int) -> int:
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="strakes-bench-") as place:
         (Path(place) / ".strakes-marker").touch()
-        plan = {"schema": 1, "seed": 1, "team": {"ranks": 1}, "phases": [_phase(name, number, amount) for number, name in enumerate(names)]}
+        plan = {
+            "schema": 1,
+            "seed": 1,
+            "team": {"ranks": 1},
+            "phases": [_phase(name, number, amount) for number, name in enumerate(names)],
+        }
         # Kept, so that removing everything in the end does not count.
-        message = {"type": "plan", "version": 1, "id": "p", "directory": place, "plan": plan, "limit_s": 600, "keep": True}
+        message = {
+            "type": "plan",
+            "version": 1,
+            "id": "p",
+            "directory": place,
+            "plan": plan,
+            "limit_s": 600,
+            "keep": True,
+        }
         counts = Path(place) / "counts"
         command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={counts}", str(find_engine())]
         done = subprocess.run(command, input=json.dumps(message) + "\n", capture_output=True, text=True, check=False)
@@ -89,5 +115,11 @@ def _phase(name: str, number: int, amount: int) -> dict[str, Any]:
     if name in _METADATA:
         return {"kind": "metadata", "name": f"p{number}", "operation": name, "directory": "unique", "items": amount}
     operation, _, how = name.partition(", ")
-    data = {"kind": "transfer", "name": f"p{number}", "operation": operation, "layout": "file-per-process", "access": "segmented"}
+    data = {
+        "kind": "transfer",
+        "name": f"p{number}",
+        "operation": operation,
+        "layout": "file-per-process",
+        "access": "segmented",
+    }
     return {**data, "transfer_bytes": 4096, "block_bytes": 4096, "segments": amount, "verify": how == "verified"}

@@ -24,7 +24,8 @@ def load(path: Path) -> dict[Series, dict[int, float]]:
 def save(path: Path, results: Results) -> None:
     """All of it, in place of what was there."""
     records = [
-        {"contender": one.contender, "work": asdict(one.work), "operation": one.operation, "rates": rates} for one, rates in results.items()
+        {"contender": one.contender, "work": asdict(one.work), "operation": one.operation, "rates": rates}
+        for one, rates in results.items()
     ]
     path.write_text(json.dumps(records))
 

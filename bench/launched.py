@@ -12,7 +12,12 @@ from strakes.interop.foreign import Foreign
 from strakes.interop.readers import mdtest
 
 # What mdtest calls the operations, as its reader spells them.
-_FILES = {"file-creation": "file-create", "file-stat": "file-stat", "file-read": "file-open-close", "file-removal": "file-remove"}
+_FILES = {
+    "file-creation": "file-create",
+    "file-stat": "file-stat",
+    "file-read": "file-open-close",
+    "file-removal": "file-remove",
+}
 _DIRECTORIES = {"directory-creation": "dir-create", "directory-stat": "dir-stat", "directory-removal": "dir-remove"}
 
 
@@ -31,7 +36,9 @@ class Mdtest:
         return work.kind in ("files", "directories", "small")
 
     def run(self, work: Work, directory: Path) -> Rates:
-        options = {"files": ["-F"], "directories": ["-D"], "small": ["-F", "-w", str(work.file_bytes), "-C", "-r"]}[work.kind]
+        options = {"files": ["-F"], "directories": ["-D"], "small": ["-F", "-w", str(work.file_bytes), "-C", "-r"]}[
+            work.kind
+        ]
         found = self._read(work.ranks, ["-u", "-n", str(work.items), "-d", str(directory), *options])
         rates = {figure.name: figure.values[0] for figure in found.figures}
         if work.kind == "small":
@@ -40,7 +47,9 @@ class Mdtest:
         return {ours: rates[theirs] for theirs, ours in names.items()}
 
     def _read(self, ranks: int, options: list[str]) -> Foreign:
-        return mdtest.read_text(_launched(self._mpiexec, ranks, self._program, options, r"launched with (\d+) total task"))
+        return mdtest.read_text(
+            _launched(self._mpiexec, ranks, self._program, options, r"launched with (\d+) total task")
+        )
 
 
 class Ior:
@@ -59,7 +68,18 @@ class Ior:
         return work.kind == "data" and work.depth == 1
 
     def run(self, work: Work, directory: Path) -> Rates:
-        common = ["-a", "POSIX", "-F", "-k", "-t", str(work.transfer_bytes), "-b", str(work.data_bytes), "-o", str(directory / "data")]
+        common = [
+            "-a",
+            "POSIX",
+            "-F",
+            "-k",
+            "-t",
+            str(work.transfer_bytes),
+            "-b",
+            str(work.data_bytes),
+            "-o",
+            str(directory / "data"),
+        ]
         if work.direct:
             common.append("--posix.odirect")
         first = self._seconds(work.ranks, [*common, "-w", "-r"])
@@ -89,5 +109,7 @@ def _launched(mpiexec: str, ranks: int, program: str, options: list[str], tasks:
     output = output_of([mpiexec, "-n", str(ranks), program, *options])
     found = re.search(tasks, output, re.MULTILINE)
     if found is None or int(found[1]) != ranks:
-        raise SystemExit(f"bench: {program} did not run with {ranks} tasks: give the launcher of the MPI it is built with (--mpiexec)")
+        raise SystemExit(
+            f"bench: {program} did not run with {ranks} tasks: give the launcher of the MPI it is built with (--mpiexec)"
+        )
     return output

@@ -50,7 +50,12 @@ class Page:
 
     def all_asked(self) -> list[Comparison]:
         """The comparisons that have a bar."""
-        return [comparison for peer in self.comparisons.values() for comparison in peer.values() if comparison.bar is not None]
+        return [
+            comparison
+            for peer in self.comparisons.values()
+            for comparison in peer.values()
+            if comparison.bar is not None
+        ]
 
 
 def render(page: Page) -> str:
@@ -71,9 +76,15 @@ def render(page: Page) -> str:
 
 def _summary(page: Page) -> str:
     asked = page.all_asked()
-    counts = {verdict: sum(comparison.verdict == verdict for comparison in asked) for verdict in ("met", "open", "missed")}
+    counts = {
+        verdict: sum(comparison.verdict == verdict for comparison in asked) for verdict in ("met", "open", "missed")
+    }
     lines = [f"**{counts['met']} of {len(asked)} bars met, {counts['open']} open, {counts['missed']} missed.**"]
-    lines += [f"- {c.verdict}: {_where(c.work)}, {c.operation}: {_ratio(c)} of {c.peer}" for c in asked if c.verdict in ("open", "missed")]
+    lines += [
+        f"- {c.verdict}: {_where(c.work)}, {c.operation}: {_ratio(c)} of {c.peer}"
+        for c in asked
+        if c.verdict in ("open", "missed")
+    ]
     lines += [f"- {name} was not found on this machine: nothing is said about it." for name in page.absent]
     return "\n".join(lines) + "\n"
 
@@ -81,12 +92,18 @@ def _summary(page: Page) -> str:
 def _section(page: Page, kind: Kind) -> str:
     floor = page.comparisons["floor"]
     done = {key for found in page.comparisons.values() for key in found if key[0].kind == kind}
-    peers = [peer for peer, found in page.comparisons.items() if peer != "floor" and any(work.kind == kind for work, _ in found)]
+    peers = [
+        peer
+        for peer, found in page.comparisons.items()
+        if peer != "floor" and any(work.kind == kind for work, _ in found)
+    ]
     rows = []
     for work, operation in sorted(done, key=lambda key: _position(*key)):
         comparison = floor.get((work, operation))
         others = (page.comparisons[peer].get((work, operation)) for peer in peers)
-        rows.append([_where(work), operation, _rate(comparison) if comparison else "–", _cell(comparison), *map(_cell, others)])
+        rows.append(
+            [_where(work), operation, _rate(comparison) if comparison else "–", _cell(comparison), *map(_cell, others)]
+        )
     header = ["", "operation", "floor", "engine / floor", *(f"engine / {peer}" for peer in peers)]
     return f"## {_TITLES[kind]}\n\n{_table(header, rows)}"
 
@@ -106,8 +123,13 @@ def _pattern_section(speeds: Sequence[Speed]) -> str:
 
 
 def _memory_section(footprints: Sequence[Footprint]) -> str:
-    rows = [[each.what, format_bytes(each.peak_bytes), format_bytes(each.allowed_bytes), each.verdict] for each in footprints]
-    return "## The engine's memory\n\n" + _table(("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows)
+    rows = [
+        [each.what, format_bytes(each.peak_bytes), format_bytes(each.allowed_bytes), each.verdict]
+        for each in footprints
+    ]
+    return "## The engine's memory\n\n" + _table(
+        ("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows
+    )
 
 
 def _schedule_section(lags: Sequence[Lag]) -> str:

@@ -70,7 +70,12 @@ def own_places(largest_bytes: int) -> Iterator[list[Place]]:
         stack.enter_context(_mounted(base / "xfs", str(image), ["-o", "loop"]))
         yield [
             Place("tmpfs", base / "tmpfs", "tmpfs", has_device=False),
-            Place("XFS", base / "xfs", "XFS with the defaults of mkfs.xfs, on a loop device over a file in a tmpfs", has_device=True),
+            Place(
+                "XFS",
+                base / "xfs",
+                "XFS with the defaults of mkfs.xfs, on a loop device over a file in a tmpfs",
+                has_device=True,
+            ),
         ]
 
 
@@ -82,7 +87,11 @@ def given_places(arguments: list[str]) -> list[Place]:
         if not separator or not Path(directory).is_dir():
             raise SystemExit(f"bench: --at takes NAME=DIR with an existing directory, not {argument!r}")
         file_system = _run(["stat", "-f", "-c", "%T", directory]).strip()
-        places.append(Place(name, Path(directory), f"{file_system}, a directory that was given", has_device=file_system != "tmpfs"))
+        places.append(
+            Place(
+                name, Path(directory), f"{file_system}, a directory that was given", has_device=file_system != "tmpfs"
+            )
+        )
     return places
 
 

@@ -63,7 +63,9 @@ class Postmark:
         configurations = [_CONFIGURATION.format(directory=path, **settings) for path in directories]
         start = time.perf_counter()
         running = [
-            subprocess.Popen([self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            subprocess.Popen(
+                [self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
             for _ in configurations
         ]
         for process, configuration in zip(running, configurations, strict=True):

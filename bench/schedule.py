@@ -34,7 +34,7 @@ def lags(place: Place, *, quick: bool) -> list[Lag]:
     phase = ProbePhase("lookups", "file-stat", rate_per_s=RATE_PER_S, seconds=2 if quick else 10)
     with LocalEngine() as engine:
         (sample,) = run_plan(engine, Plan(1, (phase,)), place.directory)
-    lag = sample.raw["histograms"]["lag"]
+    lag = sample.histograms["lag"]
     return [Lag(f"file-stat, {place.name}, 1 rank", quantile_s(lag, 0.5), quantile_s(lag, _SHARE))]
 
 

@@ -72,7 +72,11 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-FULL = Amounts(items=40_000, transfers=((4 * KIB, 256 * MIB), (64 * KIB, 512 * MIB), (MIB, 512 * MIB), (8 * MIB, 512 * MIB)), repeat_ms=250)
+FULL = Amounts(
+    items=40_000,
+    transfers=((4 * KIB, 256 * MIB), (64 * KIB, 512 * MIB), (MIB, 512 * MIB), (8 * MIB, 512 * MIB)),
+    repeat_ms=250,
+)
 QUICK = Amounts(items=20_000, transfers=((4 * KIB, 96 * MIB), (MIB, 192 * MIB)), repeat_ms=100)
 # Small O_DIRECT transfers to a device are that much slower than to memory, but for those that wait together.
 _DEVICE_SLOWDOWN = 16
@@ -89,7 +93,9 @@ def works_at(place: Place, amounts: Amounts) -> list[Work]:
         works.append(Work("small", place.name, ranks, items=amounts.items // 2, file_bytes=4 * KIB))
         works.append(Work("pool", place.name, ranks, items=amounts.items // 2))
         for transfer, total in amounts.transfers:
-            data = Work("data", place.name, ranks, transfer_bytes=transfer, data_bytes=total, repeat_ms=amounts.repeat_ms)
+            data = Work(
+                "data", place.name, ranks, transfer_bytes=transfer, data_bytes=total, repeat_ms=amounts.repeat_ms
+            )
             is_small = transfer == 4 * KIB
             for is_direct in direct:
                 some_bytes = total // (_DEVICE_SLOWDOWN if is_direct and is_small else 1)

@@ -1,35 +1,30 @@
-"""requirements.py PYPROJECT [EXTRA]: what has to be installed to build and run the project, a requirement a line."""
+"""requirements.py LOCK: what a lock file says, less the build tools that this machine has."""
 
 import re
 import shutil
 import subprocess
 import sys
-import tomllib
+from pathlib import Path
 
 SYSTEM_CMAKE = (3, 20)  # as cmake.version in pyproject.toml
 
 
-def main(pyproject: str, *extras: str) -> None:
-    with open(pyproject, "rb") as file:
-        document = tomllib.load(file)
-    project = document["project"]
-    wanted = [*document["build-system"]["requires"], *project["dependencies"], *build_tools()]
-    for extra in extras:
-        wanted += project["optional-dependencies"][extra]
-    print("\n".join(wanted))
-
-
-def build_tools() -> list[str]:
-    """CMake and Ninja as wheels where the system has none that will do."""
-    return [name for name, found in (("cmake", cmake_version() >= SYSTEM_CMAKE), ("ninja", shutil.which("ninja"))) if not found]
+def main(lock: str) -> None:
+    had = [
+        name for name, there in (("cmake", cmake_version() >= SYSTEM_CMAKE), ("ninja", shutil.which("ninja"))) if there
+    ]
+    # A requirement begins at the margin; its hashes are indented.
+    for requirement in re.split(r"^(?=\S)", Path(lock).read_text(), flags=re.MULTILINE):
+        if requirement.partition("==")[0] not in had:
+            print(requirement, end="")
 
 
 def cmake_version() -> tuple[int, ...]:
     program = shutil.which("cmake")
     if program is None:
         return ()
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"(\d+)\.(\d+)", said)
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"(\d+)\.(\d+)", answer)
     return tuple(int(number) for number in match.groups()) if match else ()
 
 

@@ -2,7 +2,7 @@
 # Runs before every command: few processes, no output.
 
 # What the installed engine and package are made from, relative to the checkout. Python sources are used in place.
-sources=(CMakeLists.txt pyproject.toml engine schemas src/strakes/__init__.py)
+sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/strakes/version.py)
 
 # CHECKOUT -> $environment: inside the checkout, or in the user's cache where that cannot be written.
 choose_environment() {

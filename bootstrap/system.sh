@@ -20,6 +20,7 @@ find_missing() {
     # Without these their tests are skipped, so nobody is refused for them.
     may_install || return 0
     command -v ceph-fuse >/dev/null || lack "CephFS" "ceph-mon ceph-osd ceph-mds ceph-mgr ceph-fuse ceph-common fuse3" ceph ceph
+    command -v ccache >/dev/null || lack "ccache" ccache ccache ccache
     has_header cephfs/libcephfs.h || lack "the header cephfs/libcephfs.h" libcephfs-dev libcephfs-devel libcephfs-devel
     command -v glusterd >/dev/null || lack "GlusterFS" "glusterfs-server glusterfs-client glusterfs-cli" glusterfs-server glusterfs
     command -v mfsmaster >/dev/null ||

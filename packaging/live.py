@@ -144,7 +144,11 @@ def script(page: Page, place: Path) -> str:
 def _replaced(command: str, expressions: Sequence[str]) -> str:
     """As the comments have it run here."""
     words = [word for expression in expressions for word in ("-e", expression)]
-    return subprocess.run(["sed", *words], input=command, capture_output=True, text=True, check=True).stdout.strip() if words else command
+    return (
+        subprocess.run(["sed", *words], input=command, capture_output=True, text=True, check=True).stdout.strip()
+        if words
+        else command
+    )
 
 
 @contextmanager
@@ -172,14 +176,21 @@ def run(name: str, page: Page) -> dict[int, str]:
             directory.mkdir()
         for shown in ("examples", "tests"):
             (work / shown).symlink_to(ROOT / shown)
-        environment = {**os.environ, "STRAKES_STORE": str(store), "XDG_STATE_HOME": str(base / "state"), "COLUMNS": "120"}
+        environment = {
+            **os.environ,
+            "STRAKES_STORE": str(store),
+            "XDG_STATE_HOME": str(base / "state"),
+            "COLUMNS": "120",
+        }
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         os.environ["XDG_STATE_HOME"] = environment["XDG_STATE_HOME"]
         with _labs(page.labs, base / "labs") as mounts:
             begin = f"DIR={shlex.quote(str(mounts[0][1]))}\n" if page.inside else ""
             (base / "script").write_text(f"cd {work}\n{begin}{script(page, place)}")
             # Paths as the documents have them, for this page alone.
-            shown_at = "".join(f"mkdir -p {path} && mount --bind {shlex.quote(str(mount))} {path} && " for path, mount in mounts)
+            shown_at = "".join(
+                f"mkdir -p {path} && mount --bind {shlex.quote(str(mount))} {path} && " for path, mount in mounts
+            )
             command = ["unshare", "--mount", "bash", "-c", f"{shown_at}exec bash {base}/script"]
             if page.inside:
                 command = _strakes("lab", "exec", *page.inside, "bash", str(base / "script"))
@@ -196,7 +207,9 @@ def run(name: str, page: Page) -> dict[int, str]:
 
 
 def _said(name: str, page: Page, place: Path) -> dict[int, str]:
-    ended = dict(line.split() for line in (place / "ended").read_text().splitlines()) if (place / "ended").exists() else {}
+    ended = (
+        dict(line.split() for line in (place / "ended").read_text().splitlines()) if (place / "ended").exists() else {}
+    )
     said: dict[int, str] = {}
     for block in page.blocks:
         if block.not_run:
@@ -207,7 +220,9 @@ def _said(name: str, page: Page, place: Path) -> dict[int, str]:
             output = (place / f"{key}.out").read_text(errors="replace") if key in ended else "it was not reached"
             expected = block.status if number == len(block.commands) - 1 else 0
             if ended.get(key) != str(expected):
-                raise LiveError(f"{name}, line {block.line}: {command}\nstatus {ended.get(key)}, expected {expected}\n{output}")
+                raise LiveError(
+                    f"{name}, line {block.line}: {command}\nstatus {ended.get(key)}, expected {expected}\n{output}"
+                )
             parts.append(f"$ {command}\n{output}")
         said[block.line] = "".join(parts)
     return said
@@ -242,7 +257,10 @@ def main() -> int:
         if chosen.list:
             for block in page.blocks:
                 for command in block.commands:
-                    print(f"{path.name}:{block.line}: {command}" + (f"   [not run: {block.not_run}]" if block.not_run else ""))
+                    print(
+                        f"{path.name}:{block.line}: {command}"
+                        + (f"   [not run: {block.not_run}]" if block.not_run else "")
+                    )
             continue
         began = time.monotonic()
         try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+# The sources beside this file, also while the package is being built.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
 import click
 from click_man.core import write_man_pages
 
-from strakes import __version__
 from strakes.cli.main import COMMANDS, cli
+from strakes.version import __version__
 
 
 def whole(group: click.Group, context: click.Context) -> click.Group:
@@ -31,7 +34,9 @@ def main() -> int:
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     cli.short_help = "measure how a file system really behaves"
-    write_man_pages("strakes", whole(cli, click.Context(cli, info_name="strakes")), version=__version__, target_dir=str(directory))
+    write_man_pages(
+        "strakes", whole(cli, click.Context(cli, info_name="strakes")), version=__version__, target_dir=str(directory)
+    )
     return 0
 
 

@@ -25,7 +25,9 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
 
     said = LIVE / f"{posixpath.basename(page.file.src_uri).removesuffix('.md')}.json"
     if folder == "guide" and said.exists():
-        markdown = _with_output(markdown, {int(line): text for line, text in json.loads(said.read_text(encoding="utf-8")).items()})
+        markdown = _with_output(
+            markdown, {int(line): text for line, text in json.loads(said.read_text(encoding="utf-8")).items()}
+        )
     return _LINK.sub(kept, markdown.replace(_GALLERY, _gallery()))
 
 
@@ -60,5 +62,9 @@ def _gallery() -> str:
 
 def _shown(report: Path) -> str:
     name, title = report.stem, report.stem.replace("-", " ")
-    picture = f'<br><img src="../gallery/{name}.png" alt="{title}" width="600">' if report.with_suffix(".png").exists() else ""
+    picture = (
+        f'<br><img src="../gallery/{name}.png" alt="{title}" width="600">'
+        if report.with_suffix(".png").exists()
+        else ""
+    )
     return f'<a href="../gallery/{report.name}">{title}{picture}</a>'

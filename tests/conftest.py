@@ -1,4 +1,4 @@
-"""What every test can use: a store and a home of its own, the command line as a process, and --all for the long tests."""
+"""What every test can use: a store and a home of its own, the command line as a process; which tests run, and which beside others."""
 
 from __future__ import annotations
 
@@ -17,18 +17,58 @@ ROOT = Path(__file__).resolve().parent.parent
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# Rooms whose tests touch files of their own only, so that two processes can share them out (pytest-xdist, as ./dev test does).
+# All others come one after another: they start engines of many ranks, mount, or change settings of the machine.
+APART = {
+    *(
+        "accept",
+        "advise",
+        "analysis",
+        "bench",
+        "bootstrap",
+        "cli",
+        "compare",
+        "failover",
+        "findings",
+        "history",
+        "interop",
+        "packaging",
+    ),
+    *("opened", "plan", "portraits", "report", "reproduce", "statistics", "store", "studies", "survey", "tune"),
+}
+
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run the long tests too")
+    parser.addoption("--quick", action="store_true", help="leave out tests of which another one of their kind is run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The first process gets the tests of real servers, which are taken for dead when they get no processor.
+    if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
+        os.nice(10)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--all"):
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    without = [] if config.getoption("--all") else ["long", *(["more"] if config.getoption("--quick") else [])]
+    left_out = {item: None for item in items if any(map(item.get_closest_marker, without))}
+    config.hook.pytest_deselected(items=list(left_out))
+    # What waits begins first. (Sorting keeps the order otherwise.)
+    items[:] = sorted((item for item in items if item not in left_out), key=lambda item: group_of(item) != "waits")
+    for item in items:
+        if group := group_of(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def group_of(item: pytest.Item) -> str:
+    """Tests of one group follow one another; those of none run beside whatever runs."""
+    if item.get_closest_marker("waits"):
+        return "waits"
+    place = item.path.relative_to(ROOT).parts
+    apart = place[0] == "src" or place[1] in APART
+    return "" if apart and not item.get_closest_marker("lab") else "machine"
 
 
 @pytest.fixture(autouse=True)

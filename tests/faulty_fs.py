@@ -21,7 +21,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class _Fault:
-    """These calls of these processes (none: of anybody) fail with ``errno``; writes when ``after_bytes`` are there already."""
+    """These calls of these processes (none: of anybody) fail with ``errno``; writes when ``after_bytes`` are there already.
+
+    With an ``errno`` of 0 they are not answered before the next order.
+    """
 
     calls: tuple[str, ...] = ()
     errno: int = 0
@@ -56,6 +59,7 @@ class _Server:
         self._flags = _BIG_WRITES | (_WRITEBACK_CACHE if writes_later else 0)
         self._nodes = {_ROOT: _Node(stat.S_IFDIR | 0o777)}
         self._fault = _Fault()
+        self._unanswered: list[bytes] = []
         self._calls: dict[int, tuple[str, Callable[[int, bytes], bytes]]] = {
             1: ("lookup", lambda node, body: self._entry(self._child(node, body))),
             3: ("getattr", lambda node, _: self._attributes(node)),
@@ -90,6 +94,9 @@ class _Server:
                 if not order:
                     return
                 self._fault = _Fault(**json.loads(order))
+                unanswered, self._unanswered = self._unanswered, []
+                for request in unanswered:
+                    self._answer(request)
                 print("done", flush=True)
                 continue
             try:
@@ -110,6 +117,9 @@ class _Server:
             if answer is None:
                 raise _Refused(errno.ENOSYS)
             if self._is_to_fail(name, thread, node, request[_HEADER.size :]):
+                if not self._fault.errno:
+                    self._unanswered.append(request)
+                    return
                 raise _Refused(self._fault.errno)
             body = answer(node, request[_HEADER.size :])
         except _Refused as refused:
@@ -125,7 +135,9 @@ class _Server:
             there = sum(len(one.data) for one in self._nodes.values() if one.linked)
             if there + max(0, offset + size - len(self._nodes[node].data)) <= fault.after_bytes:
                 return False
-        return not fault.processes or any(Path(f"/proc/{process}/task/{thread}").exists() for process in fault.processes)
+        return not fault.processes or any(
+            Path(f"/proc/{process}/task/{thread}").exists() for process in fault.processes
+        )
 
     def _init(self, _: int, body: bytes) -> bytes:
         _, _, readahead, flags = struct.unpack_from("<4I", body)
@@ -160,7 +172,9 @@ class _Server:
     def _stat(self, number: int) -> bytes:
         node = self._nodes[number]
         size = len(node.data)
-        return struct.pack("<6Q10I", number, size, -(-size // 512), 0, 0, 0, 0, 0, 0, node.mode, int(node.linked), 0, 0, 0, 4096, 0)
+        return struct.pack(
+            "<6Q10I", number, size, -(-size // 512), 0, 0, 0, 0, 0, 0, node.mode, int(node.linked), 0, 0, 0, 4096, 0
+        )
 
     def _entry(self, number: int) -> bytes:
         return struct.pack("<4Q2I", number, 0, 0, 0, 0, 0) + self._stat(number)

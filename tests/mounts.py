@@ -18,7 +18,9 @@ import pytest
 @contextmanager
 def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = None) -> Iterator[Path]:
     """A tmpfs of its own, over ``place`` where one is given; its directory is open to every user."""
-    with _mounted(["-t", "tmpfs", "-o", ",".join(filter(None, [f"size={size}", "mode=1777", options])), "strakes-test"], place) as mounted:
+    with _mounted(
+        ["-t", "tmpfs", "-o", ",".join(filter(None, [f"size={size}", "mode=1777", options])), "strakes-test"], place
+    ) as mounted:
         yield mounted
 
 
@@ -55,7 +57,11 @@ def quota_mounted(kind: str, limit_bytes: int, limit_files: int = 0) -> Iterator
     with loop_mounted(system, option, made_with) as mounted:
         place = mounted / "limited"
         if system == "btrfs":
-            commands = [("quota", "enable", mounted), ("subvolume", "create", place), ("qgroup", "limit", str(limit_bytes), place)]
+            commands = [
+                ("quota", "enable", mounted),
+                ("subvolume", "create", place),
+                ("qgroup", "limit", str(limit_bytes), place),
+            ]
             for command in commands:
                 subprocess.run(["btrfs", *command], check=True, capture_output=True)
         else:
@@ -82,6 +88,10 @@ class FaultyMount:
         """From now on; ``_Fault`` in faulty_fs.py says what it means."""
         self._order({"calls": calls, "errno": errno, "processes": tuple(processes), "after_bytes": after_bytes})
 
+    def hang(self, *calls: str) -> None:
+        """From now on these are not answered, and whoever waits cannot be killed, as with a dead server."""
+        self._order({"calls": calls})
+
     def mend(self) -> None:
         self._order({})
 
@@ -97,7 +107,12 @@ def faulty_mounted(*, writes_later: bool = False) -> Iterator[FaultyMount]:
     if os.geteuid() != 0 or not Path("/dev/fuse").exists():
         pytest.skip("mounting it needs root and FUSE")
     place = Path(tempfile.mkdtemp(prefix="strakes-mount-"))
-    words = [sys.executable, str(Path(__file__).with_name("faulty_fs.py")), str(place), *(["later"] if writes_later else [])]
+    words = [
+        sys.executable,
+        str(Path(__file__).with_name("faulty_fs.py")),
+        str(place),
+        *(["later"] if writes_later else []),
+    ]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None and server.stdin is not None
         try:

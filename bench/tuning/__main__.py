@@ -16,7 +16,9 @@ def main() -> int:
     """0; 1 when there is no block left to measure."""
     parser = argparse.ArgumentParser(prog="python -m bench.tuning", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    measure = commands.add_parser("measure", help="one block more of a grid, kept beside those before; again and again until it is whole")
+    measure = commands.add_parser(
+        "measure", help="one block more of a grid, kept beside those before; again and again until it is whole"
+    )
     measure.add_argument("grid", choices=[grid.name for grid in GRIDS])
     measure.add_argument("directory", type=Path)
     live = commands.add_parser("live", help="one search of a grid on the file system itself, kept with those before")

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.advise.app import App, app_from_text
-from strakes.portrait.model import Setting
-from strakes.targets.model import Layout, Striping
+from strakes.findings.portrait import Setting
+from strakes.targets.description import Layout, Striping
 from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
-from strakes.tune.space import Space
+from strakes.tune.space import SearchSpace
 from strakes.units import KIB, MIB
 
 # The evaluations of a search, of those of the exhaustive one.
@@ -52,7 +52,7 @@ class Grid:
     layout: Layout | None = None
 
     @property
-    def space(self) -> Space:
+    def space(self) -> SearchSpace:
         return narrowed(offers(self.app, self.able), self.only)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from bench.tuning.grids import Grid, grid_named
 from bench.tuning.settled import settle
+from strakes.findings.cell import Cell
 from strakes.lab.device import loops_below
 from strakes.launch.local import LocalEngine
-from strakes.studies.base import Cell
-from strakes.survey.places import Places
+from strakes.measure.layout_directories import Places
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 from strakes.tune.plans import Scale, layout_of, plan_of
@@ -74,7 +74,10 @@ def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
     target = detect(directory)
     if grid.layout is not None:
         target.set_layout(directory, grid.layout)
-    with Workspace.create(target.path, time.strftime("%Y%m%d-%H%M%S-landscape-0000", time.gmtime())) as workspace, LocalEngine() as engine:
+    with (
+        Workspace.create(target.path, time.strftime("%Y%m%d-%H%M%S-landscape-0000", time.gmtime())) as workspace,
+        LocalEngine() as engine,
+    ):
         yield Runner(grid, Places(workspace.path, target), engine, loops_below(directory.parent), seed)
 
 

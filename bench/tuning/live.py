@@ -11,7 +11,7 @@ from bench.tuning.grids import Grid
 from bench.tuning.landscape import PLACE, Runner, load, running
 from bench.tuning.worth import Worth
 from strakes.statistics.contrast import paired_ratio
-from strakes.tune.search import Observation, Rules, Search, Trial
+from strakes.tune.search import Rules, Search, Trial, TrialResult
 
 KEPT = PLACE / "live.json"
 # Pairs of fresh runs of what was found and of the exhaustive best.
@@ -28,7 +28,9 @@ def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]
         ours: dict[int, float] = {}
         theirs: dict[int, float] = {}
         for pair in range(_PAIRS):
-            for values, point in ((ours, search.best), (theirs, best)) if pair % 2 else ((theirs, best), (ours, search.best)):
+            for values, point in (
+                ((ours, search.best), (theirs, best)) if pair % 2 else ((theirs, best), (ours, search.best))
+            ):
                 values[pair] = runner.value(point, low=False)
     ratio = paired_ratio(ours, theirs, _CONFIDENCE)
     assert ratio.interval is not None
@@ -41,7 +43,9 @@ def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]
         "found": grid.space.settings(search.best),
         "same_as_exhaustive": search.best == best,
         "share": [ratio.median, ratio.interval.low, ratio.interval.high],
-        "gain": None if gain is None else [gain.median, *((gain.interval.low, gain.interval.high) if gain.interval else ())],
+        "gain": None
+        if gain is None
+        else [gain.median, *((gain.interval.low, gain.interval.high) if gain.interval else ())],
     }
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else []
     KEPT.write_text(json.dumps([*kept, row], indent=1) + "\n")
@@ -57,6 +61,6 @@ def _searched(grid: Grid, runner: Runner, seed: int, budget: float) -> tuple[Sea
     while trials := search.next_block(spent / budget, cost):
         block = search.blocks
         for trial in trials:
-            search.tell(Observation(trial, block, runner.value(trial.point, low=trial.low)))
+            search.tell(TrialResult(trial, block, runner.value(trial.point, low=trial.low)))
             spent += cost(trial) * budget
     return search, spent

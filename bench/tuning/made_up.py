@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.tuning.resampled import OutOfBudgetError
-from strakes.tune.space import Factor, Point, Space
+from strakes.tune.space import Factor, Point, SearchSpace
 from strakes.tune.surrogate import Array, Numbers
 
 # Settings of a landscape, about as many as a grid has.
@@ -31,7 +31,7 @@ _LOW_SCATTER = 1.5
 class MadeUp:
     """Logarithms of the true values, with all data and with ``low_share`` of them. ``held_up``: the share of runs that something slows."""
 
-    space: Space
+    space: SearchSpace
     full: Array
     low: Array
     scatter: float
@@ -45,8 +45,11 @@ def made_up(seed: int) -> MadeUp:
     chance = np.random.default_rng([seed, 7])
     shape = _shape(chance)
     ordered = [bool(chance.random() < 0.7) for _ in shape]
-    factors = (Factor(f"f{which}", tuple(range(count)), int(chance.integers(count)), ordered[which]) for which, count in enumerate(shape))
-    space = Space(tuple(factors))
+    factors = (
+        Factor(f"f{which}", tuple(range(count)), int(chance.integers(count)), ordered[which])
+        for which, count in enumerate(shape)
+    )
+    space = SearchSpace(tuple(factors))
     levels = np.array(space.points)
     full, low = (_effects if seed % 2 == 0 else _costs)(chance, levels, shape, ordered)
     for which, count in enumerate(shape):
@@ -55,7 +58,9 @@ def made_up(seed: int) -> MadeUp:
     return MadeUp(space, full, low, scatter, held_up, float(chance.uniform(0, 0.06)))
 
 
-def _effects(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]) -> tuple[Array, Array]:
+def _effects(
+    chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]
+) -> tuple[Array, Array]:
     full: Array = np.zeros(len(levels))
     for which, count in enumerate(shape):
         full += 0.25 * math.exp(chance.normal(0, 0.8)) * _one(chance, count, ordered[which])[levels[:, which]]
@@ -70,10 +75,15 @@ def _effects(chance: np.random.Generator, levels: Numbers, shape: Sequence[int],
     return full, full + math.log(chance.uniform(0.6, 1.2))
 
 
-def _costs(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]) -> tuple[Array, Array]:
+def _costs(
+    chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]
+) -> tuple[Array, Array]:
     times, times_low = np.zeros(len(levels)), np.zeros(len(levels))
     for _ in range(int(chance.integers(2, 5))):
-        by = [int(which) for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, 4))), replace=False)]
+        by = [
+            int(which)
+            for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, 4))), replace=False)
+        ]
         cost: Array = np.full(len(levels), chance.normal(0, 0.7))
         for which in by:
             cost += 0.6 * math.exp(chance.normal(0, 0.5)) * _one(chance, shape[which], ordered[which])[levels[:, which]]
@@ -102,7 +112,9 @@ def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
     return result
 
 
-def _two(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]) -> Array:
+def _two(
+    chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]
+) -> Array:
     """What two factors do together, for each setting."""
     table: Array = chance.normal(size=(shape[which[0]], shape[which[1]]))
     for axis, factor in enumerate(which):
@@ -111,7 +123,9 @@ def _two(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ord
     return result
 
 
-def _some(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int) -> npt.NDArray[np.bool_]:
+def _some(
+    chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int
+) -> npt.NDArray[np.bool_]:
     """Which settings have some levels of some factors, ``most`` of them: of an ordered one those on end."""
     chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
     for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):

@@ -17,8 +17,8 @@ from bench.tuning.live import KEPT
 from bench.tuning.made_up import MadeUpSampler, made_up
 from bench.tuning.resampled import METHODS, Found, Sampler, searches
 from bench.tuning.worth import Worth, scatter
-from strakes.tune.search import Observation, Rules, Search, Trial
-from strakes.tune.space import Factor, Space
+from strakes.tune.search import Rules, Search, Trial, TrialResult
+from strakes.tune.space import Factor, SearchSpace
 from strakes.tune.words import typed
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tuning.md"
@@ -92,12 +92,25 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
             reached[name] = sum(one.share >= GOOD * taken for one in found)
             classes.append([name, *_distribution(found)])
         goods = [f"at least {GOOD:.0%} of what the exhaustive search finds", f"at least {GOOD:.0%} of the best"]
-        heads = ["search", "evaluations", "median share of the best", "a quarter of the searches below", "worst", *goods]
+        heads = [
+            "search",
+            "evaluations",
+            "median share of the best",
+            "a quarter of the searches below",
+            "worst",
+            *goods,
+        ]
         parts += [f"**{words}**, {times} searches each:", "", _table(heads, rows), ""]
         aim = f"The aim for strakes, {GOOD:.0%} of what the exhaustive search finds in {AIM:.0%} of the searches, is"
         parts += [f"{aim} {'reached' if reached['strakes tune'] >= AIM * times else 'not reached'}.", ""]
         ends = [f"{one:.0%} and more" for one in _CLASSES[:-1]]
-        parts += [_table(["how many found", ends[0], *(f"to {one}" for one in ends[1:]), f"less than {_CLASSES[-2]:.0%}"], classes), ""]
+        parts += [
+            _table(
+                ["how many found", ends[0], *(f"to {one}" for one in ends[1:]), f"less than {_CLASSES[-2]:.0%}"],
+                classes,
+            ),
+            "",
+        ]
     return "\n".join(parts)
 
 
@@ -119,7 +132,9 @@ def _distribution(found: Sequence[Found]) -> list[str]:
 
 
 def _facts(grid: Grid, landscape: Landscape, repetitions: int) -> str:
-    factors = ", ".join(f"{factor.name} ({len(factor.levels)})" for factor in grid.space.factors if len(factor.levels) > 1)
+    factors = ", ".join(
+        f"{factor.name} ({len(factor.levels)})" for factor in grid.space.factors if len(factor.levels) > 1
+    )
     worth = Worth(landscape)
     shares = [worth.share(number) for number in range(len(grid.space.points))]
     default, near = shares[grid.space.numbers[grid.space.default]], sum(one >= GOOD for one in shares)
@@ -152,7 +167,14 @@ def _made_up(times: int, say: Callable[[str], None]) -> str:
             row += [f"{median(shares):.1%}", f"{sum(share >= GOOD for share in shares)} of {times}"]
         rows.append(row)
     budgets = [f"{SHARE:.0%} of {many}" for many in ("one repetition of each setting", "three")]
-    heads = ["search", *(f"{budget}: {what}" for budget in budgets for what in ("median share of the best", f"at least {GOOD:.0%} of it"))]
+    heads = [
+        "search",
+        *(
+            f"{budget}: {what}"
+            for budget in budgets
+            for what in ("median share of the best", f"at least {GOOD:.0%} of it")
+        ),
+    ]
     return "\n".join(["## Landscapes that are made up", "", said, "", _table(heads, rows), ""])
 
 
@@ -171,7 +193,14 @@ def _no_effect(tries: int) -> str:
         "runs begins above 1, so in 5 % of the tries at most:"
     )
     return "\n".join(
-        ["## Where no setting is better", "", said, "", _table(["noise of one repetition", "tries", "gain reported"], rows), ""]
+        [
+            "## Where no setting is better",
+            "",
+            said,
+            "",
+            _table(["noise of one repetition", "tries", "gain reported"], rows),
+            "",
+        ]
     )
 
 
@@ -190,7 +219,14 @@ def _live(rows: Sequence[dict[str, Any]]) -> str:
         "gain over the default, 90 % interval",
     ]
     lines = [
-        [one["grid"], str(one["seed"]), f"{one['evaluations']:g}", typed(one["found"]), _between(one["share"]), _between(one["gain"])]
+        [
+            one["grid"],
+            str(one["seed"]),
+            f"{one['evaluations']:g}",
+            typed(one["found"]),
+            _between(one["share"]),
+            _between(one["gain"]),
+        ]
         for one in rows
     ]
     return "\n".join(["## Live", "", said, "", _table(heads, lines), ""])
@@ -204,7 +240,9 @@ def _between(values: Sequence[float] | None) -> str:
 
 
 def _claims(seed: int, noise: Callable[[random.Random], float]) -> bool:
-    space = Space((Factor("a", (1, 2, 3, 4), 1), Factor("b", (1, 2, 3, 4), 1), Factor("c", ("x", "y", "z"), "x", ordered=False)))
+    space = SearchSpace(
+        (Factor("a", (1, 2, 3, 4), 1), Factor("b", (1, 2, 3, 4), 1), Factor("c", ("x", "y", "z"), "x", ordered=False))
+    )
     search, chance, spent, budget = Search(space, seed, Rules(low_share=1.0, block=8)), random.Random(seed), 0.0, 32
 
     def cost(_trial: Trial) -> float:
@@ -213,7 +251,7 @@ def _claims(seed: int, noise: Callable[[random.Random], float]) -> bool:
     while trials := search.next_block(spent, cost):
         block, drift = search.blocks, noise(chance) / 2
         for trial in trials:
-            search.tell(Observation(trial, block, math.exp(drift + noise(chance))))
+            search.tell(TrialResult(trial, block, math.exp(drift + noise(chance))))
             spent += 1 / budget
     return search.gain is not None and search.gain.interval is not None and search.gain.interval.low > 1
 

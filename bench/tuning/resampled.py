@@ -11,8 +11,8 @@ from typing import Protocol
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import Landscape
 from bench.tuning.worth import Worth
-from strakes.tune.search import Observation, Rules, Search, Trial
-from strakes.tune.space import Point, Space
+from strakes.tune.search import Rules, Search, Trial, TrialResult
+from strakes.tune.space import Point, SearchSpace
 
 
 class OutOfBudgetError(Exception):
@@ -23,7 +23,7 @@ class Task(Protocol):
     """What a search is told of a landscape."""
 
     @property
-    def space(self) -> Space: ...
+    def space(self) -> SearchSpace: ...
 
     @property
     def low_share(self) -> float: ...
@@ -92,7 +92,7 @@ def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
         while trials := search.next_block(sampler.spent / sampler.budget, cost):
             block = search.blocks
             for trial in trials:
-                search.tell(Observation(trial, block, sampler.value(trial.point, low=trial.low)))
+                search.tell(TrialResult(trial, block, sampler.value(trial.point, low=trial.low)))
     except OutOfBudgetError:
         pass
     return search.best

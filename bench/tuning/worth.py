@@ -52,7 +52,11 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 def _levelled(found: Landscape) -> tuple[Values, Values]:
     """The repetitions less what their block was faster or slower by, told by the settings that are in every block."""
-    everywhere = [{**full, **held} for full, held in zip(found.full, found.held, strict=True) if len(held) == len(_blocks(found.held))]
+    everywhere = [
+        {**full, **held}
+        for full, held in zip(found.full, found.held, strict=True)
+        if len(held) == len(_blocks(found.held))
+    ]
     usual = [mean(map(math.log, one.values())) for one in everywhere]
     levels = {
         block: math.exp(median(math.log(one[block]) - middle for one, middle in zip(everywhere, usual, strict=True)))

@@ -1,10 +1,10 @@
 // Ranks that are threads have no MPI.
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 
 namespace strakes {
 
 Absence absence_of_library(Backend /*backend*/) {
-    return {"it needs ranks as processes, and the ranks of this engine are threads",
+    return {"it needs ranks that are processes, but the ranks of this engine are threads",
             "Start the ranks as processes: --launcher mpi."};
 }
 

@@ -17,7 +17,7 @@ namespace strakes {
 
 std::string_view engine_usage() {
     return "usage: strakes-engine [--version]\n"
-           "Reads plans on standard input, one JSON message a line, and writes samples on standard output\n"
+           "Reads plans on standard input, one JSON message per line, and writes samples on standard output\n"
            "(docs/reference/engine.md).\n";
 }
 

@@ -20,10 +20,18 @@ constexpr unsigned kDescriptorBits = 18;
 constexpr int kDescriptorMask = (1 << kDescriptorBits) - 1;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // results are ints; the rest is continued
 
-// Every entry is used by the thread of its rank alone.
-std::array<std::unique_ptr<CephSession>, Ceph::kMostSessions> sessions;  // NOLINT(bugprone-dynamic-static-initializers)
+// The client of a rank of this process, whose ranks follow each other. Every entry is used by the thread of its rank
+// alone.
+struct Client {
+    std::uint32_t rank = 0;
+    std::unique_ptr<CephSession> session;
+};
+std::array<Client, Ceph::kMostSessions> clients;  // NOLINT(bugprone-dynamic-static-initializers)
 
-CephSession& session_of(int number) noexcept { return *sessions[static_cast<std::size_t>(number) >> kDescriptorBits]; }
+Client& client_of(std::uint32_t rank) noexcept { return clients[rank % Ceph::kMostSessions]; }
+CephSession& session_of(int number) noexcept {
+    return *clients[static_cast<std::size_t>(number) >> kDescriptorBits].session;
+}
 int descriptor_of(int number) noexcept { return number & kDescriptorMask; }
 int numbered(std::size_t session, int descriptor) noexcept {
     return static_cast<int>(session << kDescriptorBits) | descriptor;
@@ -33,20 +41,22 @@ int error_of(int result) noexcept { return result < 0 ? -result : 0; }
 }  // namespace
 
 FileStep Ceph::connect(std::uint32_t rank) {
-    if (rank >= kMostSessions) return {"ceph_create", EMFILE};
-    if (sessions[rank] != nullptr) return {};
+    Client& client = client_of(rank);
+    if (client.session != nullptr) return {"ceph_create", client.rank == rank ? 0 : EMFILE};
     auto session = std::make_unique<CephSession>();
     FileStep step = session->begin();
     if (step.error == 0) step = session->stand_in(CephPlace::of_plan());
-    if (step.error == 0) sessions[rank] = std::move(session);
+    if (step.error == 0) client = {.rank = rank, .session = std::move(session)};
     return step;
 }
 
 void Ceph::disconnect(std::uint32_t rank) noexcept {
-    if (rank < kMostSessions) sessions[rank].reset();
+    if (Client& client = client_of(rank); client.rank == rank) client.session.reset();
 }
 
-int Ceph::root(int /*of_the_process*/, std::uint32_t rank) noexcept { return numbered(rank, sessions[rank]->root()); }
+int Ceph::root(int /*of_the_process*/, std::uint32_t rank) noexcept {
+    return numbered(rank % kMostSessions, client_of(rank).session->root());
+}
 
 Ceph::Opened Ceph::open(int directory, const char* name, int flags) noexcept {
     CephSession& session = session_of(directory);

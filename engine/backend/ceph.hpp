@@ -43,6 +43,7 @@ struct Ceph {
         int value_ = -1;
     };
 
+    // Of one process.
     static constexpr std::uint32_t kMostSessions = 4096;
 
     // The client of a rank, standing in the plan's directory; nothing happens when there is one already.
@@ -52,6 +53,9 @@ struct Ceph {
     static int root(int /*of_the_process*/, std::uint32_t rank) noexcept;
 
     static Opened open(int directory, const char* name, int flags) noexcept;
+    static Opened enter(int directory, const char* name) noexcept {
+        return open(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    }
     static int close(int descriptor) noexcept;
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;

@@ -1,17 +1,22 @@
-// The POSIX calls as the loops use them: thin, inline, errors as positive numbers, interrupted calls repeated.
+// The POSIX calls as applications make them, through the C library, so that what sits between programs and it (Darshan,
+// the interception of DAOS and UnifyFS) sees them: thin, inline, errors as positive numbers, interrupted calls
+// repeated.
 #pragma once
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <type_traits>
 
 #include "backend/file.hpp"
-#include "backend/system_call.hpp"
 #include "system/descriptor.hpp"
+#include "system/enter.hpp"
 
 namespace strakes {
 
@@ -36,47 +41,61 @@ struct Posix {
     static int root(int of_the_process, std::uint32_t /*rank*/) noexcept { return of_the_process; }
 
     static Opened open(int directory, const char* name, int flags) noexcept {
-        const long result = system_call(SYS_openat, directory, name, flags, kFileMode);
-        return result < 0 ? Opened{-1, static_cast<int>(-result)} : Opened{static_cast<int>(result), 0};
+        const int descriptor = until_done([&] { return ::openat(directory, name, flags, kFileMode); });
+        return {descriptor, descriptor < 0 ? errno : 0};
+    }
+    static Opened enter(int directory, const char* name) noexcept {
+        const int result = enter_directory(directory, name);
+        return result < 0 ? Opened{-1, -result} : Opened{result, 0};
     }
     // Linux closes the descriptor also where it says EINTR; repeating would close another one.
-    static int close(int descriptor) noexcept {
-        const long result = detail::system_call(SYS_close, descriptor, 0, 0, 0, 0);
-        return result == -EINTR ? 0 : error_of(result);
-    }
+    static int close(int descriptor) noexcept { return ::close(descriptor) == 0 || errno == EINTR ? 0 : errno; }
 
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
-        return moved(system_call(SYS_pread64, descriptor, to, bytes, offset));
+        return moved(until_done([&] { return ::pread(descriptor, to, bytes, static_cast<off_t>(offset)); }));
     }
     static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
-        return moved(system_call(SYS_pwrite64, descriptor, from, bytes, offset));
+        return moved(until_done([&] { return ::pwrite(descriptor, from, bytes, static_cast<off_t>(offset)); }));
     }
-    static int synchronise(int descriptor) noexcept { return error_of(system_call(SYS_fsync, descriptor)); }
+    static int synchronise(int descriptor) noexcept {
+        return error_of([&] { return ::fsync(descriptor); });
+    }
 
     static int make_node(int directory, const char* name) noexcept {
-        return error_of(system_call(SYS_mknodat, directory, name, S_IFREG | kFileMode, 0));
+        return error_of([&] { return ::mknodat(directory, name, S_IFREG | kFileMode, 0); });
     }
     static int make_directory(int directory, const char* name) noexcept {
-        return error_of(system_call(SYS_mkdirat, directory, name, kDirectoryMode));
+        return error_of([&] { return ::mkdirat(directory, name, kDirectoryMode); });
     }
     static int status(int directory, const char* name) noexcept {
         struct stat unused;
-        return error_of(system_call(SYS_newfstatat, directory, name, &unused, AT_SYMLINK_NOFOLLOW));
+        return error_of([&] { return ::fstatat(directory, name, &unused, AT_SYMLINK_NOFOLLOW); });
     }
     static int rename(int directory, const char* from, const char* to) noexcept {
-        return error_of(system_call(SYS_renameat2, directory, from, directory, to, 0));
+        return error_of([&] { return ::renameat(directory, from, directory, to); });
     }
     static int remove_file(int directory, const char* name) noexcept {
-        return error_of(system_call(SYS_unlinkat, directory, name, 0));
+        return error_of([&] { return ::unlinkat(directory, name, 0); });
     }
     static int remove_directory(int directory, const char* name) noexcept {
-        return error_of(system_call(SYS_unlinkat, directory, name, AT_REMOVEDIR));
+        return error_of([&] { return ::unlinkat(directory, name, AT_REMOVEDIR); });
     }
 
-  private:
-    static int error_of(long result) noexcept { return result < 0 ? static_cast<int>(-result) : 0; }
-    static Moved moved(long result) noexcept {
-        return result < 0 ? Moved{0, static_cast<int>(-result)} : Moved{static_cast<std::size_t>(result), 0};
+    // What a call gives; interrupted calls are repeated.
+    template <class Call>
+    static std::invoke_result_t<Call> until_done(Call call) noexcept {
+        for (;;) {
+            const auto result = call();
+            if (result >= 0 || errno != EINTR) return result;
+        }
+    }
+    // 0, or the error number.
+    template <class Call>
+    static int error_of(Call call) noexcept {
+        return until_done(call) < 0 ? errno : 0;
+    }
+    static Moved moved(ssize_t result) noexcept {
+        return result < 0 ? Moved{0, errno} : Moved{static_cast<std::size_t>(result), 0};
     }
 };
 

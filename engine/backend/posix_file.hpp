@@ -1,4 +1,4 @@
-// A file moved by pread and pwrite, in place (backend/system_call.hpp).
+// A file moved by pread and pwrite.
 #pragma once
 
 #include <span>

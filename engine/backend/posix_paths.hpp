@@ -21,56 +21,42 @@ struct PosixPaths {
     using Moved = Posix::Moved;
 
     static Opened open(int /*directory*/, const char* path, int flags) noexcept {
-        const int descriptor = until_done([&] { return ::open(path, flags, Posix::kFileMode); });
+        const int descriptor = Posix::until_done([&] { return ::open(path, flags, Posix::kFileMode); });
         return {descriptor, descriptor < 0 ? errno : 0};
     }
     // Linux closes the descriptor also where it says EINTR.
     static int close(int descriptor) noexcept { return ::close(descriptor) == 0 || errno == EINTR ? 0 : errno; }
 
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
-        return moved(until_done([&] { return ::pread(descriptor, to, bytes, static_cast<off_t>(offset)); }));
+        return Posix::moved(
+            Posix::until_done([&] { return ::pread(descriptor, to, bytes, static_cast<off_t>(offset)); }));
     }
     static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {
-        return moved(until_done([&] { return ::pwrite(descriptor, from, bytes, static_cast<off_t>(offset)); }));
+        return Posix::moved(
+            Posix::until_done([&] { return ::pwrite(descriptor, from, bytes, static_cast<off_t>(offset)); }));
     }
     static int synchronise(int descriptor) noexcept {
-        return error_of([&] { return ::fsync(descriptor); });
+        return Posix::error_of([&] { return ::fsync(descriptor); });
     }
 
     static int make_node(int /*directory*/, const char* path) noexcept {
-        return error_of([&] { return ::mknod(path, S_IFREG | Posix::kFileMode, 0); });
+        return Posix::error_of([&] { return ::mknod(path, S_IFREG | Posix::kFileMode, 0); });
     }
     static int make_directory(int /*directory*/, const char* path) noexcept {
-        return error_of([&] { return ::mkdir(path, Posix::kDirectoryMode); });
+        return Posix::error_of([&] { return ::mkdir(path, Posix::kDirectoryMode); });
     }
     static int status(int /*directory*/, const char* path) noexcept {
         struct stat unused;
-        return error_of([&] { return ::stat(path, &unused); });
+        return Posix::error_of([&] { return ::stat(path, &unused); });
     }
     static int rename(int /*directory*/, const char* from, const char* to) noexcept {
-        return error_of([&] { return std::rename(from, to); });
+        return Posix::error_of([&] { return std::rename(from, to); });
     }
     static int remove_file(int /*directory*/, const char* path) noexcept {
-        return error_of([&] { return ::unlink(path); });
+        return Posix::error_of([&] { return ::unlink(path); });
     }
     static int remove_directory(int /*directory*/, const char* path) noexcept {
-        return error_of([&] { return ::rmdir(path); });
-    }
-
-  private:
-    template <class Call>
-    static std::invoke_result_t<Call> until_done(Call call) noexcept {
-        for (;;) {
-            const auto result = call();
-            if (result >= 0 || errno != EINTR) return result;
-        }
-    }
-    template <class Call>
-    static int error_of(Call call) noexcept {
-        return until_done(call) < 0 ? errno : 0;
-    }
-    static Moved moved(ssize_t result) noexcept {
-        return result < 0 ? Moved{0, errno} : Moved{static_cast<std::size_t>(result), 0};
+        return Posix::error_of([&] { return ::rmdir(path); });
     }
 };
 

@@ -18,8 +18,9 @@ struct Beat {
     std::uint8_t signalled = 0;  // it was told to end
     std::uint8_t leaving = 0;    // its last word
     std::array<char, 44> stage{};
+    std::array<char, 128> failure{};  // why this process cannot go on; empty while it can
 };
-static_assert(sizeof(Beat) == 80);
+static_assert(sizeof(Beat) == 208);
 
 // From the first process to all others: everything that holds now, so that saying it twice does no harm.
 struct Order {

@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kSayEvery{1000};
 constexpr milliseconds kLookEvery{200};
+constexpr const char* kLookThere =
+    "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then run it again.";
 
 }  // namespace
 
@@ -32,7 +34,7 @@ std::optional<Crew::Lack> ProcessCrew::lacks(const Plan& plan) const {
     std::string why = std::to_string(world_.crowd.size()) + " processes on " +
                       std::to_string(world_.crowd.nodes().size()) + " nodes were started";
     if (plan.ranks_per_node) why += ", of which " + std::to_string(there) + " fit into ranks_per_node";
-    return Lack{{.what = "the plan wants " + std::to_string(plan.ranks) + " ranks, which are more than there are",
+    return Lack{{.what = "the plan asks for " + std::to_string(plan.ranks) + " ranks, which are more than there are",
                  .path = {},
                  .operation = {},
                  .why = std::move(why),
@@ -45,6 +47,19 @@ std::optional<Crew::Lack> ProcessCrew::lacks(const Plan& plan) const {
 void ProcessCrew::nudge() {
     constexpr std::uint64_t kOne = 1;
     static_cast<void>(::write(news_, &kOne, sizeof kOne));
+}
+
+void ProcessCrew::fail(const std::string& why) {
+    {
+        const std::lock_guard lock(failure_mutex_);
+        if (failure_.empty()) failure_ = why;
+    }
+    nudge();
+}
+
+std::string ProcessCrew::failure() const {
+    const std::lock_guard lock(failure_mutex_);
+    return failure_;
 }
 
 std::string ProcessCrew::host_of(Team::Rank rank) const {
@@ -60,8 +75,12 @@ std::unique_ptr<Team> ProcessCrew::make_team(const Plan& plan) {
     return std::make_unique<Team>(static_cast<Team::Rank>(ranks_.size()), mine, *members_);
 }
 
-LeadingCrew::LeadingCrew(World& world, int news, std::vector<Descriptor> connections)
-    : ProcessCrew(world, news), ready_(::epoll_create1(EPOLL_CLOEXEC)) {
+LeadingCrew::LeadingCrew(World& world, int news, std::vector<Descriptor> connections,
+                         std::chrono::milliseconds gone_after)
+    : ProcessCrew(world, news),
+      ready_(::epoll_create1(EPOLL_CLOEXEC)),
+      gone_after_(gone_after),
+      silent_after_(gone_after * 3 / 5) {
     const auto now = Time::now();
     for (std::uint32_t rank = 0; rank < connections.size(); ++rank) {
         others_.push_back(nullptr);
@@ -97,6 +116,7 @@ void LeadingCrew::hear_all(PlanRun* plan) {
     // Level-triggered: what does not fit is there the next time.
     const int count = ::epoll_wait(ready_.get(), ready.data(), static_cast<int>(ready.size()), 0);
     for (int i = 0; i < count; ++i) hear(ready.at(static_cast<std::size_t>(i)).data.u32, plan);
+    if (const std::string mine = failure(); !mine.empty()) lose_failed(world_.post.rank(), mine);
 }
 
 void LeadingCrew::attend(PlanRun* plan) {
@@ -120,31 +140,41 @@ void LeadingCrew::hear(Crowd::Rank rank, PlanRun* plan) {
         other.heard = Time::now();
         other.leaving = beat.leaving != 0;
         signalled_ |= beat.signalled != 0;
+        const std::string_view failed(beat.failure.data(), ::strnlen(beat.failure.data(), beat.failure.size()));
+        if (!failed.empty()) lose_failed(rank, failed);
         const std::string_view stage(beat.stage.data(), ::strnlen(beat.stage.data(), beat.stage.size()));
         if (plan != nullptr && place && beat.plan == number_) plan->hear(*place, beat, lasting(stage));
     });
     if (other.wire.is_open()) return;
     ::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, other.wire.descriptor(), nullptr);
-    if (!other.leaving) lose(rank, "a rank has gone", "it ended without a word: it was killed, or it crashed");
+    if (!other.leaving)
+        lose(rank, "a rank is gone", "it ended without a message: it was killed, or it crashed", kLookThere);
 }
 
 // Where this thread itself was held up, nobody else is blamed for it.
 void LeadingCrew::look_for_silence(PlanRun& plan, Time::time_point now) {
-    const bool held_up = now - std::exchange(looked_at_, now) > kSilentAfter / 2;
+    const bool held_up = now - std::exchange(looked_at_, now) > silent_after_ / 2;
     for (Team::Rank rank = 0; rank < ranks_.size(); ++rank) {
         Other* other = others_[ranks_[rank]].get();
         if (other == nullptr) continue;
         if (held_up) other->heard = now;
-        plan.set_silent(rank, now - other->heard > kSilentAfter);
-        if (now - other->heard > kGoneAfter) {
+        plan.set_silent(rank, now - other->heard > silent_after_);
+        if (now - other->heard > gone_after_) {
             lose(ranks_[rank], "a rank does not answer",
-                 "nothing was heard of it for " + std::to_string(kGoneAfter.count()) +
-                     " s: it was stopped, or its node hangs or cannot be reached");
+                 "nothing was heard from it for " +
+                     std::to_string(std::chrono::round<std::chrono::seconds>(gone_after_).count()) +
+                     " s (STRAKES_SILENCE_S): it was stopped, or its node hangs or cannot be reached",
+                 kLookThere);
         }
     }
 }
 
-void LeadingCrew::lose(Crowd::Rank rank, std::string what, std::string why) {
+void LeadingCrew::lose_failed(Crowd::Rank rank, std::string_view why) {
+    lose(rank, "a rank cannot go on", std::string(why),
+         "The file system has no part in this. Look at MPI and its network on that node, and then run it again.");
+}
+
+void LeadingCrew::lose(Crowd::Rank rank, std::string what, std::string why, std::string remedy) {
     if (gone_) return;
     const std::string& host = world_.crowd.node_of(rank).host;
     gone_ = Gone{.rank = rank_in_plan(rank),
@@ -155,8 +185,7 @@ void LeadingCrew::lose(Crowd::Rank rank, std::string what, std::string why) {
                              .why = "process " + std::to_string(world_.crowd.pid_of(rank)) + " on " + host + " (rank " +
                                     std::to_string(rank) + " of those started): " + std::move(why),
                              .error_name = {},
-                             .remedy = "Look on that node for what ended or stopped it (the kernel's log says when "
-                                       "memory ran out), and then run it again."}};
+                             .remedy = std::move(remedy)}};
 }
 
 std::optional<Team::Rank> LeadingCrew::rank_in_plan(Crowd::Rank rank) const {
@@ -190,9 +219,9 @@ void LeadingCrew::say_heartbeat(Output& output, const std::string& plan_id) {
     const auto now = Time::now();
     for (Crowd::Rank rank = 1; rank < others_.size(); ++rank) {
         const Other& other = *others_[rank];
-        auto& list = !other.wire.is_open()                                    ? heartbeat.gone
-                     : now - other.heard > kSilentAfter && rank_in_plan(rank) ? heartbeat.silent
-                                                                              : heartbeat.alive;
+        auto& list = !other.wire.is_open()                                     ? heartbeat.gone
+                     : now - other.heard > silent_after_ && rank_in_plan(rank) ? heartbeat.silent
+                                                                               : heartbeat.alive;
         list.push_back(rank);
     }
     strakes::say_heartbeat(output, heartbeat);
@@ -204,13 +233,17 @@ FollowingCrew::FollowingCrew(World& world, int news, Descriptor connection)
 void FollowingCrew::attend(PlanRun* plan) {
     wire_.hear([this](const Order& order) { order_ = order; });
     if (plan != nullptr && order_.plan == number_) plan->hear(order_);
-    Beat beat = plan != nullptr ? plan->beat() : Beat{};
+    say(plan != nullptr ? plan->beat() : Beat{});
+}
+
+void FollowingCrew::say(Beat beat) {
     beat.plan = number_;
     beat.signalled = signalled_ ? 1 : 0;
+    failure().copy(beat.failure.data(), beat.failure.size() - 1);
     const auto now = Time::now();
     // What has been done so far goes along; what others must know at once does not wait.
     const bool urgent = beat.halt != said_.halt || beat.finished_phases != said_.finished_phases ||
-                        beat.signalled != said_.signalled || beat.plan != said_.plan;
+                        beat.signalled != said_.signalled || beat.failure != said_.failure || beat.plan != said_.plan;
     if (!urgent && now - said_at_ < kSayEvery) return;
     said_ = beat;
     said_at_ = now;
@@ -230,6 +263,7 @@ std::string FollowingCrew::take_call() {
     world_.performer.wait(kLookEvery, [this] {
         wire_.hear([this](const Order& order) { order_ = order; });
         if (lost() || told_to_abandon()) ::_exit(1);
+        if (!failure().empty()) say({});
     });
     return line;
 }

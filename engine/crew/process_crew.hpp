@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,9 +27,14 @@ class ProcessCrew : public Crew {
     void nudge() override;
     [[nodiscard]] std::string host_of(Team::Rank rank) const override;
 
+    // From any thread: this process cannot go on, and nothing else is to be blamed for what follows.
+    void fail(const std::string& why);
+
   protected:
     using Time = std::chrono::steady_clock;
 
+    // Empty while nothing has failed.
+    [[nodiscard]] std::string failure() const;
     // The team of a plan; nothing where this process takes no part in it.
     std::unique_ptr<Team> make_team(const Plan& plan);
 
@@ -37,12 +43,18 @@ class ProcessCrew : public Crew {
     std::vector<Crowd::Rank> ranks_;    // of the plan's ranks in the crowd
     std::unique_ptr<Members> members_;  // of the running plan
     std::uint64_t number_ = 0;          // of the plan in this session
+
+  private:
+    mutable std::mutex failure_mutex_;
+    std::string failure_;
 };
 
 class LeadingCrew final : public ProcessCrew {
   public:
-    // `connections` by rank.
-    LeadingCrew(World& world, int news, std::vector<Descriptor> connections);
+    // `connections` by rank. A process of which nothing is heard for so long has gone: links that fail over need more
+    // than the usual time.
+    LeadingCrew(World& world, int news, std::vector<Descriptor> connections,
+                std::chrono::milliseconds gone_after = kGoneAfter);
 
     std::unique_ptr<Team> team_for(const PlanRequest& request) override;
     [[nodiscard]] int descriptor() const override { return ready_.get(); }
@@ -55,8 +67,7 @@ class LeadingCrew final : public ProcessCrew {
     void dismiss() { say_to_all({.plan = number_, .leave = 1}); }
 
     // A process that works says something every second.
-    static constexpr std::chrono::seconds kSilentAfter{3};
-    static constexpr std::chrono::seconds kGoneAfter{5};
+    static constexpr std::chrono::milliseconds kGoneAfter{5000};
 
   private:
     struct Other {
@@ -69,7 +80,8 @@ class LeadingCrew final : public ProcessCrew {
     void hear(Crowd::Rank rank, PlanRun* plan);
     void look_for_silence(PlanRun& plan, Time::time_point now);
     void say_to_all(const Order& order);
-    void lose(Crowd::Rank rank, std::string what, std::string why);
+    void lose(Crowd::Rank rank, std::string what, std::string why, std::string remedy);
+    void lose_failed(Crowd::Rank rank, std::string_view why);
     [[nodiscard]] std::optional<Team::Rank> rank_in_plan(Crowd::Rank rank) const;
     const char* lasting(std::string_view stage);
 
@@ -78,6 +90,7 @@ class LeadingCrew final : public ProcessCrew {
     std::set<std::string, std::less<>> stages_;   // for ever, since ranks point to them
     Order told_;
     Time::time_point told_at_, looked_at_;
+    std::chrono::milliseconds gone_after_, silent_after_;
     std::optional<Gone> gone_;
     bool signalled_ = false;
 };
@@ -105,6 +118,8 @@ class FollowingCrew final : public ProcessCrew {
     [[nodiscard]] bool lost() const noexcept { return !wire_.is_open(); }
 
   private:
+    void say(Beat beat);
+
     Wire<Beat, Order> wire_;
     Order order_;
     Beat said_;

@@ -5,7 +5,7 @@ namespace strakes {
 
 std::optional<Crew::Lack> ThreadCrew::lacks(const Plan& plan) const {
     if (!plan.ranks_per_node || *plan.ranks_per_node >= plan.ranks) return std::nullopt;
-    return Lack{{.what = "there is one node only, and the plan wants more",
+    return Lack{{.what = "there is only one node, but the plan asks for more",
                  .path = {},
                  .operation = {},
                  .why = "ranks_per_node is " + std::to_string(*plan.ranks_per_node) + " of " +

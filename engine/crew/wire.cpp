@@ -8,8 +8,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/time.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstring>
 
 #include "system/bytes.hpp"
@@ -18,8 +21,17 @@ namespace strakes {
 
 namespace {
 
+using std::chrono::milliseconds;
+using Time = std::chrono::steady_clock;
+
 constexpr int kConnectMilliseconds = 2000;
 constexpr int kLookMilliseconds = 50;
+// All of them may come at once, and a small queue of the system lets few in at a time: it is tried again.
+constexpr std::chrono::seconds kConnectPatience{30};
+// Whoever says nothing for so long is not one of ours, and neither are all beyond so many.
+constexpr std::chrono::seconds kStrayPatience{5};
+constexpr std::size_t kMostStrays = 4096;
+constexpr std::size_t kSpareDescriptors = 64;  // of rank 0, for files and the rest
 
 // What a process says first. Whoever does not know the secret is not one of ours.
 struct Greeting {
@@ -28,27 +40,61 @@ struct Greeting {
     std::uint32_t unused;
 };
 
-// Addresses of this node in IPv4, its own loop left out.
-std::vector<in_addr> own_addresses() {
-    std::vector<in_addr> addresses;
+struct Address {
+    std::uint16_t family = 0;
+    std::array<std::uint8_t, 16> bytes{};
+};
+
+Address address_of(const sockaddr_in& from) {
+    Address address{.family = AF_INET};
+    std::memcpy(address.bytes.data(), &from.sin_addr, sizeof from.sin_addr);
+    return address;
+}
+
+Address address_of(const sockaddr_in6& from) {
+    Address address{.family = AF_INET6};
+    std::memcpy(address.bytes.data(), &from.sin6_addr, sizeof from.sin6_addr);
+    return address;
+}
+
+Address loopback(std::uint16_t family) {
+    if (family == AF_INET6) {
+        sockaddr_in6 own{};
+        own.sin6_addr = in6addr_loopback;
+        return address_of(own);
+    }
+    sockaddr_in own{};
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address_of(own);
+}
+
+// Addresses of this node, its own loop and those of one link only left out; IPv4 first.
+std::vector<Address> own_addresses() {
+    std::vector<Address> addresses, of_six;
     ifaddrs* first = nullptr;
     if (::getifaddrs(&first) != 0) return addresses;
-    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-        if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-        sockaddr_in address{};
-        std::memcpy(&address, one->ifa_addr, sizeof address);
-        if ((ntohl(address.sin_addr.s_addr) >> 24U) != 127) addresses.push_back(address.sin_addr);
+    for (const ifaddrs* interface = first; interface != nullptr; interface = interface->ifa_next) {
+        if (interface->ifa_addr == nullptr) continue;
+        if (interface->ifa_addr->sa_family == AF_INET) {
+            sockaddr_in address{};
+            std::memcpy(&address, interface->ifa_addr, sizeof address);
+            if ((ntohl(address.sin_addr.s_addr) >> 24U) != 127) addresses.push_back(address_of(address));
+        } else if (interface->ifa_addr->sa_family == AF_INET6) {
+            sockaddr_in6 address{};
+            std::memcpy(&address, interface->ifa_addr, sizeof address);
+            if (!IN6_IS_ADDR_LOOPBACK(&address.sin6_addr) && !IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr))
+                of_six.push_back(address_of(address));
+        }
     }
     ::freeifaddrs(first);
+    addresses.insert(addresses.end(), of_six.begin(), of_six.end());
     return addresses;
 }
 
-sockaddr_in address_of(in_addr host, std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr = host;
-    address.sin_port = htons(port);
-    return address;
+std::string text_of(const Address& address) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    ::inet_ntop(address.family, address.bytes.data(), text.data(), text.size());
+    return text.data();
 }
 
 void answer_quickly(int descriptor) {
@@ -57,8 +103,23 @@ void answer_quickly(int descriptor) {
 }
 
 // 0, or the error number.
-int connect_in_time(int descriptor, const sockaddr_in& address) {
-    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
+int connect_in_time(int descriptor, const Address& to, std::uint16_t port) {
+    sockaddr_storage storage{};
+    socklen_t length = 0;
+    if (to.family == AF_INET6) {
+        sockaddr_in6 address{};
+        address.sin6_family = AF_INET6;
+        address.sin6_port = htons(port);
+        std::memcpy(&address.sin6_addr, to.bytes.data(), sizeof address.sin6_addr);
+        std::memcpy(&storage, &address, length = sizeof address);
+    } else {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port);
+        std::memcpy(&address.sin_addr, to.bytes.data(), sizeof address.sin_addr);
+        std::memcpy(&storage, &address, length = sizeof address);
+    }
+    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&storage), length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, kConnectMilliseconds) <= 0) return ETIMEDOUT;
@@ -83,18 +144,43 @@ int greet(int descriptor, const Greeting& greeting) {
 }  // namespace
 
 Switchboard::Switchboard(std::uint32_t ranks) : connections_(ranks), missing_(ranks - 1) {
-    listener_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_in address = address_of({htonl(INADDR_ANY)}, 0);
-    socklen_t size = sizeof address;
-    auto* plain = reinterpret_cast<sockaddr*>(&address);
-    if (!listener_ || ::bind(listener_.get(), plain, size) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
-        ::getsockname(listener_.get(), plain, &size) != 0 ||
-        ::getrandom(&secret_, sizeof secret_, 0) != sizeof secret_) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ranks + kSpareDescriptors) {
+        why_ = "rank 0 may have " + std::to_string(limit.rlim_cur) + " files open, and needs one for each of " +
+               std::to_string(ranks) + " ranks and " + std::to_string(kSpareDescriptors) +
+               " more: raise the limit of open files (ulimit -n) on its node";
+        return;
+    }
+    if (!listen_on(AF_INET6) && !listen_on(AF_INET)) {
         why_ = std::string("rank 0 cannot listen for connections: ") + std::strerror(errno);
         return;
     }
-    port_ = ntohs(address.sin_port);
+    if (::getrandom(&secret_, sizeof secret_, 0) != sizeof secret_) {
+        why_ = std::string("rank 0 has no random numbers: ") + std::strerror(errno);
+        return;
+    }
     thread_ = std::thread([this] { accept_all(); });
+}
+
+// With IPv6 for both.
+bool Switchboard::listen_on(int family) {
+    listener_ = Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!listener_) return false;
+    sockaddr_storage address{};
+    address.ss_family = static_cast<sa_family_t>(family);
+    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    if (family == AF_INET6) {
+        const int no = 0;
+        if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) != 0) return false;
+    }
+    auto* plain = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(listener_.get(), plain, size) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
+        ::getsockname(listener_.get(), plain, &size) != 0)
+        return false;
+    sockaddr_in of_four{};  // the port is at the same place in both
+    std::memcpy(&of_four, &address, sizeof of_four);
+    port_ = ntohs(of_four.sin_port);
+    return true;
 }
 
 std::string Switchboard::where() const {
@@ -102,30 +188,53 @@ std::string Switchboard::where() const {
     Packer packer;
     packer.put(port_);
     packer.put(secret_);
-    for (const in_addr one : own_addresses()) packer.put(one);
+    for (const Address& address : own_addresses()) packer.put(address);
     return packer.take();
 }
 
+// Nobody who says nothing keeps others waiting.
 void Switchboard::accept_all() {
     while (missing_ > 0 && !stopped_) {
-        pollfd ready{.fd = listener_.get(), .events = POLLIN, .revents = 0};
-        if (::poll(&ready, 1, kLookMilliseconds) > 0) accept_one();
+        std::vector<pollfd> ready{{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
+        for (const Stray& stray : strays_)
+            ready.push_back({.fd = stray.descriptor.get(), .events = POLLIN, .revents = 0});
+        if (::poll(ready.data(), ready.size(), kLookMilliseconds) < 0) continue;
+        for (std::size_t i = strays_.size(); i > 0; --i)
+            if (ready[i].revents != 0 && !hear(strays_[i - 1])) strays_[i - 1].descriptor = Descriptor();
+        const auto now = Time::now();
+        std::erase_if(strays_, [now](const Stray& stray) { return !stray.descriptor || now > stray.until; });
+        if (ready[0].revents != 0) accept_one();
     }
+    strays_.clear();
 }
 
 void Switchboard::accept_one() {
-    Descriptor descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!descriptor) return;
-    constexpr timeval kPatience{.tv_sec = 2, .tv_usec = 0};
-    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+    if (strays_.size() >= kMostStrays) strays_.erase(strays_.begin());
+    Descriptor descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // Without a descriptor for it, it stays in the queue: those of strays come back.
+    if (!descriptor && (errno == EMFILE || errno == ENFILE) && !strays_.empty()) strays_.erase(strays_.begin());
+    if (descriptor)
+        strays_.push_back({.descriptor = std::move(descriptor), .said = {}, .until = Time::now() + kStrayPatience});
+}
+
+// False when it is to go: it has ended, is not one of ours, or has become a connection.
+bool Switchboard::hear(Stray& stray) {
+    std::array<char, sizeof(Greeting)> piece{};
+    const std::size_t lacks = sizeof(Greeting) - stray.said.size();
+    const ssize_t size = ::recv(stray.descriptor.get(), piece.data(), lacks, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (size <= 0) return false;
+    stray.said.append(piece.data(), static_cast<std::size_t>(size));
+    if (stray.said.size() < sizeof(Greeting)) return true;
     Greeting greeting{};
-    if (::recv(descriptor.get(), &greeting, sizeof greeting, MSG_WAITALL) != sizeof greeting) return;
-    if (greeting.secret != secret_ || greeting.rank == 0 || greeting.rank >= connections_.size()) return;
-    if (connections_[greeting.rank]) return;
-    answer_quickly(descriptor.get());
-    if (::send(descriptor.get(), &secret_, sizeof secret_, MSG_NOSIGNAL) != sizeof secret_) return;
-    connections_[greeting.rank] = std::move(descriptor);
-    --missing_;
+    std::memcpy(&greeting, stray.said.data(), sizeof greeting);
+    if (greeting.secret != secret_ || greeting.rank == 0 || greeting.rank >= connections_.size()) return false;
+    answer_quickly(stray.descriptor.get());
+    if (::send(stray.descriptor.get(), &secret_, sizeof secret_, MSG_NOSIGNAL) != sizeof secret_) return false;
+    // One that has come before gave up waiting for the answer.
+    if (!connections_[greeting.rank]) --missing_;
+    connections_[greeting.rank] = std::move(stray.descriptor);
+    return false;
 }
 
 void Switchboard::stop() {
@@ -142,24 +251,28 @@ Connected connect_to(std::string_view where, bool same_node, std::uint32_t rank)
     Unpacker unpacker(where);
     const auto port = unpacker.get<std::uint16_t>();
     const auto secret = unpacker.get<std::uint64_t>();
-    std::vector<in_addr> addresses;
-    if (same_node) addresses.push_back({htonl(INADDR_LOOPBACK)});
-    while (!unpacker.at_end()) addresses.push_back(unpacker.get<in_addr>());
+    std::vector<Address> addresses;
+    if (same_node) addresses = {loopback(AF_INET), loopback(AF_INET6)};
+    while (!unpacker.at_end()) addresses.push_back(unpacker.get<Address>());
+    if (addresses.empty()) return {.descriptor = {}, .why = "the node of rank 0 has no address"};
     Connected connected;
-    for (const in_addr host : addresses) {
-        Descriptor descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        int error = descriptor ? connect_in_time(descriptor.get(), address_of(host, port)) : errno;
-        if (error == 0) error = greet(descriptor.get(), {.secret = secret, .rank = rank, .unused = 0});
-        if (error == 0) {
-            answer_quickly(descriptor.get());
-            return {.descriptor = std::move(descriptor), .why = {}};
+    const auto until = Time::now() + kConnectPatience;
+    for (milliseconds pause{50}; Time::now() < until; pause = std::min(2 * pause, milliseconds(1000))) {
+        connected.why.clear();
+        for (const Address& address : addresses) {
+            Descriptor descriptor(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            int error = descriptor ? connect_in_time(descriptor.get(), address, port) : errno;
+            if (error == 0) error = greet(descriptor.get(), {.secret = secret, .rank = rank, .unused = 0});
+            if (error == 0) {
+                answer_quickly(descriptor.get());
+                return {.descriptor = std::move(descriptor), .why = {}};
+            }
+            connected.why += (connected.why.empty() ? "" : "; ") + text_of(address) + " port " + std::to_string(port) +
+                             ": " + std::strerror(error);
         }
-        std::array<char, INET_ADDRSTRLEN> text{};
-        ::inet_ntop(AF_INET, &host, text.data(), text.size());
-        connected.why += (connected.why.empty() ? "" : "; ") + std::string(text.data()) + " port " +
-                         std::to_string(port) + ": " + std::strerror(error);
+        // Not all at the same moment again.
+        std::this_thread::sleep_for(pause + milliseconds(rank % 50));
     }
-    if (connected.why.empty()) connected.why = "the node of rank 0 has no address";
     return connected;
 }
 

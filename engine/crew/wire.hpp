@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -84,14 +85,24 @@ class Switchboard {
     [[nodiscard]] std::vector<Descriptor> take();
 
   private:
+    // A connection that has not said who it is.
+    struct Stray {
+        Descriptor descriptor;
+        std::string said;
+        std::chrono::steady_clock::time_point until;
+    };
+
+    [[nodiscard]] bool listen_on(int family);
     void accept_all();
     void accept_one();
+    [[nodiscard]] bool hear(Stray& stray);
     void stop();
 
     Descriptor listener_;
     std::uint16_t port_ = 0;
     std::uint64_t secret_ = 0;
     std::string why_;
+    std::vector<Stray> strays_;
     std::vector<Descriptor> connections_;
     std::size_t missing_;
     std::atomic<bool> stopped_{false};

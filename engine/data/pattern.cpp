@@ -102,44 +102,59 @@ std::optional<Mismatch> verify_slowly(std::span<const std::byte> buffer, Stream 
 }
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kUnit = 128;
+constexpr std::uint64_t kBlock = 131072;
 
-// Of the pages 0 .. page, every hundredth times percent: the share is met in every stretch of pages.
-bool is_duplicate(std::uint64_t page, std::uint32_t percent) noexcept {
-    return percent != 0 && (page + 1) * percent / 100 != page * percent / 100;
+// Of the numbers 0 .. number, every hundredth times percent: the share is met in every stretch of them.
+bool is_chosen(std::uint64_t number, std::uint32_t percent) noexcept {
+    return percent != 0 && (number + 1) * percent / 100 != number * percent / 100;
 }
 
-// The longest stretch from an offset on that is all zeros or all of the stream, within one page.
+// What the repeating units of a page repeat: two words that no other page has.
+Stream filler_of(Stream stream, std::uint64_t page) noexcept {
+    std::uint64_t state = stream.base ^ page;
+    const std::uint64_t base = splitmix(state);
+    return {base, splitmix(state) | 1U};
+}
+
+// A stretch from an offset on that is all of the stream or within one repeating unit.
 struct Piece {
     std::size_t bytes;
-    bool zeros;
-    std::uint64_t stream_offset;  // whose bytes these are; in a copy of the first page another one than the file's
+    bool repeats;
+    std::uint64_t stream_offset;  // whose bytes these are; in a copy of the first block another one than the file's
 };
 
 Piece first_piece(std::size_t most, const Content& content, std::uint64_t offset) noexcept {
-    const std::uint64_t page = offset / kPage;
-    const std::uint64_t within = offset % kPage;
-    const std::uint64_t zero_lines = kPage / Line::kBytes * content.compressible_percent / 100;
-    const std::uint64_t stamped = kPage - zero_lines * Line::kBytes;
-    const bool zeros = within >= stamped;
-    const std::uint64_t left = (zeros ? kPage : stamped) - within;
-    return {.bytes = std::min<std::uint64_t>(left, most),
-            .zeros = zeros,
-            .stream_offset = is_duplicate(page, content.duplicate_percent) ? within : offset};
+    const std::uint64_t from = is_chosen(offset / kBlock, content.duplicate_percent) ? offset % kBlock : offset;
+    const bool repeats = is_chosen(from / kUnit, content.compressible_percent);
+    const std::uint64_t left = content.compressible_percent != 0 ? kUnit - from % kUnit : kBlock - from % kBlock;
+    return {.bytes = std::min<std::uint64_t>(left, most), .repeats = repeats, .stream_offset = from};
 }
 
-// Bytes that are all zero are equal to themselves moved by one.
-std::optional<Mismatch> verify_zeros(std::span<const std::byte> buffer, std::uint64_t offset) noexcept {
-    if (buffer[0] == std::byte{0} && std::memcmp(buffer.data(), buffer.data() + 1, buffer.size() - 1) == 0)
-        return std::nullopt;
-    const auto wrong = std::ranges::find_if(buffer, [](std::byte byte) { return byte != std::byte{0}; });
-    return Mismatch{offset + static_cast<std::uint64_t>(wrong - buffer.begin()), std::byte{0}, *wrong};
+// The whole unit, of which a piece is wanted.
+std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_t offset) noexcept {
+    const Stream filler = filler_of(content.stream, offset / kPage);
+    const std::array<std::uint64_t, 2> words{filler.base, filler.base + filler.step};
+    std::array<std::byte, kUnit> unit{};
+    for (std::size_t at = 0; at < kUnit; at += sizeof words) std::memcpy(unit.data() + at, words.data(), sizeof words);
+    return unit;
+}
+
+std::optional<Mismatch> verify_repeating(std::span<const std::byte> buffer, const Content& content,
+                                         std::uint64_t offset) noexcept {
+    const auto unit = repeating_unit(content, offset);
+    const auto expected = std::span(unit).subspan(offset % kUnit, buffer.size());
+    if (std::memcmp(buffer.data(), expected.data(), buffer.size()) == 0) return std::nullopt;
+    const auto [wrong, wanted] = std::ranges::mismatch(buffer, expected);
+    return Mismatch{offset + static_cast<std::uint64_t>(wrong - buffer.begin()), *wanted, *wrong};
 }
 
 }  // namespace
 
-Stream stream_of(std::uint32_t seed, std::uint64_t file_id) noexcept {
-    // Mixed in two steps, so that (seed, file) and (seed + 1, file - 1) have nothing in common.
-    std::uint64_t state = seed;
+Stream stream_of(std::uint32_t seed, std::uint64_t salt, std::uint64_t file_id) noexcept {
+    // Mixed in steps, so that (seed, file) and (seed + 1, file - 1) have nothing in common.
+    std::uint64_t state = salt;
+    state = splitmix(state) ^ seed;
     state = splitmix(state) ^ file_id;
     const std::uint64_t base = splitmix(state);
     return {base, splitmix(state) | 1U};
@@ -187,10 +202,12 @@ std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream,
 void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept {
     while (!buffer.empty()) {
         const Piece piece = first_piece(buffer.size(), content, offset_bytes);
-        if (piece.zeros)
-            std::memset(buffer.data(), 0, piece.bytes);
-        else
+        if (piece.repeats) {
+            const auto unit = repeating_unit(content, piece.stream_offset);
+            std::memcpy(buffer.data(), unit.data() + piece.stream_offset % kUnit, piece.bytes);
+        } else {
             fill(buffer.first(piece.bytes), content.stream, piece.stream_offset);
+        }
         buffer = buffer.subspan(piece.bytes);
         offset_bytes += piece.bytes;
     }
@@ -201,8 +218,8 @@ std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Co
     while (!buffer.empty()) {
         const Piece piece = first_piece(buffer.size(), content, offset_bytes);
         const auto here = buffer.first(piece.bytes);
-        auto wrong =
-            piece.zeros ? verify_zeros(here, piece.stream_offset) : verify(here, content.stream, piece.stream_offset);
+        auto wrong = piece.repeats ? verify_repeating(here, content, piece.stream_offset)
+                                   : verify(here, content.stream, piece.stream_offset);
         if (wrong) {
             wrong->offset_bytes += offset_bytes - piece.stream_offset;
             return wrong;

@@ -17,10 +17,13 @@ struct Stream {
     std::uint64_t step;
 };
 
-Stream stream_of(std::uint32_t seed, std::uint64_t file_id) noexcept;
+// `salt` is that of the run: storage that finds what it has already must not find an earlier run's data.
+Stream stream_of(std::uint32_t seed, std::uint64_t salt, std::uint64_t file_id) noexcept;
 
-// A stream of which, in every page of 4 KiB, the last part is zeros (for compression), and some pages, spread evenly,
-// are copies of the file's first page (for de-duplication). Zeros are counted in whole lines of 64 bytes.
+// A stream of which some units of 128 bytes, spread evenly, repeat sixteen bytes of their page (for compression: no
+// zeros, which storage leaves out without compressing, and no half of a block that alone does not compress), and some
+// blocks of 128 KiB, spread evenly, are copies of the file's first block (for de-duplication in blocks of up to that
+// size).
 struct Content {
     Stream stream{};
     std::uint32_t compressible_percent = 0;

@@ -21,8 +21,10 @@ constexpr int kTag = 2;
 
 }  // namespace
 
-MpiExchange::MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes)
+MpiExchange::MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes,
+                         std::uint64_t longest_nap_ns)
     : messages_(messages),
+      longest_nap_ns_(longest_nap_ns),
       circle_(std::move(circle)),
       ranks_(std::move(ranks)),
       nodes_(std::move(nodes)),
@@ -40,8 +42,8 @@ Exchange::Ticket MpiExchange::send(Rank to, std::span<const std::byte> bytes) {
     const Ticket ticket = new_ticket();
     Message& message = under_way_[ticket.number];
     message = {.other = to, .receives = false, .in_use = true, .size = bytes.size()};
-    check_mpi(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(ranks_[to]), kTag,
-                        messages_, &message.request));
+    check_mpi("MPI_Isend", MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE,
+                                     static_cast<int>(ranks_[to]), kTag, messages_, &message.request));
     ++sent_[to];
     return ticket;
 }
@@ -50,15 +52,15 @@ Exchange::Ticket MpiExchange::receive(Rank from, std::span<std::byte> room) {
     const Ticket ticket = new_ticket();
     Message& message = under_way_[ticket.number];
     message = {.other = from, .receives = true, .in_use = true, .size = 0};
-    check_mpi(MPI_Irecv(room.data(), static_cast<int>(room.size()), MPI_BYTE, static_cast<int>(ranks_[from]), kTag,
-                        messages_, &message.request));
+    check_mpi("MPI_Irecv", MPI_Irecv(room.data(), static_cast<int>(room.size()), MPI_BYTE,
+                                     static_cast<int>(ranks_[from]), kTag, messages_, &message.request));
     return ticket;
 }
 
 bool MpiExchange::is_done(Message& message) {
     int done = 0;
     MPI_Status status;
-    check_mpi(MPI_Test(&message.request, &done, &status));
+    check_mpi("MPI_Test", MPI_Test(&message.request, &done, &status));
     if (done == 0 || !message.receives) return done != 0;
     int cancelled = 0;
     MPI_Test_cancelled(&status, &cancelled);
@@ -72,7 +74,7 @@ bool MpiExchange::is_done(Message& message) {
 
 std::optional<std::size_t> MpiExchange::wait(Ticket ticket, const std::atomic<Halt>& halt) {
     Message& message = under_way_[ticket.number];
-    Patience patience(kShortNapNs);
+    Patience patience(longest_nap_ns_);
     while (!is_done(message)) {
         if (halt.load(std::memory_order_relaxed) != Halt::none) return std::nullopt;
         patience.pause();
@@ -82,13 +84,13 @@ std::optional<std::size_t> MpiExchange::wait(Ticket ticket, const std::atomic<Ha
 }
 
 void MpiExchange::finish(Message& message) {
-    Patience patience(kShortNapNs);
+    Patience patience(longest_nap_ns_);
     while (!is_done(message)) patience.pause();
     message.in_use = false;
 }
 
 void MpiExchange::withdraw(Message& message) {
-    check_mpi(MPI_Cancel(&message.request));
+    check_mpi("MPI_Cancel", MPI_Cancel(&message.request));
     finish(message);
 }
 
@@ -119,18 +121,19 @@ void MpiExchange::settle() {
 // What nobody made room for.
 void MpiExchange::take_rest(Rank from, std::uint64_t messages) {
     for (; received_[from] < messages; ++received_[from]) {
-        Patience patience(kShortNapNs);
+        Patience patience(longest_nap_ns_);
         MPI_Message message = MPI_MESSAGE_NULL;
         MPI_Status status;
         for (int there = 0;;) {
-            check_mpi(MPI_Improbe(static_cast<int>(ranks_[from]), kTag, messages_, &there, &message, &status));
+            check_mpi("MPI_Improbe",
+                      MPI_Improbe(static_cast<int>(ranks_[from]), kTag, messages_, &there, &message, &status));
             if (there != 0) break;
             patience.pause();
         }
         int size = 0;
         MPI_Get_count(&status, MPI_BYTE, &size);
         std::vector<std::byte> unread(static_cast<std::size_t>(size));
-        check_mpi(MPI_Mrecv(unread.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+        check_mpi("MPI_Mrecv", MPI_Mrecv(unread.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE));
     }
 }
 

@@ -17,8 +17,10 @@ namespace strakes {
 
 class MpiExchange final : public Exchange {
   public:
+    // `longest_nap_ns`, while it waits: none where every rank has a processor of its own.
     // Of the circle's members: `ranks` are theirs in the communicator, `nodes` the numbers of their nodes.
-    MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes);
+    MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes,
+                std::uint64_t longest_nap_ns);
     ~MpiExchange() override { give_back(); }
 
     [[nodiscard]] std::span<const std::uint32_t> nodes() const override { return nodes_; }
@@ -46,6 +48,7 @@ class MpiExchange final : public Exchange {
     void give_back() noexcept;
 
     MPI_Comm messages_;
+    std::uint64_t longest_nap_ns_;
     Circle circle_;
     std::vector<Rank> ranks_;
     std::vector<std::uint32_t> nodes_;

@@ -169,7 +169,7 @@ FileStep Hdf5File::step(const char* call, std::int64_t result) { return {call, r
 int Hdf5File::note_error() {
     std::vector<std::string> words;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, collect_words, &words);
-    said_ = words.empty() ? "HDF5 says no more" : words.front();
+    said_ = words.empty() ? "HDF5 gives no further reason" : words.front();
     for (std::size_t i = std::max<std::size_t>(1, words.size() - std::min<std::size_t>(2, words.size()));
          i < words.size(); ++i)
         said_.append(": ").append(words[i]);

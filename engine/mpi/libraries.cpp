@@ -1,7 +1,7 @@
 // The registry of libraries, and which of them this executable has.
 #include "mpi/libraries.hpp"
 
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 #include "mpi/mpiio_file.hpp"
 #ifdef STRAKES_HDF5
 #include "mpi/hdf5_file.hpp"

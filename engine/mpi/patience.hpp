@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <functional>
+#include <string>
 
 namespace strakes {
 
@@ -38,8 +40,10 @@ class Patience {
 
 inline constexpr std::uint64_t kShortNapNs = 100'000;
 
-// An error means that somebody is no longer there. The watching threads see that, too, and they end the process; so it
-// says what MPI says, and does not come back.
-void check_mpi(int error);
+// An error ends the run: whoever was named by on_mpi_failure() is told which call of this rank failed and how, and ends
+// the process; this does not come back. One that only means that somebody else has gone is seen by the watching
+// threads, too.
+void check_mpi(const char* call, int error);
+void on_mpi_failure(std::function<void(const std::string&)> tell);
 
 }  // namespace strakes

@@ -1,10 +1,13 @@
 // Everything non-blocking, so that waiting is ours to do.
 #include "mpi/post.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <utility>
 
 #include "mpi/exchange.hpp"
@@ -15,16 +18,29 @@ namespace strakes {
 namespace {
 
 constexpr int kTag = 1;
+constexpr std::size_t kPiece = Exchange::kMostBytes;
 constexpr std::uint64_t kLongestNapNs = 1'000'000;
+
+std::function<void(const std::string&)>& told_of_failure() {
+    static std::function<void(const std::string&)> told;
+    return told;
+}
 
 }  // namespace
 
-void check_mpi(int error) {
+void on_mpi_failure(std::function<void(const std::string&)> tell) { told_of_failure() = std::move(tell); }
+
+void check_mpi(const char* call, int error) {
     if (error == MPI_SUCCESS) return;
     std::array<char, MPI_MAX_ERROR_STRING> text{};
     int size = 0;
     MPI_Error_string(error, text.data(), &size);
-    std::fprintf(stderr, "strakes-engine-mpi: MPI: %.*s\n", size, text.data());
+    std::string words(text.data(), static_cast<std::size_t>(size));
+    words = std::string(call) + ": " + words.substr(0, words.find('\n'));
+    std::fprintf(stderr, "strakes-engine-mpi: %s\n", words.c_str());
+    // Before the processes know of each other the launcher is told, which ends the others.
+    if (!told_of_failure()) ::_exit(1);
+    told_of_failure()(words);
     for (;;) {
         constexpr timespec kLong{3600, 0};
         ::nanosleep(&kLong, nullptr);
@@ -50,6 +66,7 @@ void MpiPost::close() {
 }
 
 void MpiPost::set_crowding(std::size_t ranks_per_processor) noexcept {
+    crowded_ = ranks_per_processor > 1;
     longest_nap_ns_ = kLongestNapNs * std::clamp<std::size_t>(ranks_per_processor, 1, 8);
 }
 
@@ -58,51 +75,66 @@ Patience MpiPost::patience(Wait wait) const noexcept {
     return Patience(wait == Wait::brisk ? kShortNapNs : longest_nap_ns_);
 }
 
-MPI_Request MpiPost::begin(Rank to, std::string_view bytes) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), kTag, everybody_,
-                        &request));
-    return request;
+// In pieces, the last of which, also an empty one, is shorter than the others.
+std::vector<MPI_Request> MpiPost::begin(Rank to, std::string_view bytes) {
+    std::vector<MPI_Request> requests;
+    for (bool last = false; !last;) {
+        const std::string_view piece = bytes.substr(0, kPiece);
+        last = piece.size() < kPiece;
+        requests.push_back(MPI_REQUEST_NULL);
+        check_mpi("MPI_Isend", MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(to),
+                                         kTag, everybody_, &requests.back()));
+        bytes.remove_prefix(piece.size());
+    }
+    return requests;
 }
 
-void MpiPost::complete(MPI_Request request, Wait wait) const {
+void MpiPost::complete(std::vector<MPI_Request> requests, Wait wait) const {
     Patience patience = this->patience(wait);
-    for (int done = 0;;) {
-        check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        if (done != 0) return;
-        patience.pause();
+    for (MPI_Request& request : requests) {
+        for (int done = 0;;) {
+            check_mpi("MPI_Test", MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            if (done != 0) break;
+            patience.pause();
+        }
     }
 }
 
 void MpiPost::send(Rank to, std::string_view bytes) { complete(begin(to, bytes), Wait::patient); }
 
 std::string MpiPost::receive(Rank from, Wait wait) {
-    Patience patience = this->patience(wait);
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    for (int there = 0;;) {
-        check_mpi(MPI_Improbe(static_cast<int>(from), kTag, everybody_, &there, &message, &status));
-        if (there != 0) break;
-        patience.pause();
+    std::string bytes;
+    for (std::size_t piece = kPiece; piece == kPiece;) {
+        Patience patience = this->patience(wait);
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Status status;
+        for (int there = 0;;) {
+            check_mpi("MPI_Improbe", MPI_Improbe(static_cast<int>(from), kTag, everybody_, &there, &message, &status));
+            if (there != 0) break;
+            patience.pause();
+        }
+        int size = 0;
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        piece = static_cast<std::size_t>(size);
+        bytes.resize(bytes.size() + piece);
+        std::vector<MPI_Request> request{MPI_REQUEST_NULL};
+        check_mpi("MPI_Imrecv",
+                  MPI_Imrecv(bytes.data() + bytes.size() - piece, size, MPI_BYTE, &message, &request.front()));
+        complete(std::move(request), wait);
     }
-    int size = 0;
-    MPI_Get_count(&status, MPI_BYTE, &size);
-    std::string bytes(static_cast<std::size_t>(size), '\0');
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Imrecv(bytes.data(), size, MPI_BYTE, &message, &request));
-    complete(request, wait);
     return bytes;
 }
 
 std::string MpiPost::swap(Rank to, std::string_view bytes, Rank from, Wait wait) {
-    MPI_Request request = begin(to, bytes);
+    std::vector<MPI_Request> requests = begin(to, bytes);
     std::string said = receive(from, wait);
-    complete(request, wait);
+    complete(std::move(requests), wait);
     return said;
 }
 
 std::unique_ptr<Exchange> MpiPost::exchange(Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes) {
-    return std::make_unique<MpiExchange>(messages_, std::move(circle), std::move(ranks), std::move(nodes));
+    return std::make_unique<MpiExchange>(messages_, std::move(circle), std::move(ranks), std::move(nodes),
+                                         crowded_ ? kShortNapNs : 0);
 }
 
 std::unique_ptr<LibraryFiles> MpiPost::libraries(std::vector<Rank> ranks) {
@@ -116,7 +148,7 @@ MPI_Comm MpiPost::communicator_of(const std::vector<Rank>& ranks) {
     MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     MPI_Comm_group(everybody_, &all);
     MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some);
-    check_mpi(MPI_Comm_create_group(everybody_, some, kTag, &place->second));
+    check_mpi("MPI_Comm_create_group", MPI_Comm_create_group(everybody_, some, kTag, &place->second));
     MPI_Group_free(&some);
     MPI_Group_free(&all);
     return place->second;

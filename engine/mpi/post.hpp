@@ -37,8 +37,8 @@ class MpiPost final : public Post {
     void set_crowding(std::size_t ranks_per_processor) noexcept;
 
   private:
-    MPI_Request begin(Rank to, std::string_view bytes);
-    void complete(MPI_Request request, Wait wait) const;
+    std::vector<MPI_Request> begin(Rank to, std::string_view bytes);
+    void complete(std::vector<MPI_Request> requests, Wait wait) const;
     [[nodiscard]] Patience patience(Wait wait) const noexcept;
 
     // Of some of the processes, all of which call this; kept for the next plan with the same ones.
@@ -50,6 +50,7 @@ class MpiPost final : public Post {
     Rank rank_ = 0;
     Rank size_ = 1;
     std::uint64_t longest_nap_ns_;
+    bool crowded_ = false;
 };
 
 }  // namespace strakes

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +21,7 @@
 #include "crew/process_crew.hpp"
 #include "crew/wire.hpp"
 #include "measure/clock.hpp"
+#include "mpi/patience.hpp"
 #include "mpi/post.hpp"
 #include "mpi/witness.hpp"
 #include "protocol/output.hpp"
@@ -86,8 +88,18 @@ std::vector<Descriptor> connect_all(const World& world) {
     return connections;
 }
 
+// As the site's links need it; else the usual time.
+std::chrono::milliseconds gone_after() {
+    constexpr std::uint32_t kLeast = 3, kMost = 3600;
+    const char* chosen = variable("STRAKES_SILENCE_S");
+    const auto seconds = chosen != nullptr ? count_from(chosen) : std::nullopt;
+    if (!seconds) return LeadingCrew::kGoneAfter;
+    return std::chrono::seconds(std::clamp(*seconds, kLeast, kMost));
+}
+
 int lead(World& world, int signals, int news, Output& output, std::vector<Descriptor> connections) {
-    LeadingCrew crew(world, news, std::move(connections));
+    LeadingCrew crew(world, news, std::move(connections), gone_after());
+    on_mpi_failure([&crew](const std::string& words) { crew.fail(words); });
     const int status = Session(STDIN_FILENO, signals, news, output, crew).run();
     crew.dismiss();
     return status;
@@ -95,6 +107,7 @@ int lead(World& world, int signals, int news, Output& output, std::vector<Descri
 
 int follow(World& world, int signals, int news, Output& output, std::vector<Descriptor> connections) {
     FollowingCrew crew(world, news, std::move(connections.front()));
+    on_mpi_failure([&crew](const std::string& words) { crew.fail(words); });
     return Follower(signals, news, output, crew, world.post.rank() == 1).run();
 }
 
@@ -135,6 +148,7 @@ int run_together(int signals, const Launched& launched) {
     ::prctl(PR_SET_TIMERSLACK, 1UL);
     performer.serve();
     watching.join();
+    on_mpi_failure({});
     post.close();
     return status;
 }

@@ -4,10 +4,11 @@
 #include <set>
 #include <string>
 
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 #include "measure/page_cache.hpp"
 #include "plan/parse.hpp"
 #include "plan/phase_check.hpp"
+#include "team/exchange.hpp"
 
 namespace strakes {
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostFileBytes = INT64_MAX;
 constexpr std::uint64_t kDirectAlignment = 512;
+constexpr std::uint64_t kMostGathered = LongMessage::kMostMessages * Exchange::kMostBytes;
 constexpr std::uint64_t kMostLeaves = 65536;
 
 __extension__ using Wide = unsigned __int128;
@@ -35,28 +37,30 @@ struct DataSet {
 // What both kinds of phase say of their backend.
 template <class AnyPhase>
 void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
-    check.require(phase.queue_depth == 1 || phase.backend == Backend::uring, "queue_depth",
-                  "above 1 needs the backend uring", "Use 1, or the backend uring.");
-    check.require(phase.delay_ns == 0 || phase.backend != Backend::uring, "delay_ns",
-                  "is not for the backend uring, whose operations overlap", "Leave it out, or use another backend.");
+    const BackendRow& backend = row_of(phase.backend);
+    const std::string queues = backends_that([](const BackendRow& row) { return row.queues; });
+    check.require(phase.queue_depth == 1 || backend.queues, "queue_depth", "above 1 needs the backend " + queues,
+                  "Use 1, or another backend.");
+    check.require(phase.delay_ns == 0 || !backend.queues, "delay_ns",
+                  "is not for the backend " + std::string(backend.name) + ", whose operations overlap",
+                  "Leave it out, or use another backend.");
+}
+
+// `why_not` is the column that says so.
+void check_ability(bool wanted, const BackendRow& backend, std::string_view why_not, const char* key,
+                   const char* remedy, const PhaseCheck& check) {
+    check.require(!wanted || why_not.empty(), key,
+                  "is not for the backend " + std::string(backend.name) + std::string(why_not), remedy);
 }
 
 void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
     check_backend(phase, check);
-    if (phase.backend == Backend::cephfs) {
-        check.require(!phase.direct, "direct", "is not for the backend cephfs", "Leave it out.");
-        check.require(!phase.preallocate, "preallocate", "is not for the backend cephfs, whose files have no blocks",
-                      "Leave it out.");
-        check.require(phase.cache == Cache::as_is, "cache",
-                      "is not for the backend cephfs: every rank's client has a cache of its own",
-                      "Use as-is; with rank_shift no rank reads what it wrote.");
-    }
-    const bool through_memory = phase.backend == Backend::stdio || phase.backend == Backend::mmap;
-    check.require(!phase.direct || !through_memory, "direct",
-                  "is not for the backends stdio and mmap, which go through memory of their own",
-                  "Leave it out, or use the backend posix or uring.");
-    check.require(phase.cache != Cache::drop_system || may_drop_system_caches(), "cache",
-                  "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
+    const BackendRow& backend = row_of(phase.backend);
+    check_ability(phase.direct, backend, backend.no_direct, "direct",
+                  "Leave it out, or use the backend posix or uring.", check);
+    check_ability(phase.preallocate, backend, backend.no_preallocate, "preallocate", "Leave it out.", check);
+    check_ability(phase.cache != Cache::as_is, backend, backend.no_cache, "cache",
+                  "Use as-is; with rank_shift no rank reads what it wrote.", check);
 }
 
 void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseCheck& check) {
@@ -68,13 +72,17 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
                   "Say how many writers there are, in every phase on these files.");
     check.require(merged || phase.writers == 0 || (phase.layout == Layout::shared_file && phase.gathers()), "writers",
                   "is for writing into a shared-file, and for the layout file-per-writer", "Leave it out.");
-    if (!phase.gathers()) return;
+    // What a library over MPI has instead check_library() says.
+    if (!phase.gathers() || row_of(phase.backend).needs_processes) return;
     check.require(phase.delay_ns == 0, "delay_ns", "is not for a write phase with writers", "Leave it out.");
     check.require(phase.access == Access::segmented || phase.access == Access::strided, "access",
                   "with writers is segmented or strided", "Use segmented or strided.");
-    check.require(phase.backend != Backend::uring, "backend", "with writers is posix, stdio or mmap",
+    check.require(row_of(phase.backend).gathers, "backend",
+                  "with writers is " + backends_that([](const BackendRow& row) { return row.gathers; }),
                   "Use the backend posix.");
     check.require(phase.rank_shift == 0, "rank_shift", "is not for a write phase with writers", "Leave it out.");
+    check.require(phase.transfer_bytes <= kMostGathered, "transfer_bytes", "is more than a writer takes at a time",
+                  "Use at most 25769803776.");
     check.require(phase.stop.rule != StopRule::seconds, "stop.rule", "seconds is not for a write phase with writers",
                   "Use the rule amount or stonewall.");
 }
@@ -101,8 +109,10 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   phase.access == Access::whole ? "whole needs a read of a shared-file"
                                                 : "random-whole needs a read of a shared-file",
                   "Use segmented, strided or random.");
+    check.require(!is_drawn(phase.access) || phase.operation != write, "access",
+                  "that draws its transfers leaves holes in a new file", "Write with segmented, strided or random.");
     check.require(!anywhere || phase.rank_shift == 0, "rank_shift",
-                  "has no meaning where every rank reads in the whole file", "Leave it out.");
+                  "has no effect where every rank reads in the whole file", "Leave it out.");
     check.require(!phase.direct || phase.transfer_bytes % kDirectAlignment == 0,
                   phase.stream ? "block_bytes" : "transfer_bytes", "is not a multiple of 512, which direct needs",
                   "Use a multiple of 512, better of 4096.");
@@ -129,7 +139,7 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
         "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
     check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
                   "Use the same layout, or other files.");
-    check.require(same_format(set.written->backend, phase.backend), "backend",
+    check.require(row_of(set.written->backend).format == row_of(phase.backend).format, "backend",
                   "is not the one that wrote the same files, and it cannot read their format",
                   "Use the same backend, or other files.");
     constexpr const char* kOthers = "differs from the write phase of the same files";
@@ -157,15 +167,13 @@ void check_stage(const StagePhase& phase, const std::map<std::string, DataSet>& 
     const DataSet& set = found->second;
     check.require(set.written->layout == Layout::shared_file, "files",
                   "is not a shared-file, which all ranks could need", "Write it with the layout shared-file.");
-    check.require(same_format(set.written->backend, phase.backend), "files",
+    check.require(row_of(set.written->backend).format == row_of(phase.backend).format, "files",
                   "is of a format that only the backend reads which wrote it", "Write it by another backend.");
     check.require(!set.partial, "files", "is a set that not all ranks wrote", "Let all ranks write it.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");
     check.require(!phase.broadcast || phase.readers_per_node > 0, "broadcast", "needs readers_per_node",
                   "Say how many ranks of each node read.");
-    check.require(phase.cache != Cache::drop_system || may_drop_system_caches(), "cache",
-                  "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
 }
 
 void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const PhaseCheck& check) {
@@ -179,7 +187,7 @@ void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const Pha
     const bool moves = reads || phase.operation == ProbeOperation::write_fsync;
     check.require(!moves || phase.file_bytes > 0, "file_bytes", "is missing, so there is nothing to move",
                   "Say how many bytes each operation moves.");
-    check.require(!reads || phase.backend == Backend::posix, "backend",
+    check.require(!reads || row_of(phase.backend).drops_cache, "backend",
                   "cannot drop what it is about to read from its cache", "Use posix for file-read.");
     check.require(phase.operation != ProbeOperation::file_stat || phase.file_bytes == 0, "file_bytes",
                   "is not for the operation file-stat", "Leave it out.");
@@ -216,7 +224,8 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     check.require(leaves <= kMostLeaves, "branch", "makes more than 65536 directories at the lowest level",
                   "Use a smaller branch or depth.");
     check_backend(phase, check);
-    check.require(phase.create_with == CreateWith::open || phase.backend == Backend::posix, "create_with",
+    const bool by_c_library = row_of(phase.backend).c_library;
+    check.require(phase.create_with == CreateWith::open || by_c_library, "create_with",
                   "mknod needs the backend posix: io_uring and libcephfs have no such call",
                   "Use open, or the backend posix.");
     const bool creates = is_creation(phase.operation);
@@ -227,18 +236,18 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
                   "create_with", "is only for the operation file-create", "Leave it out.");
     check.require(phase.create_with == CreateWith::open || phase.file_bytes == 0, "create_with",
                   "mknod cannot write data", "Use open, or file_bytes 0.");
-    check.require(phase.paths == Paths::relative || phase.backend == Backend::posix, "paths",
+    check.require(phase.paths == Paths::relative || by_c_library, "paths",
                   "other than relative needs the backend posix", "Use relative, or the backend posix.");
     const bool opens = (phase.operation == MetadataOperation::file_create && phase.create_with == CreateWith::open) ||
                        phase.operation == MetadataOperation::file_open_close ||
                        phase.operation == MetadataOperation::file_read;
     check.require(phase.open_mode == OpenMode::least || opens, "open_mode", "is only for operations that open files",
                   "Leave it out.");
-    check.require(phase.open_mode == OpenMode::least || phase.backend == Backend::posix, "open_mode",
-                  "read-write needs the backend posix", "Use least, or the backend posix.");
+    check.require(phase.open_mode == OpenMode::least || by_c_library, "open_mode", "read-write needs the backend posix",
+                  "Use least, or the backend posix.");
     check.require(!phase.fsync || phase.operation == MetadataOperation::file_create, "fsync",
                   "is only for the operation file-create", "Leave it out.");
-    check.require(!phase.fsync || (phase.create_with == CreateWith::open && phase.backend == Backend::posix), "fsync",
+    check.require(!phase.fsync || (phase.create_with == CreateWith::open && by_c_library), "fsync",
                   "needs files that are opened, by the backend posix", "Use open and posix, or leave it out.");
     check.require(phase.operation != MetadataOperation::file_read || phase.file_bytes > 0, "file_bytes",
                   "is 0, so there is nothing to read", "Give the files data, or use the operation file-open-close.");
@@ -272,8 +281,9 @@ void check_plan(const Plan& plan) {
         const PhaseCheck check(plan.key_of(i));
         check.require(names.insert(phase_name(plan.phases[i])).second, "name", "is the name of an earlier phase, too",
                       "Give every phase a name of its own.");
-        check.require((backend_of(plan.phases[i]) == Backend::cephfs) == inside_ceph(plan), "backend",
-                      "is cephfs in some phases only, so that their directories would be different ones",
+        check.require(row_of(backend_of(plan.phases[i])).unmounted == unmounted(plan), "backend",
+                      "reaches a file system without a mount only in some phases, so their directories would be "
+                      "different ones",
                       "Use cephfs in all phases of the plan, or in none.");
         if (std::holds_alternative<MixedPhase>(plan.phases[i])) {
             check_mixed(plan, i);
@@ -293,11 +303,19 @@ void check_plan(const Plan& plan) {
             check_metadata(std::get<MetadataPhase>(plan.phases[i]), items, check);
         }
     }
-    // A plan that contradicts itself does so on every machine.
+}
+
+void check_here(const Plan& plan) {
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
+        const PhaseCheck check(plan.key_of(i));
         const Absence absence = absence_of(backend_of(plan.phases[i]));
-        PhaseCheck(plan.key_of(i))
-            .require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
+        check.require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
+        const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i]);
+        const auto* stage = std::get_if<StagePhase>(&plan.phases[i]);
+        const bool drops = (transfer != nullptr && transfer->cache == Cache::drop_system) ||
+                           (stage != nullptr && stage->cache == Cache::drop_system);
+        check.require(!drops || may_drop_system_caches(), "cache",
+                      "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
     }
 }
 

@@ -11,7 +11,7 @@ constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 20U;
 
 void check_chunks(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check) {
     if (phase.chunk_bytes == 0) return;
-    check.require(phase.backend == Backend::hdf5, "chunk_bytes", "is only for the backend hdf5", "Leave it out.");
+    check.require(row_of(phase.backend).chunks, "chunk_bytes", "is only for the backend hdf5", "Leave it out.");
     check.require(phase.operation == TransferOperation::write, "chunk_bytes", "is only for the operation write",
                   "Leave it out: the file says how it is stored.");
     const std::uint64_t bytes = phase.bytes_per_rank() * (phase.layout == Layout::shared_file ? ranks : 1);
@@ -23,7 +23,7 @@ void check_chunks(const TransferPhase& phase, std::uint32_t ranks, const PhaseCh
 }  // namespace
 
 void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check) {
-    const bool library = by_library(phase.backend);
+    const bool library = row_of(phase.backend).needs_processes;
     check.require(library || !phase.collective, "collective", "is only for the backends mpiio, hdf5 and pnetcdf",
                   "Leave it out, or use one of these.");
     check.require(library || phase.hints.empty(), "hints", "are only for the backends mpiio, hdf5 and pnetcdf",
@@ -35,11 +35,6 @@ void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseC
                   "Use shared-file with collective, which merges the data of ranks.");
     check.require(!phase.gathers(), "writers", "is not for the backends mpiio, hdf5 and pnetcdf",
                   "Leave it out, and use collective: the hint cb_nodes says how many ranks write.");
-    check.require(!phase.direct, "direct",
-                  "is not for the backends mpiio, hdf5 and pnetcdf, which open files themselves",
-                  "Leave it out; some libraries take it as hints (direct_read, direct_write).");
-    check.require(!phase.preallocate || phase.backend == Backend::mpiio, "preallocate",
-                  "is not for the backends hdf5 and pnetcdf, which lay files out themselves", "Leave it out.");
     check.require(!phase.collective || phase.operation != TransferOperation::mixed, "collective",
                   "is not for the operation mixed, where some ranks read while others write", "Leave it out.");
     check.require(phase.transfer_bytes <= INT32_MAX, "transfer_bytes", "is more than one call of MPI takes",

@@ -58,7 +58,7 @@ void check_mixed(const Plan& plan, std::size_t index) {
         const auto* transfer = std::get_if<TransferPhase>(&plan.phases[part]);
         check.require(transfer == nullptr || transfer->writers == 0, "writers", "is not for a part of a mixed phase",
                       "Leave it out.");
-        check.require(!by_library(backend_of(plan.phases[part])), "backend",
+        check.require(!row_of(backend_of(plan.phases[part])).needs_processes, "backend",
                       "is not for a part of a mixed phase: it opens files with all ranks",
                       "Use another backend, or a phase of its own.");
     }

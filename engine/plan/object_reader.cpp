@@ -75,8 +75,7 @@ double ObjectReader::positive_number(std::string_view key, double most) const {
     return number;
 }
 
-bool ObjectReader::boolean_or(std::string_view key, bool otherwise) const {
-    if (!has(key)) return otherwise;
+bool ObjectReader::boolean(std::string_view key) const {
     const nlohmann::json& found = value(key);
     if (!found.is_boolean()) refuse(key, "is not a boolean", "true or false.");
     return found.get<bool>();

@@ -42,7 +42,10 @@ class ObjectReader {
                                            std::uint64_t otherwise) const {
         return has(key) ? integer(key, least, most) : otherwise;
     }
-    [[nodiscard]] bool boolean_or(std::string_view key, bool otherwise) const;
+    [[nodiscard]] bool boolean(std::string_view key) const;
+    [[nodiscard]] bool boolean_or(std::string_view key, bool otherwise) const {
+        return has(key) ? boolean(key) : otherwise;
+    }
 
     // One of the names of a table of (name, value) pairs.
     template <class Table>
@@ -54,10 +57,6 @@ class ObjectReader {
             known.append(known.empty() ? "" : ", ").append(name);
         }
         refuse(key, "has the value '" + given + "', which is none of those known", "One of: " + known + ".");
-    }
-    template <class Table, class Value>
-    [[nodiscard]] Value choice_or(std::string_view key, const Table& table, Value otherwise) const {
-        return has(key) ? choice(key, table) : otherwise;
     }
 
     [[noreturn]] void refuse(std::string_view key, std::string_view fault, std::string remedy) const;

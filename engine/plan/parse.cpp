@@ -11,140 +11,39 @@ namespace strakes {
 
 namespace {
 
-constexpr std::uint64_t kMostDepth = 4096;
-constexpr std::uint64_t kMostDelayNs = 1'000'000'000;
-
-TransferPhase parse_transfer(const nlohmann::json& body, const std::string& path) {
-    const ObjectReader reader(body, path,
-                              {"kind",
-                               "name",
-                               "operation",
-                               "backend",
-                               "files",
-                               "layout",
-                               "access",
-                               "transfer_bytes",
-                               "block_bytes",
-                               "segments",
-                               "writers",
-                               "grouping",
-                               "direct",
-                               "sync",
-                               "time_open",
-                               "pattern",
-                               "verify",
-                               "preallocate",
-                               "cache",
-                               "rank_shift",
-                               "read_percent",
-                               "delay_ns",
-                               "stop",
-                               "queue_depth",
-                               "compressible_percent",
-                               "duplicate_percent",
-                               "collective",
-                               "hints",
-                               "chunk_bytes"});
-    TransferPhase phase;
-    phase.name = parse_name(reader, "name");
-    phase.operation = reader.choice("operation", kTransferOperations);
-    phase.backend = reader.choice_or("backend", kBackends, phase.backend);
-    phase.queue_depth = static_cast<std::uint32_t>(reader.integer_or("queue_depth", 1, kMostDepth, 1));
-    if (reader.has("files")) phase.files = parse_name(reader, "files");
-    phase.layout = reader.choice("layout", kLayouts);
-    phase.access = reader.choice("access", kAccesses);
-    phase.transfer_bytes = reader.integer("transfer_bytes", 1, kMostBytes);
-    phase.block_bytes = reader.integer("block_bytes", 1, kMostBytes);
-    phase.segments = reader.integer("segments", 1, kMostCount);
-    phase.writers = static_cast<std::uint32_t>(reader.integer_or("writers", 0, kMostRanks, 0));
-    phase.grouping = reader.choice_or("grouping", kGroupings, phase.grouping);
-    phase.direct = reader.boolean_or("direct", phase.direct);
-    phase.sync = reader.choice_or("sync", kSyncs, phase.sync);
-    phase.time_open = reader.boolean_or("time_open", phase.time_open);
-    phase.pattern = reader.choice_or("pattern", kPatterns, phase.pattern);
-    phase.compressible_percent = static_cast<std::uint32_t>(reader.integer_or("compressible_percent", 0, 100, 0));
-    phase.duplicate_percent = static_cast<std::uint32_t>(reader.integer_or("duplicate_percent", 0, 100, 0));
-    phase.verify = reader.boolean_or("verify", phase.verify);
-    phase.preallocate = reader.boolean_or("preallocate", phase.preallocate);
-    phase.cache = reader.choice_or("cache", kCaches, phase.cache);
-    phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
-    if (reader.has("read_percent"))
-        phase.read_percent = static_cast<std::uint32_t>(reader.integer("read_percent", 1, 99));
-    phase.delay_ns = reader.integer_or("delay_ns", 0, kMostDelayNs, 0);
-    phase.collective = reader.boolean_or("collective", phase.collective);
-    if (reader.has("hints")) phase.hints = parse_hints(reader);
-    phase.chunk_bytes = reader.integer_or("chunk_bytes", 0, UINT32_MAX, 0);
-    phase.stop = parse_stop(reader);
-    return phase;
-}
-
-// What dd does: a transfer phase whose segments are single transfers.
-TransferPhase parse_stream(const nlohmann::json& body, const std::string& path) {
-    const ObjectReader reader(body, path,
-                              {"kind", "name", "operation", "backend", "files", "block_bytes", "count", "direct",
-                               "sync", "pattern", "verify", "cache", "rank_shift", "stop"});
-    TransferPhase phase;
-    phase.stream = true;
-    phase.name = parse_name(reader, "name");
-    phase.operation = reader.choice("operation", kStreamOperations);
-    phase.backend = reader.choice_or("backend", kStreamBackends, phase.backend);
-    phase.files = reader.has("files") ? parse_name(reader, "files") : "stream";
-    phase.layout = Layout::file_per_process;
-    phase.access = Access::segmented;
-    phase.transfer_bytes = phase.block_bytes = reader.integer("block_bytes", 1, kMostBytes);
-    phase.segments = reader.integer("count", 1, kMostCount);
-    phase.direct = reader.boolean_or("direct", phase.direct);
-    phase.sync = reader.choice_or("sync", kSyncs, phase.sync);
-    phase.pattern = reader.choice_or("pattern", kPatterns, phase.pattern);
-    phase.verify = reader.boolean_or("verify", phase.verify);
-    phase.cache = reader.choice_or("cache", kCaches, phase.cache);
-    phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
-    phase.stop = parse_stop(reader);
-    return phase;
-}
-
-MetadataPhase parse_metadata(const nlohmann::json& body, const std::string& path) {
-    const ObjectReader reader(
-        body, path,
-        {"kind", "name", "operation", "backend", "files", "directory", "items", "depth", "branch", "file_bytes",
-         "create_with", "paths", "open_mode", "fsync", "rank_shift", "share", "stop", "queue_depth", "delay_ns"});
-    MetadataPhase phase;
-    phase.name = parse_name(reader, "name");
-    phase.operation = reader.choice("operation", kMetadataOperations);
-    phase.backend = reader.choice_or("backend", kMetadataBackends, phase.backend);
-    phase.queue_depth = static_cast<std::uint32_t>(reader.integer_or("queue_depth", 1, kMostDepth, 1));
-    if (reader.has("files")) phase.files = parse_name(reader, "files");
-    phase.directory = reader.choice("directory", kDirectories);
-    phase.items = reader.integer("items", 1, kMostCount);
-    phase.depth = static_cast<std::uint32_t>(reader.integer_or("depth", 0, 16, phase.depth));
-    phase.branch = static_cast<std::uint32_t>(reader.integer_or("branch", 1, 1024, phase.branch));
-    phase.file_bytes = reader.integer_or("file_bytes", 0, kMostCount, 0);
-    phase.create_with = reader.choice_or("create_with", kCreateWiths, phase.create_with);
-    phase.paths = reader.choice_or("paths", kPaths, phase.paths);
-    phase.open_mode = reader.choice_or("open_mode", kOpenModes, phase.open_mode);
-    phase.fsync = reader.boolean_or("fsync", phase.fsync);
-    phase.rank_shift = reader.integer_or("rank_shift", 0, kAnyCount, 0);
-    phase.share = reader.choice_or("share", kShares, phase.share);
-    phase.delay_ns = reader.integer_or("delay_ns", 0, kMostDelayNs, 0);
-    phase.stop = parse_stop(reader);
+TransferPhase read_stream(const nlohmann::json& body, const std::string& path) {
+    TransferPhase phase = read_fields(body, path, kStreamFields, stream_defaults());
+    phase.transfer_bytes = phase.block_bytes;
     return phase;
 }
 
 }  // namespace
 
-Phase parse_phase(const nlohmann::json& body, const std::string& path, Kinds kinds) {
-    const auto kind = body.is_object() ? body.find("kind") : body.end();
+Phase parse_phase(const nlohmann::json& body, const std::string& path, Place place) {
     if (!body.is_object()) throw Refusal("'" + path + "' is not an object", path, "A phase is an object.");
-    if (kind != body.end() && *kind == "transfer") return parse_transfer(body, path);
-    if (kind != body.end() && *kind == "metadata") return parse_metadata(body, path);
-    if (kind != body.end() && *kind == "stream") return parse_stream(body, path);
-    if (kind != body.end() && *kind == "small-files") return parse_small_files(body, path);
-    if (kind != body.end() && *kind == "probe") return parse_probe(body, path);
-    if (kind != body.end() && *kind == "stage" && kinds == Kinds::all) return parse_stage(body, path);
+    const auto given = body.find("kind");
     std::string known;
-    for (const std::string_view one : kKinds)
-        if (kinds == Kinds::all || (one != "stage" && one != "mixed"))
-            known.append(known.empty() ? "One of: " : ", ").append(one);
+    for (const auto& [name, kind] : kKinds) {
+        if (place == Place::part && (kind == Kind::stage || kind == Kind::mixed)) continue;
+        known.append(known.empty() ? "One of: " : ", ").append(name);
+        if (given == body.end() || *given != name) continue;
+        switch (kind) {
+            case Kind::transfer:
+                return read_fields<TransferPhase>(body, path, kTransferFields);
+            case Kind::metadata:
+                return read_fields<MetadataPhase>(body, path, kMetadataFields);
+            case Kind::stream:
+                return read_stream(body, path);
+            case Kind::small_files:
+                return read_fields<SmallFilesPhase>(body, path, kSmallFilesFields);
+            case Kind::probe:
+                return read_fields<ProbePhase>(body, path, kProbeFields);
+            case Kind::stage:
+                return read_fields<StagePhase>(body, path, kStageFields);
+            case Kind::mixed:
+                break;  // parse_plan() has taken it: it becomes several phases
+        }
+    }
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");
 }
 
@@ -166,7 +65,7 @@ Plan parse_plan(const nlohmann::json& document) {
         if (phases[i].is_object() && phases[i].contains("kind") && phases[i]["kind"] == "mixed")
             std::ranges::move(parse_mixed(phases[i], path), std::back_inserter(plan.phases));
         else
-            plan.phases.push_back(parse_phase(phases[i], path, Kinds::all));
+            plan.phases.push_back(parse_phase(phases[i], path, Place::whole));
     }
     check_plan(plan);
     return plan;

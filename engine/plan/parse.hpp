@@ -14,4 +14,8 @@ Plan parse_plan(const nlohmann::json& document);
 // other. Throws Refusal. Part of parse_plan.
 void check_plan(const Plan& plan);
 
+// What only this machine can say: backends that are not there, and rights. Throws Refusal. Not part of parse_plan:
+// every process asks it, and says what it finds in the plan's own words.
+void check_here(const Plan& plan);
+
 }  // namespace strakes

@@ -28,13 +28,13 @@ std::vector<Phase> parse_mixed(const nlohmann::json& body, const std::string& pa
     if (!list.is_array() || list.size() < 2 || list.size() > kMostParts)
         reader.refuse("parts", "is not a list of 2 to 64 parts",
                       "Write it as [{\"ranks\": ..., \"phase\": {...}}, ...].");
-    mixed.stop = parse_stop(reader);
+    if (reader.has("stop")) read_form(reader, "stop", mixed.stop);
     std::vector<Phase> phases(1);
     for (std::size_t i = 0; i < list.size(); ++i) {
         const ObjectReader part(list[i], reader.path_of("parts") + "[" + std::to_string(i) + "]", {"ranks", "phase"});
         mixed.part_ranks.push_back(static_cast<std::uint32_t>(part.integer("ranks", 1, kMostRanks)));
         const std::string key = part.path_of("phase");
-        phases.push_back(parse_phase(part.value("phase"), key, Kinds::of_parts));
+        phases.push_back(parse_phase(part.value("phase"), key, Place::part));
         take_common_stop(phases.back(), mixed.stop, key);
     }
     mixed.backend = backend_of(phases[1]);

@@ -1,8 +1,10 @@
-// Keys that several kinds have.
+// Keys that have a form of their own.
 #include "plan/parse_parts.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 namespace strakes {
 
@@ -15,39 +17,51 @@ std::string parse_name(const ObjectReader& reader, std::string_view key) {
     return name;
 }
 
-Stop parse_stop(const ObjectReader& phase) {
-    if (!phase.has("stop")) return {};
-    const ObjectReader reader(phase.value("stop"), phase.path_of("stop"), {"rule", "seconds"});
-    Stop stop;
+Backend parse_backend(const ObjectReader& reader, std::string_view key, Kind kind) {
+    std::vector<std::pair<std::string_view, Backend>> there;
+    for (const BackendRow& row : kBackends)
+        if (row.kinds.has(kind)) there.emplace_back(row.name, row.backend);
+    return reader.choice(key, there);
+}
+
+void read_form(const ObjectReader& phase, std::string_view key, Stop& stop) {
+    const ObjectReader reader(phase.value(key), phase.path_of(key), {"rule", "seconds"});
     stop.rule = reader.choice("rule", kStopRules);
     if (stop.rule != StopRule::amount)
         stop.seconds = reader.positive_number("seconds", kDay);
     else if (reader.has("seconds"))
         reader.refuse("seconds", "contradicts the rule 'amount'",
                       "Leave it out, or use the rule stonewall or seconds.");
-    return stop;
 }
 
 // Names and values as MPI takes them everywhere: it cuts or refuses longer ones.
-Hints parse_hints(const ObjectReader& phase) {
+void read_form(const ObjectReader& phase, std::string_view key, Hints& hints) {
     constexpr std::size_t kMost = 64, kLongestName = 35, kLongestValue = 255;
-    const nlohmann::json& object = phase.value("hints");
+    const nlohmann::json& object = phase.value(key);
     if (!object.is_object() || object.size() > kMost)
-        phase.refuse("hints", "is not an object of at most 64 hints", "Write it as {\"name\": \"value\", ...}.");
+        phase.refuse(key, "is not an object of at most 64 hints", "Write it as {\"name\": \"value\", ...}.");
     const auto visible = [](char c) { return c >= '!' && c <= '~'; };
-    Hints hints;
     for (const auto& [name, value] : object.items()) {
         if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, visible))
-            phase.refuse("hints", "has a name that is none", "1 to 35 visible characters of ASCII, no blanks.");
+            phase.refuse(key, "has an invalid name", "1 to 35 visible characters of ASCII, no blanks.");
         const bool good = value.is_string() && !value.get_ref<const std::string&>().empty() &&
                           value.get_ref<const std::string&>().size() <= kLongestValue &&
                           std::ranges::all_of(value.get_ref<const std::string&>(), visible);
         if (!good)
-            phase.refuse("hints." + name, "is not a hint's value",
+            phase.refuse(std::string(key) + "." + name, "is not a hint's value",
                          "Text of 1 to 255 visible characters of ASCII, no blanks; numbers in quotes, too.");
         hints.emplace_back(name, value.get<std::string>());
     }
-    return hints;
+}
+
+void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow) {
+    constexpr std::size_t kMost = 256;
+    const nlohmann::json& list = phase.value(key);
+    if (!list.is_array() || list.size() > kMost)
+        phase.refuse(key, "is not a list of at most 256 operations", "Write it as [{\"op\": ...}, ...].");
+    for (std::size_t i = 0; i < list.size(); ++i)
+        flow.push_back(
+            read_fields<FlowOperation>(list[i], phase.path_of(key) + "[" + std::to_string(i) + "]", kFlowFields));
 }
 
 }  // namespace strakes

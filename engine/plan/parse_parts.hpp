@@ -1,35 +1,72 @@
-// What the parsers of several kinds need, and the parsers that have files of their own.
+// From JSON to the members of a phase, row by row, and the keys that have a form of their own.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "plan/field.hpp"
 #include "plan/object_reader.hpp"
 #include "plan/plan.hpp"
 
 namespace strakes {
 
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
-inline constexpr std::uint64_t kMostCount = std::uint64_t{1} << 30U;
 inline constexpr std::uint64_t kMostPhases = 64;
-inline constexpr std::uint64_t kMostRanks = 65536;
-inline constexpr std::uint64_t kAnyCount = UINT64_MAX;
-inline constexpr double kDay = 86400;
 
 std::string parse_name(const ObjectReader& reader, std::string_view key);
-Stop parse_stop(const ObjectReader& phase);
-Hints parse_hints(const ObjectReader& phase);
+Backend parse_backend(const ObjectReader& reader, std::string_view key, Kind kind);
+void read_form(const ObjectReader& phase, std::string_view key, Stop& stop);
+void read_form(const ObjectReader& phase, std::string_view key, Hints& hints);
+void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow);
 
-SmallFilesPhase parse_small_files(const nlohmann::json& body, const std::string& path);
-ProbePhase parse_probe(const nlohmann::json& body, const std::string& path);
-StagePhase parse_stage(const nlohmann::json& body, const std::string& path);
+template <class Row, class Body>
+void read_field(const ObjectReader& reader, const Row& row, Body& body) {
+    if (row.presence == Presence::optional && !reader.has(row.key)) return;
+    auto& value = body.*row.member;
+    using Value = std::remove_reference_t<decltype(value)>;
+    using Rule = std::remove_const_t<decltype(row.rule)>;
+    if constexpr (std::is_same_v<Rule, Name>) {
+        value = parse_name(reader, row.key);
+    } else if constexpr (std::is_same_v<Rule, OneBackendOf>) {
+        value = parse_backend(reader, row.key, row.rule.kind);
+    } else if constexpr (std::is_same_v<Rule, Form>) {
+        read_form(reader, row.key, value);
+    } else if constexpr (std::is_same_v<Rule, Range>) {
+        const std::uint64_t number = reader.integer(row.key, row.rule.least, row.rule.most);
+        if constexpr (std::is_same_v<Value, std::uint64_t>)
+            value = number;
+        else
+            value = static_cast<std::uint32_t>(number);  // no row's most is above that of its member
+    } else if constexpr (std::is_same_v<Rule, Above0>) {
+        value = reader.positive_number(row.key, row.rule.most);
+    } else if constexpr (std::is_same_v<Rule, YesOrNo>) {
+        value = reader.boolean(row.key);
+    } else {
+        value = reader.choice(row.key, row.rule.names);
+    }
+}
+
+// The object `body_json`, which may have the keys of these rows, and `kind` where it is a phase.
+template <class Body, class... Row>
+Body read_fields(const nlohmann::json& object, const std::string& path, const std::tuple<Row...>& rows,
+                 Body body = {}) {
+    const ObjectReader reader = std::apply(
+        [&](const Row&... row) {
+            if constexpr (std::is_same_v<Body, FlowOperation>) return ObjectReader(object, path, {row.key...});
+            return ObjectReader(object, path, {"kind", row.key...});
+        },
+        rows);
+    std::apply([&](const Row&... row) { (read_field(reader, row, body), ...); }, rows);
+    return body;
+}
 
 // One phase of a kind that a part may have, or of any.
-enum class Kinds : std::uint8_t { of_parts, all };
-Phase parse_phase(const nlohmann::json& body, const std::string& path, Kinds kinds);
+enum class Place : std::uint8_t { part, whole };
+Phase parse_phase(const nlohmann::json& body, const std::string& path, Place place);
 // The phase and, after it, its parts.
 std::vector<Phase> parse_mixed(const nlohmann::json& body, const std::string& path);
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 #include "system/host.hpp"
 
 namespace strakes {
@@ -16,6 +16,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json message_of(std::string_view type) { return {{"type", type}, {"version", 1}}; }
+
+Json abilities_of(const BackendRow& row) {
+    Json kinds = Json::array();
+    for (const auto& [name, kind] : kKinds)
+        if (row.kinds.has(kind)) kinds.push_back(name);
+    return {{"kinds", std::move(kinds)},
+            {"queues", row.queues},
+            {"direct", row.no_direct.empty()},
+            {"preallocate", row.no_preallocate.empty()},
+            {"gathers", row.gathers},
+            {"format", name_in(kFormats, row.format)},
+            {"needs_processes", row.needs_processes}};
+}
 
 // Ascending numbers as pairs of first and last.
 Json ranges_of(const std::vector<std::uint32_t>& numbers) {
@@ -103,15 +116,17 @@ void say_hello(Output& output, const Hello& hello) {
     message["pid"] = ::getpid();
     message["backends"] = Json::array();
     Json absent = Json::object();
-    for (const auto& [name, backend] : kBackends) {
-        const Absence absence = absence_of(backend);
+    for (const BackendRow& row : kBackends) {
+        const Absence absence = absence_of(row.backend);
         if (absence.why.empty())
-            message["backends"].push_back(name);
+            message["backends"].push_back(row.name);
         else
-            absent[std::string(name)] = {{"why", absence.why}, {"remedy", absence.remedy}};
+            absent[std::string(row.name)] = {{"why", absence.why}, {"remedy", absence.remedy}};
+        message["abilities"][std::string(row.name)] = abilities_of(row);
     }
     message["absent"] = std::move(absent);
-    message["kinds"] = kKinds;
+    message["kinds"] = Json::array();
+    for (const auto& [name, kind] : kKinds) message["kinds"].push_back(name);
     message["clock"] = hello.clock;
     if (hello.together) {
         const Together& together = *hello.together;

@@ -2,6 +2,7 @@
 #include "protocol/requests.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "plan/object_reader.hpp"
@@ -26,6 +27,15 @@ std::string parse_id(const ObjectReader& reader) {
     return id;
 }
 
+// The directory is that of one run, the id that of one visit of it: no two write the same data. FNV-1a (Fowler, Noll,
+// Vo 1991).
+std::uint64_t salt_of(const PlanRequest& request) {
+    std::uint64_t hash = 14695981039346656037U;
+    for (const char byte : request.directory + "/" + request.id)
+        hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+    return hash;
+}
+
 Impact parse_impact(const nlohmann::json& body) {
     const ObjectReader reader(body, "impact", {"bytes_per_s", "operations_per_s", "share"});
     Impact impact;
@@ -36,12 +46,28 @@ Impact parse_impact(const nlohmann::json& body) {
     return impact;
 }
 
+// Names of files need not be UTF-8, which JSON wants of texts.
+std::string bytes_of(const ObjectReader& reader, std::string_view key) {
+    const std::string digits = reader.string(key);
+    std::string bytes(digits.size() / 2, '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        unsigned value = 0;
+        const char* pair = digits.data() + 2 * i;
+        const auto [end, error] = std::from_chars(pair, pair + 2, value, 16);
+        if (error != std::errc{} || end != pair + 2) bytes.clear();
+        if (!bytes.empty()) bytes[i] = static_cast<char>(value);
+    }
+    if (bytes.empty() || digits.size() % 2 != 0) reader.refuse(key, "is not bytes", "Two hexadecimal digits for each.");
+    return bytes;
+}
+
 PlanRequest parse_plan_request(const nlohmann::json& message) {
-    const ObjectReader reader(message, "",
-                              {"type", "version", "id", "directory", "plan", "limit_s", "keep", "prepared", "impact"});
+    const ObjectReader reader(
+        message, "",
+        {"type", "version", "id", "directory", "directory_hex", "plan", "limit_s", "keep", "prepared", "impact"});
     PlanRequest request;
     request.id = parse_id(reader);
-    request.directory = reader.string("directory");
+    request.directory = reader.has("directory_hex") ? bytes_of(reader, "directory_hex") : reader.string("directory");
     if (!request.directory.starts_with('/') || request.directory.find('\0') != std::string::npos)
         reader.refuse("directory", "is not an absolute path", "Start it with /.");
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
@@ -49,6 +75,7 @@ PlanRequest parse_plan_request(const nlohmann::json& message) {
     request.prepared = reader.boolean_or("prepared", false);
     if (reader.has("impact")) request.impact = parse_impact(reader.value("impact"));
     request.plan = parse_plan(reader.value("plan"));
+    request.plan.salt = salt_of(request);
     return request;
 }
 
@@ -57,7 +84,7 @@ Request parse_message(const nlohmann::json& message) {
     const auto type = message.find("type");
     const auto version = message.find("version");
     if (version == message.end() || *version != 1)
-        throw Refusal("'version' is missing or not known", "version", "This engine speaks version 1.");
+        throw Refusal("'version' is missing or not known", "version", "This engine knows version 1.");
     if (type != message.end() && *type == "plan") return parse_plan_request(message);
     if (type != message.end() && *type == "cancel")
         return CancelRequest{parse_id(ObjectReader(message, "", {"type", "version", "id"}))};
@@ -66,7 +93,7 @@ Request parse_message(const nlohmann::json& message) {
 
 }  // namespace
 
-Request parse_request(std::string_view line) {
+Request parse_followed(std::string_view line) {
     const nlohmann::json message = nlohmann::json::parse(line, nullptr, false);
     if (message.is_discarded()) return RefusedRequest{{}, "the line is not JSON", {}, "One JSON object a line."};
     try {
@@ -78,6 +105,16 @@ Request parse_request(std::string_view line) {
         if (message.is_object() && message.contains("id") && message["id"].is_string())
             id = message["id"].get<std::string>();
         return RefusedRequest{std::move(id), refusal.what(), refusal.key(), refusal.remedy()};
+    }
+}
+
+Request parse_request(std::string_view line) {
+    Request request = parse_followed(line);
+    try {
+        if (const auto* plan = std::get_if<PlanRequest>(&request)) check_here(plan->plan);
+        return request;
+    } catch (const Refusal& refusal) {
+        return RefusedRequest{std::get<PlanRequest>(request).id, refusal.what(), refusal.key(), refusal.remedy()};
     }
 }
 

@@ -34,5 +34,7 @@ struct RefusedRequest {
 using Request = std::variant<PlanRequest, CancelRequest, RefusedRequest>;
 
 Request parse_request(std::string_view line);
+// A line that another process has taken already: what this machine lacks is found when the plan begins.
+Request parse_followed(std::string_view line);
 
 }  // namespace strakes

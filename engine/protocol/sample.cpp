@@ -180,7 +180,7 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
                             {"direct", transfer != nullptr && tally.direct},
                             {"transfer_bytes", transfer_bytes_of(transfer, stage)},
                             {"verified_bytes", tally.verified_bytes}};
-    if (transfer != nullptr && by_library(transfer->backend))
+    if (transfer != nullptr && row_of(transfer->backend).needs_processes)
         message["effective"].update(library_of(*transfer, tally.hints));
     if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
     if (stage != nullptr) message["staged"] = staged_of(tally);

@@ -67,7 +67,11 @@ void Follower::wait() {
 }
 
 void Follower::begin() {
-    Request request = parse_request(crew_.take_call());
+    Request request = parse_followed(crew_.take_call());
+    if (const auto* refused = std::get_if<RefusedRequest>(&request)) {
+        crew_.fail("this engine is another one than rank 0's: it does not take the plan: " + refused->what);
+        return crew_.attend(nullptr);
+    }
     auto& plan = std::get<PlanRequest>(request);
     auto team = crew_.team_for(plan);
     if (!team) return crew_.attend(nullptr);

@@ -10,13 +10,15 @@ namespace strakes {
 
 class LineBuffer {
   public:
-    // No message is this long; what follows it up to the end of the line is thrown away.
+    // No message is this long. The rest of its line is thrown away, and kTooLong comes back in its place.
     static constexpr std::size_t kMostCharacters = std::size_t{4} << 20U;
+
+    static constexpr std::string_view kTooLong = "\x01";
 
     void add(std::string_view text) { text_.append(text); }
     // The last line needs no newline.
     void end() {
-        if (!text_.empty() && text_.back() != '\n') text_.push_back('\n');
+        if (skipping_ || (!text_.empty() && text_.back() != '\n')) text_.push_back('\n');
     }
     // The next whole line without its newline.
     std::optional<std::string> next() {
@@ -28,7 +30,7 @@ class LineBuffer {
             }
             return std::nullopt;
         }
-        std::string line = skipping_ ? std::string() : text_.substr(0, end);
+        std::string line(skipping_ || end > kMostCharacters ? kTooLong : std::string_view(text_).substr(0, end));
         skipping_ = false;
         text_.erase(0, end + 1);
         return line;

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "plan/object_reader.hpp"
+#include "plan/parse.hpp"
 #include "system/bytes.hpp"
 #include "system/host.hpp"
 #include "system/quota.hpp"
@@ -28,7 +30,7 @@ PlanRun::PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_pt
       team_(std::move(team)),
       timeline_(team_->timeline()),
       report_(output, request_.id),
-      workspace_(inside_ceph(request_.plan)),
+      workspace_(unmounted(request_.plan)),
       state_(request_.plan),
       progress_(team_->first(), team_->first() == 0 ? team_->size() : team_->count()),
       latencies_(team_->first(), team_->count()),
@@ -98,8 +100,8 @@ std::optional<Workspace::Fault> PlanRun::memory_fault() const {
     const std::uint64_t available = read_counters().memory.available_bytes;
     if (available == 0) return std::nullopt;
     if (hog > available / 10 * 8)
-        return memory_lack("the memory that is to be held is not there", hog, available,
-                           "Use a smaller memory_hog_bytes.", "team.memory_hog_bytes");
+        return memory_lack("the memory to occupy is not available", hog, available, "Use a smaller memory_hog_bytes.",
+                           "team.memory_hog_bytes");
     if (staged > (available - hog) / 10 * 8)
         return memory_lack("the staged file does not fit into the memory of a node", staged, available - hog,
                            "Use a smaller file, or readers_per_node 0.", "team.ranks");
@@ -115,10 +117,26 @@ std::optional<Workspace::Fault> PlanRun::memory_fault() const {
         "team.ranks"};
 }
 
+// What rank 0's machine could do, another one may not.
+std::optional<Workspace::Fault> PlanRun::fault_here() const {
+    try {
+        check_here(request_.plan);
+        return std::nullopt;
+    } catch (const Refusal& refusal) {
+        return Workspace::Fault{{.what = refusal.what(),
+                                 .path = {},
+                                 .operation = {},
+                                 .why = "this node cannot do what the plan asks for; others may",
+                                 .error_name = {},
+                                 .remedy = refusal.remedy()},
+                                refusal.key()};
+    }
+}
+
 // Of a rank that is a process: everything that start() does for threads, agreed with the others.
 bool PlanRun::set_up(Rank rank) {
-    std::optional<Workspace::Fault> fault;
-    if (team_->leads_node(rank)) fault = memory_fault();
+    std::optional<Workspace::Fault> fault = fault_here();
+    if (!fault && team_->leads_node(rank)) fault = memory_fault();
     if (!agreed(fault)) return false;
     if (rank == 0) fault = workspace_.make(request_.directory, request_.id, request_.prepared);
     if (!agreed(fault)) return false;

@@ -74,6 +74,7 @@ class PlanRun {
     [[nodiscard]] bool is_first_here(Rank rank) const noexcept { return rank == team_->first(); }
     std::optional<PlanStatus> refuse(const Failure& failure, const std::string& key, PlanStatus status);
     [[nodiscard]] std::optional<Workspace::Fault> memory_fault() const;
+    [[nodiscard]] std::optional<Workspace::Fault> fault_here() const;
     bool set_up(Rank rank);
     bool agreed(const std::optional<Workspace::Fault>& fault);
     void run_rank(Rank rank) noexcept;

@@ -105,8 +105,8 @@ std::uint64_t PlanRun::heartbeat() const noexcept {
 }
 
 void PlanRun::give_up() {
-    report_rank(slowest_rank(), "a rank does not come back",
-                "Look at the health of the file system and its servers; then remove what is left with strakes clean.");
+    report_rank(slowest_rank(), "a rank does not return from a call",
+                "Check the file system and its servers, then remove what is left with strakes clean.");
     report_.done(PlanStatus::failed, false, {request_.id});
 }
 
@@ -118,13 +118,13 @@ void PlanRun::give_up(const Crew::Gone& gone) {
 
 void PlanRun::give_up_without_leader(Output& output) const {
     const Phase& phase = request_.plan.phases[phase_.load()];
-    const Failure failure{.what = "a rank has gone",
+    const Failure failure{.what = "a rank is gone",
                           .path = {},
                           .operation = {},
-                          .why = "rank 0 ended without a word: it was killed, or it crashed",
+                          .why = "rank 0 ended without a message: it was killed, or it crashed",
                           .error_name = {},
                           .remedy =
-                              "Look on that node for what ended it (the kernel's log says when memory ran out), "
+                              "Find out on that node what ended it (the kernel log says when memory ran out), "
                               "and then run it again."};
     Report(output, request_.id).error(failure, {.rank = 0, .phase = &phase, .key = {}, .host = crew_.host_of(0)});
 }

@@ -17,8 +17,8 @@ struct Known {
     std::string_view remedy;
 };
 
-constexpr std::string_view kAskAdministrator = "Look at the health of the file system and its servers, then run again.";
-constexpr std::string_view kPermission = "Use a directory this user may write to.";
+constexpr std::string_view kAskAdministrator = "Check the file system and its servers, then run again.";
+constexpr std::string_view kPermission = "Use a directory that this user can write to.";
 
 constexpr std::array kKnown = std::to_array<Known>({
     {EPERM, "EPERM", kPermission},
@@ -59,8 +59,8 @@ constexpr std::array kKnown = std::to_array<Known>({
     {ECONNREFUSED, "ECONNREFUSED", kAskAdministrator},
     {EHOSTDOWN, "EHOSTDOWN", kAskAdministrator},
     {EHOSTUNREACH, "EHOSTUNREACH", kAskAdministrator},
-    {ESTALE, "ESTALE", "The server forgot the file; look at it, mount again if needed, then run again."},
-    {EUCLEAN, "EUCLEAN", "The file system is damaged; check it before anything else."},
+    {ESTALE, "ESTALE", "The server no longer knows the file. Check the server, remount if needed, then run again."},
+    {EUCLEAN, "EUCLEAN", "The file system is damaged; check it before you do anything else."},
     {EREMOTEIO, "EREMOTEIO", kAskAdministrator},
     {EDQUOT, "EDQUOT", "The quota is used up: free space, raise it, or make the plan smaller."},
 });

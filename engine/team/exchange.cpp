@@ -1,24 +1,111 @@
-// Broadcast by messages: in step s the first 2^s of the group send to the next 2^s.
+// Messages that are long, and messages to many.
 #include "team/exchange.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 namespace strakes {
 
-bool broadcast(Exchange& exchange, std::span<const Exchange::Rank> group, std::size_t mine, std::span<std::byte> bytes,
-               const std::atomic<Halt>& halt) {
-    if (mine > 0) {
-        const std::size_t source = mine - std::bit_floor(mine);
-        if (!exchange.wait(exchange.receive(group[source], bytes), halt)) return false;
-    }
-    std::array<Exchange::Ticket, 64> tickets;
-    std::size_t sent = 0;
+namespace {
+
+std::size_t messages_for(std::size_t bytes, std::size_t most) {
+    return std::max<std::size_t>(1, (bytes + most - 1) / most);
+}
+
+// Whom a rank hears, and whom it tells.
+struct Neighbours {
+    std::optional<Exchange::Rank> before;
+    std::array<Exchange::Rank, 32> after{};
+    std::size_t count = 0;
+
+    void tell(Exchange::Rank rank) noexcept { after[count++] = rank; }
+};
+
+Neighbours in_a_chain(std::span<const Exchange::Rank> group, std::size_t mine) {
+    Neighbours neighbours;
+    if (mine > 0) neighbours.before = group[mine - 1];
+    if (mine + 1 < group.size()) neighbours.tell(group[mine + 1]);
+    return neighbours;
+}
+
+// In step s the first 2^s of the group tell the next 2^s.
+Neighbours in_a_tree(std::span<const Exchange::Rank> group, std::size_t mine) {
+    Neighbours neighbours;
+    if (mine > 0) neighbours.before = group[mine - std::bit_floor(mine)];
     for (std::size_t step = mine == 0 ? 1 : 2 * std::bit_floor(mine); mine + step < group.size(); step *= 2)
-        tickets[sent++] = exchange.send(group[mine + step], bytes);
-    for (std::size_t i = 0; i < sent; ++i)
-        if (!exchange.wait(tickets[i], halt)) return false;
-    return true;
+        neighbours.tell(group[mine + step]);
+    return neighbours;
+}
+
+}  // namespace
+
+LongMessage LongMessage::send(Exchange& exchange, Exchange::Rank to, std::span<const std::byte> bytes,
+                              std::size_t most) {
+    LongMessage message;
+    for (std::size_t left = messages_for(bytes.size(), most); left > 0; --left) {
+        message.tickets_.at(message.count_++) = exchange.send(to, bytes.first(std::min(most, bytes.size())));
+        bytes = bytes.subspan(std::min(most, bytes.size()));
+    }
+    return message;
+}
+
+LongMessage LongMessage::receive(Exchange& exchange, Exchange::Rank from, std::span<std::byte> room, std::size_t most) {
+    LongMessage message;
+    for (std::size_t left = messages_for(room.size(), most); left > 0; --left) {
+        message.tickets_.at(message.count_++) = exchange.receive(from, room.first(std::min(most, room.size())));
+        room = room.subspan(std::min(most, room.size()));
+    }
+    return message;
+}
+
+LongMessage LongMessage::send_nothing(Exchange& exchange, Exchange::Rank to, std::size_t bytes, std::size_t most) {
+    LongMessage message;
+    for (std::size_t left = messages_for(bytes, most); left > 0; --left)
+        message.tickets_.at(message.count_++) = exchange.send(to, {});
+    return message;
+}
+
+std::optional<std::size_t> LongMessage::wait(Exchange& exchange, const std::atomic<Halt>& halt) const {
+    std::size_t bytes = 0;
+    for (const Exchange::Ticket ticket : std::span(tickets_).first(count_)) {
+        const auto size = exchange.wait(ticket, halt);
+        if (!size) return std::nullopt;
+        bytes += *size;
+    }
+    return bytes;
+}
+
+bool broadcast(Exchange& exchange, std::span<const Exchange::Rank> group, std::size_t mine, std::span<std::byte> bytes,
+               const std::atomic<Halt>& halt, std::size_t piece) {
+    const std::size_t pieces = messages_for(bytes.size(), piece);
+    const Neighbours neighbours = pieces >= group.size() ? in_a_chain(group, mine) : in_a_tree(group, mine);
+    const auto bytes_of = [&](std::size_t number) {
+        const std::size_t at = number * piece;
+        return bytes.subspan(at, std::min(piece, bytes.size() - at));
+    };
+    // One piece comes while the one before it is passed on.
+    std::array<Exchange::Ticket, 2> rooms;
+    std::array<Exchange::Ticket, 32> told;
+    std::size_t under_way = 0;
+    const auto finish = [&] {
+        for (; under_way > 0; --under_way)
+            if (!exchange.wait(told[under_way - 1], halt)) return false;
+        return true;
+    };
+    const auto make_room = [&](std::size_t number) {
+        if (neighbours.before && number < pieces)
+            rooms[number % 2] = exchange.receive(*neighbours.before, bytes_of(number));
+    };
+    make_room(0);
+    for (std::size_t number = 0; number < pieces; ++number) {
+        make_room(number + 1);
+        if (neighbours.before && !exchange.wait(rooms[number % 2], halt)) return false;
+        if (!finish()) return false;
+        for (std::size_t i = 0; i < neighbours.count; ++i)
+            told[under_way++] = exchange.send(neighbours.after[i], bytes_of(number));
+    }
+    return finish();
 }
 
 }  // namespace strakes

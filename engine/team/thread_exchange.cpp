@@ -1,6 +1,8 @@
 // Posts that wait for their counterpart stand in two lists at the receiver; who finds one takes it out and copies.
 #include "team/thread_exchange.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,6 +13,9 @@ namespace {
 
 // How long a halt may stay unseen by a rank that waits.
 constexpr std::chrono::milliseconds kLook{20};
+// Waking up takes longer than most messages do, and would be measured as the file system's: first it is waited
+// actively, about a millisecond, with the processor free for others.
+constexpr int kLooks = 1000;
 
 // A message that a rank has sent, or its room for one.
 struct Post {
@@ -96,9 +101,16 @@ class ThreadExchange::End final : public Exchange {
     std::optional<std::size_t> wait(Ticket ticket, const std::atomic<Halt>& halt) override {
         std::unique_lock lock(mutex_);
         Post& post = posts_[ticket.number];
+        int looks = 0;
         while (post.state != Post::State::done) {
             if (halt.load(std::memory_order_relaxed) != Halt::none) return std::nullopt;
-            changed_.wait_for(lock, kLook);
+            if (looks++ < kLooks) {
+                lock.unlock();
+                ::sched_yield();
+                lock.lock();
+            } else {
+                changed_.wait_for(lock, kLook);
+            }
         }
         post.state = Post::State::unused;
         return post.size;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 #include "support.hpp"
 
 using namespace strakes;
@@ -34,7 +34,7 @@ struct Way {
 
 // The first is the one that the others are compared with.
 std::vector<Way> ways() {
-    std::vector<Way> all{{"posix"}, {"stdio"}, {"mmap"}};
+    std::vector<Way> all{{"posix"}, {"raw"}, {"stdio"}, {"mmap"}};
     if (absence_of(Backend::uring).why.empty()) {
         all.push_back({"uring"});
         all.push_back({"uring", 7});
@@ -146,6 +146,23 @@ TEST_CASE("every backend reads a whole shared file on every rank") {
              transfer("r", "read", way.with({{"layout", "shared-file"}, {"access", "whole"}, {"verify", true}}))}));
         CHECK_FALSE(sum_of(stage.run(0)).failed);
         CHECK(sum_of(stage.run(1)).verified == 2 * kAllBytes);
+    });
+}
+
+TEST_CASE("every backend reads anywhere in a shared file that all ranks wrote, and draws its transfers") {
+    for_every_way([](const Way& way) {
+        for (const char* const access : {"random-whole", "draws", "zipf", "pareto", "hotspot"}) {
+            CAPTURE(access);
+            Stage stage(plan_of(
+                {transfer("write", "write", {{"layout", "shared-file"}}),
+                 transfer("read", "read", way.with({{"layout", "shared-file"}, {"access", access}, {"verify", true}}))},
+                3));
+            CHECK_FALSE(sum_of(stage.run(0)).failed);
+            const Sum read = sum_of(stage.run(1));
+            CHECK_FALSE(read.failed);
+            CHECK(read.verified == read.bytes);
+            CHECK(read.bytes > 0);
+        }
     });
 }
 
@@ -329,7 +346,7 @@ TEST_CASE("O_DIRECT is refused where data go through memory, and works or is nam
             CHECK(answers.sample("r").at("effective").at("direct") == true);
             CHECK(answers.sample("r").at("effective").at("verified_bytes") == kAllBytes);
         } else {
-            CHECK(answers.last("error").at("what") == "this file system takes no O_DIRECT");
+            CHECK(answers.last("error").at("what") == "this file system does not support O_DIRECT");
         }
     });
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "data/pattern.hpp"
@@ -30,7 +32,7 @@ Bytes whole(Stream stream, std::size_t size) {
 }  // namespace
 
 TEST_CASE("word i of a file is base + i * step") {
-    const Stream stream = stream_of(7, 3);
+    const Stream stream = stream_of(7, 0, 3);
     CHECK(stream.step % 2 == 1);
     const Bytes bytes = whole(stream, 8000);
     for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -41,7 +43,7 @@ TEST_CASE("word i of a file is base + i * step") {
 }
 
 TEST_CASE("a piece at any offset and of any length is that piece of the whole") {
-    const Stream stream = stream_of(1, 42);
+    const Stream stream = stream_of(1, 0, 42);
     const Bytes all = whole(stream, 512);
     for (std::size_t offset = 0; offset < 96; ++offset) {
         for (std::size_t length = 0; length < 200; ++length) {
@@ -58,7 +60,7 @@ TEST_CASE("a piece at any offset and of any length is that piece of the whole") 
 }
 
 TEST_CASE("offsets far beyond 4 GiB work") {
-    const Stream stream = stream_of(1, 1);
+    const Stream stream = stream_of(1, 0, 1);
     const std::uint64_t offset = (std::uint64_t{1} << 50U) + 3;
     Bytes piece(1000);
     fill(piece, stream, offset);
@@ -68,7 +70,7 @@ TEST_CASE("offsets far beyond 4 GiB work") {
 }
 
 TEST_CASE("one flipped bit is found at its place, with what was expected") {
-    const Stream stream = stream_of(3, 9);
+    const Stream stream = stream_of(3, 0, 9);
     std::mt19937_64 random(5);  // NOLINT(bugprone-random-generator-seed): the same rounds in every run
     for (int round = 0; round < 2000; ++round) {
         const std::uint64_t offset = random() % 300;
@@ -85,7 +87,7 @@ TEST_CASE("one flipped bit is found at its place, with what was expected") {
 }
 
 TEST_CASE("of several wrong bytes the first is reported") {
-    const Stream stream = stream_of(3, 9);
+    const Stream stream = stream_of(3, 0, 9);
     Bytes piece = whole(stream, 4096);
     piece[4000] ^= std::byte{1};
     piece[777] ^= std::byte{1};
@@ -93,19 +95,20 @@ TEST_CASE("of several wrong bytes the first is reported") {
     CHECK(verify(piece, stream, 0).value_or(kNone).offset_bytes == 777);
 }
 
-TEST_CASE("another file, another seed, another offset or zeros are mismatches") {
-    const Bytes piece = whole(stream_of(1, 1), 4096);
-    CHECK(verify(piece, stream_of(1, 2), 0).has_value());
-    CHECK(verify(piece, stream_of(2, 1), 0).has_value());
-    CHECK(verify(piece, stream_of(1, 1), 4096).has_value());
-    CHECK(verify(Bytes(4096), stream_of(1, 1), 0).has_value());
+TEST_CASE("another file, another seed, another run, another offset or zeros are mismatches") {
+    const Bytes piece = whole(stream_of(1, 0, 1), 4096);
+    CHECK(verify(piece, stream_of(1, 0, 2), 0).has_value());
+    CHECK(verify(piece, stream_of(2, 0, 1), 0).has_value());
+    CHECK(verify(piece, stream_of(1, 1, 1), 0).has_value());
+    CHECK(verify(piece, stream_of(1, 0, 1), 4096).has_value());
+    CHECK(verify(Bytes(4096), stream_of(1, 0, 1), 0).has_value());
 }
 
 TEST_CASE("no block of any file is like another") {
     // De-duplication compares blocks, compression matches of four bytes: hardly any may come twice.
     std::vector<std::uint32_t> quarters;
     for (std::uint64_t file = 0; file < 16; ++file) {
-        const Bytes bytes = whole(stream_of(0, file), std::size_t{64} << 10U);
+        const Bytes bytes = whole(stream_of(0, 0, file), std::size_t{64} << 10U);
         for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
             std::uint32_t word = 0;
             std::memcpy(&word, bytes.data() + i, 4);
@@ -118,38 +121,55 @@ TEST_CASE("no block of any file is like another") {
     CHECK(static_cast<double>(quarters.size()) >= 0.999 * static_cast<double>(count));
 }
 
-TEST_CASE("the shares of zeros and of copies are as asked for") {
-    constexpr std::size_t kPage = 4096;
-    constexpr std::size_t kPages = 200;
-    for (const std::uint32_t zeros : {0U, 1U, 30U, 50U, 99U, 100U}) {
-        for (const std::uint32_t copies : {0U, 1U, 25U, 99U, 100U}) {
-            const Content content{stream_of(5, 2), zeros, copies};
-            Bytes all(kPages * kPage, std::byte{0xAA});
+TEST_CASE("so many units as asked for repeat themselves, in every page, and none is zeros") {
+    constexpr std::size_t kUnit = 128, kPage = 4096, kPages = 200;
+    for (const std::uint32_t percent : {0U, 1U, 30U, 50U, 99U, 100U}) {
+        const Content content{stream_of(5, 0, 2), percent, 0};
+        Bytes all(kPages * kPage);
+        fill(all, content, 0);
+        std::size_t repeating = 0, most_of_a_page = 0, least_of_a_page = SIZE_MAX;
+        for (std::size_t page = 0; page < kPages; ++page) {
+            std::size_t here = 0;
+            for (std::size_t at = page * kPage; at < (page + 1) * kPage; at += kUnit)
+                here += std::memcmp(&all[at], &all[at + 16], kUnit - 16) == 0 ? 1U : 0U;
+            repeating += here;
+            most_of_a_page = std::max(most_of_a_page, here);
+            least_of_a_page = std::min(least_of_a_page, here);
+        }
+        CHECK(repeating == kPages * kPage / kUnit * percent / 100);
+        CHECK(most_of_a_page - least_of_a_page <= 1);
+        CHECK(std::ranges::count(all, std::byte{0}) < static_cast<std::ptrdiff_t>(all.size() / 50));
+        CHECK_FALSE(verify(all, content, 0).has_value());
+    }
+}
+
+TEST_CASE("so many blocks as asked for are copies, whatever the size of the blocks that are compared") {
+    constexpr std::size_t kLargest = 131072, kBlocks = 200;
+    for (const std::uint32_t percent : {0U, 1U, 25U, 50U, 99U}) {
+        for (const std::uint32_t compressible : {0U, 40U}) {
+            const Content content{stream_of(5, 0, 2), compressible, percent};
+            Bytes all(kBlocks * kLargest);
             fill(all, content, 0);
-            std::size_t like_first = 0;
-            for (std::size_t page = 0; page < kPages; ++page) {
-                const auto begin = all.begin() + static_cast<std::ptrdiff_t>(page * kPage);
-                like_first += std::equal(begin, begin + kPage, all.begin()) ? 1U : 0U;
-                const std::size_t zero_bytes = kPage / 64 * zeros / 100 * 64;
-                CHECK(std::all_of(begin + static_cast<std::ptrdiff_t>(kPage - zero_bytes), begin + kPage,
-                                  [](std::byte byte) { return byte == std::byte{0}; }));
+            for (const std::size_t block : {std::size_t{4096}, std::size_t{65536}, kLargest}) {
+                std::set<std::string_view> different;
+                for (std::size_t at = 0; at < all.size(); at += block)
+                    different.emplace(reinterpret_cast<const char*>(&all[at]), block);
+                CHECK(different.size() == all.size() / block * (100 - percent) / 100);
             }
-            // The first page itself is like the first; all are where nothing but zeros is left.
-            if (zeros < 100) CHECK(like_first == kPages * copies / 100 + (copies < 100 ? 1 : 0));
             CHECK_FALSE(verify(all, content, 0).has_value());
         }
     }
 }
 
-TEST_CASE("content without zeros and copies is the plain stream") {
+TEST_CASE("content without repetition and copies is the plain stream") {
     Bytes all(10000);
-    fill(all, Content{stream_of(1, 42), 0, 0}, 0);
-    CHECK(all == whole(stream_of(1, 42), all.size()));
+    fill(all, Content{stream_of(1, 0, 42), 0, 0}, 0);
+    CHECK(all == whole(stream_of(1, 0, 42), all.size()));
 }
 
 TEST_CASE("a piece of mixed content at any offset is that piece of the whole, and a wrong byte is found") {
-    const Content content{stream_of(1, 42), 37, 45};
-    Bytes all(std::size_t{40} * 4096);
+    const Content content{stream_of(1, 0, 42), 37, 45};
+    Bytes all(std::size_t{400} * 4096);
     fill(all, content, 0);
     std::mt19937_64 random(11);  // NOLINT(bugprone-random-generator-seed): the same rounds in every run
     for (int round = 0; round < 3000; ++round) {

@@ -16,6 +16,7 @@
 using strakes::broadcast;
 using strakes::Exchange;
 using strakes::Halt;
+using strakes::LongMessage;
 using strakes::Team;
 
 namespace {
@@ -111,6 +112,47 @@ TEST_CASE("a broadcast reaches every rank of its group, from any of them, and no
             Bytes bytes = rank + 1 == size ? bytes_of(1000, size) : Bytes(1000);
             if (!broadcast(exchange, group, size - 1 - rank, bytes, kNoHalt)) wrong.fetch_add(1);
             if (bytes != bytes_of(1000, size)) wrong.fetch_add(1);
+        }
+    }) == 0);
+    team.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a broadcast of many pieces reaches every rank whole, along the chain and along the tree") {
+    constexpr Team::Rank kRanks = 7;
+    Team team(kRanks);
+    std::atomic<int> wrong{0};
+    REQUIRE(team.start([&](Team::Rank rank) {
+        Exchange& exchange = team.exchange(rank);
+        std::vector<Exchange::Rank> group;
+        for (Team::Rank other = 0; other < kRanks; ++other) group.push_back(other);
+        for (const std::size_t size : {0U, 1U, 99U, 100U, 101U, 300U, 699U, 700U, 5000U, 5001U}) {
+            Bytes bytes = rank == 0 ? bytes_of(size, 3) : Bytes(size);
+            if (!broadcast(exchange, group, rank, bytes, kNoHalt, 100)) wrong.fetch_add(1);
+            if (bytes != bytes_of(size, 3)) wrong.fetch_add(1);
+        }
+    }) == 0);
+    team.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("what is more than a message holds arrives whole, and nothing in its place is nothing") {
+    Team team(2);
+    std::atomic<int> wrong{0};
+    REQUIRE(team.start([&](Team::Rank rank) {
+        Exchange& exchange = team.exchange(rank);
+        for (const std::size_t size : {0U, 1U, 9U, 10U, 11U, 20U, 99U, 240U}) {
+            const Bytes all = bytes_of(size, 5);
+            Bytes room(size);
+            if (rank == 0) {
+                const LongMessage whole = LongMessage::send(exchange, 1, all, 10);
+                if (!whole.wait(exchange, kNoHalt)) wrong.fetch_add(1);
+                if (!LongMessage::send_nothing(exchange, 1, size, 10).wait(exchange, kNoHalt)) wrong.fetch_add(1);
+            } else {
+                if (LongMessage::receive(exchange, 0, room, 10).wait(exchange, kNoHalt) != size) wrong.fetch_add(1);
+                if (room != all) wrong.fetch_add(1);
+                if (LongMessage::receive(exchange, 0, room, 10).wait(exchange, kNoHalt) != 0U) wrong.fetch_add(1);
+            }
         }
     }) == 0);
     team.join();

@@ -1,5 +1,5 @@
 // The plans of these tests are judged as by an engine that has all libraries; none of them is used.
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 
 namespace strakes {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/available.hpp"
+#include "backend/registry.hpp"
 #include "support.hpp"
 
 using namespace strakes;
@@ -33,8 +33,10 @@ struct Way {
 
 template <class Body>
 void for_every_way(Body body) {
-    std::vector<Way> all{
-        {"posix"}, {"posix", 1, "absolute"}, {"posix", 1, "mdtest"}};  // the others are compared with the first
+    std::vector<Way> all{{"posix"},
+                         {"raw"},
+                         {"posix", 1, "absolute"},
+                         {"posix", 1, "mdtest"}};  // the others are compared with the first
     if (absence_of(Backend::uring).why.empty())
         all.insert(all.end(), {{"uring", 1}, {"uring", 7}, {"uring", 64}});
     else

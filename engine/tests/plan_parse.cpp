@@ -59,6 +59,8 @@ const std::map<std::string, std::string> kContradictions{
     {"writers-in-a-read", "phases[1].writers"},
     {"file-per-writer-without-writers", "phases[0].writers"},
     {"writers-at-random", "phases[0].access"},
+    {"draws-in-a-write", "phases[0].access"},
+    {"writers-of-more-than-messages-hold", "phases[0].transfer_bytes"},
     {"writers-for-seconds", "phases[0].stop.rule"},
     {"writers-with-rank-shift", "phases[0].rank_shift"},
     {"file-per-writer-of-other-writers", "phases[1].writers"},

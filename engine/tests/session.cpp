@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "session/line_buffer.hpp"
 #include "support.hpp"
 #include "system/processors.hpp"
+#include "workspace/workspace.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;
@@ -202,6 +204,44 @@ TEST_CASE("messages that break the contract are refused one by one") {
         CHECK(where.value("key", "") == key);
     }
     CHECK(directory.entries().empty());
+}
+
+TEST_CASE("a line that is too long is told, whether its end comes or not, and the next one is read") {
+    const std::string endless(LineBuffer::kMostCharacters + 1, 'x');
+    LineBuffer lines;
+    lines.add(endless);
+    CHECK_FALSE(lines.next());
+    lines.add("the rest of it\nnext\n");
+    CHECK(lines.next() == LineBuffer::kTooLong);
+    CHECK(lines.next() == "next");
+    lines.add(endless);
+    CHECK_FALSE(lines.next());
+    lines.end();
+    CHECK(lines.next() == LineBuffer::kTooLong);
+    lines.add(endless + "\n");
+    CHECK(lines.next() == LineBuffer::kTooLong);
+    CHECK(run_session(std::vector{std::string(LineBuffer::kTooLong)}).exit_status == 2);
+}
+
+TEST_CASE("a directory whose name is not UTF-8 is given as bytes") {
+    const TestDirectory above;
+    const fs::path place = above.path() / "caf\xe9";
+    fs::create_directory(place);
+    fs::copy_file(above.path() / kMarker, place / kMarker);
+    const auto message = [&](const std::string& digits) {
+        Json plan = plan_message(above.path(), plan_of({metadata("create", "file-create")}));
+        plan.erase("directory");
+        plan["directory_hex"] = digits;
+        return plan;
+    };
+    std::string digits;
+    for (const char c : place.string()) {
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        digits += {kDigits[static_cast<unsigned char>(c) >> 4U], kDigits[static_cast<unsigned char>(c) & 15U]};
+    }
+    CHECK(run_session(message(digits)).last("done")["status"] == "ok");
+    for (const std::string& wrong : {std::string(), std::string("2"), std::string("2g"), digits + "0"})
+        CHECK(run_session(message(wrong)).last("error")["where"]["key"] == "directory_hex");
 }
 
 TEST_CASE("a directory without the marker is refused") {

@@ -96,6 +96,9 @@ Mount::Mount(fs::path on, const std::string& options)
     if (there_) mark(on_);
 }
 
+Mount::Mount(fs::path on, const Shown& shown)
+    : on_(std::move(on)), there_(::mount(shown.directory.c_str(), on_.c_str(), nullptr, MS_BIND, nullptr) == 0) {}
+
 Mount::~Mount() {
     if (there_) ::umount2(on_.c_str(), MNT_DETACH);
 }

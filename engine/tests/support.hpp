@@ -38,6 +38,11 @@ class TestDirectory {
 class Mount {
   public:
     Mount(std::filesystem::path on, const std::string& options);
+    // The same for another directory that is to be seen there.
+    struct Shown {
+        std::filesystem::path directory;
+    };
+    Mount(std::filesystem::path on, const Shown& shown);
     ~Mount();
     Mount(const Mount&) = delete;
     Mount& operator=(const Mount&) = delete;

@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <list>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "plan/plan.hpp"
@@ -32,7 +35,7 @@ class Coverage {
 
     template <class Order>
     void add(Order order, std::uint64_t count) {
-        order.restart();
+        order.restart(0);
         for (std::uint64_t i = 0; i < count; ++i) {
             const std::uint64_t offset = order.next();
             REQUIRE(offset % transfer_ == 0);
@@ -121,6 +124,94 @@ TEST_CASE("an order that is started again begins at its beginning") {
     InOrder order(region_of(phase_of(Layout::shared_file, Access::strided), kRanks, 2));
     const std::uint64_t first = order.next();
     for (int i = 0; i < 11; ++i) order.next();
-    order.restart();
+    order.restart(0);
     CHECK(order.next() == first);
+}
+
+namespace {
+
+// Hits of a cache that holds the transfers used last, `capacity` of them, after it has been filled.
+template <class Order>
+double share_of_hits(Order order, std::uint64_t count, std::uint64_t passes, std::size_t capacity) {
+    std::list<std::uint64_t> recent;
+    std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> where;
+    std::uint64_t hits = 0;
+    for (std::uint64_t pass = 0; pass < passes; ++pass) {
+        order.restart(pass);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const std::uint64_t offset = order.next();
+            if (const auto known = where.find(offset); known != where.end()) {
+                hits += pass > 0 ? 1 : 0;
+                recent.erase(known->second);
+            }
+            recent.push_front(offset);
+            where[offset] = recent.begin();
+            if (recent.size() > capacity) {
+                where.erase(recent.back());
+                recent.pop_back();
+            }
+        }
+    }
+    return static_cast<double>(hits) / static_cast<double>(count * (passes - 1));
+}
+
+// Share of the draws that the likeliest `share` of the places have.
+double share_of_the_likeliest(Access access, std::uint64_t places, double share) {
+    constexpr std::uint64_t kDraws = 200000;
+    const Region region{
+        .base = 0, .run_bytes = places * 8, .stride = places * 8, .transfer_bytes = 8, .transfers = places};
+    Drawn drawn(region, access, 77);
+    std::vector<std::uint64_t> times(places);
+    for (std::uint64_t i = 0; i < kDraws; ++i) ++times.at(drawn.next() / 8);
+    std::ranges::sort(times, std::ranges::greater{});
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(share * static_cast<double>(places)); ++i) sum += times[i];
+    return static_cast<double>(sum) / kDraws;
+}
+
+}  // namespace
+
+TEST_CASE("a cache of half the file is neither defeated by every pass nor met by more than chance has") {
+    constexpr std::uint64_t kPlaces = 4000;
+    const Region region{
+        .base = 0, .run_bytes = kPlaces * 8, .stride = kPlaces * 8, .transfer_bytes = 8, .transfers = kPlaces};
+    // Of another order in each pass: what is at place x of one and y of the next is met when fewer than half of the
+    // others came in between, 1/8 of the time. Drawn one by one: half, less what the cache takes to follow.
+    const double shuffled = share_of_hits(Shuffled(region, Permutation(kPlaces, 3)), kPlaces, 6, kPlaces / 2);
+    CHECK(shuffled > 0.09);
+    CHECK(shuffled < 0.16);
+    const double drawn = share_of_hits(Drawn(region, Access::draws, 3), kPlaces, 6, kPlaces / 2);
+    CHECK(drawn > 0.46);
+    CHECK(drawn < 0.54);
+}
+
+TEST_CASE("every pass in random order has each transfer once") {
+    const TransferPhase phase = phase_of(Layout::file_per_process, Access::random);
+    const Region region = region_of(phase, kRanks, 0);
+    Shuffled order(region, Permutation(region.transfers, 4));
+    std::vector<std::vector<std::uint64_t>> passes(3);
+    for (std::uint64_t pass = 0; pass < 3; ++pass) {
+        order.restart(pass);
+        for (std::uint64_t i = 0; i < region.transfers; ++i) passes[pass].push_back(order.next());
+    }
+    CHECK(passes[0] != passes[1]);
+    CHECK(passes[1] != passes[2]);
+    for (auto& pass : passes) std::ranges::sort(pass);
+    CHECK(passes[0] == passes[1]);
+    CHECK(passes[1] == passes[2]);
+    CHECK(std::ranges::adjacent_find(passes[0]) == passes[0].end());
+}
+
+TEST_CASE("what is drawn is drawn as often as its law says") {
+    constexpr std::uint64_t kPlaces = 1000;
+    CHECK(share_of_the_likeliest(Access::draws, kPlaces, 0.2) < 0.25);
+    CHECK(std::abs(share_of_the_likeliest(Access::hotspot, kPlaces, 0.2) - 0.8) < 0.02);
+    CHECK(std::abs(share_of_the_likeliest(Access::pareto, kPlaces, 0.2) - 0.8) < 0.02);
+    // Of zipf, by its own sum.
+    double all = 0, first = 0;
+    for (std::uint64_t k = 1; k <= kPlaces; ++k) {
+        all += std::pow(static_cast<double>(k), -Drawn::kZipf);
+        if (k <= kPlaces / 100) first = all;
+    }
+    CHECK(std::abs(share_of_the_likeliest(Access::zipf, kPlaces, 0.01) - first / all) < 0.02);
 }

@@ -232,7 +232,7 @@ TEST_CASE("O_DIRECT is read back from the descriptor") {
     Stage stage(plan_of({transfer("w", "write", {{"direct", true}}), transfer("r", "read")}, 1));
     const auto written = stage.run(0);
     if (written[0].failure) {
-        CHECK(written[0].failure->what == "this file system takes no O_DIRECT");
+        CHECK(written[0].failure->what == "this file system does not support O_DIRECT");
         return;
     }
     CHECK(written[0].direct);

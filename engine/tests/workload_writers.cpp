@@ -93,12 +93,12 @@ TEST_CASE("a shared file is the same, byte for byte, however many writers there 
     // Pieces of less than a transfer's multiple at the end of a run, and several pieces in a run.
     const Json large = {
         {"layout", "shared-file"}, {"transfer_bytes", 196608}, {"block_bytes", 2752512}, {"segments", 2}};
+    const TestDirectory directory;  // the data follow from it
     for (const std::string access : {"segmented", "strided"}) {
         std::string plain;
         for (const int writers : {0, 1, 2}) {
             for (const std::string backend : {"posix", "mmap"}) {
                 INFO(access, " ", writers, " ", backend);
-                const TestDirectory directory;
                 const Json phase = with(transfer("w", "write", large),
                                         {{"access", access}, {"writers", writers}, {"backend", backend}});
                 CHECK(run_kept(directory, plan_of({phase}, 3)).last("done").at("status") == "ok");
@@ -106,6 +106,7 @@ TEST_CASE("a shared file is the same, byte for byte, however many writers there 
                 CHECK(found.size() == std::size_t{3} * 2 * 2752512);
                 if (plain.empty()) plain = found;
                 CHECK((found == plain));
+                fs::remove_all(directory.path() / "p");
             }
         }
     }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "support.hpp"
+#include "system/enter.hpp"
 #include "workspace/tree_removal.hpp"
 
 using namespace strakes;
@@ -115,6 +116,26 @@ TEST_CASE("removal takes whole trees and leaves the targets of symbolic links") 
     CHECK(outside.entries().size() == 2);
 }
 
+TEST_CASE("a directory or marker of another user is refused, and nothing is made there") {
+    if (::geteuid() != 0) return;
+    constexpr uid_t kStranger = 12345;
+    for (const bool prepared : {false, true}) {
+        for (const char* what : {".", kMarker}) {
+            const TestDirectory directory;
+            REQUIRE(::lchown((directory.path() / what).c_str(), kStranger, kStranger) == 0);
+            const auto fault = Workspace().make(directory.path(), "p", prepared);
+            REQUIRE(fault);
+            CHECK(fault->key == "directory");
+            CHECK(directory.entries().empty());
+        }
+    }
+    const TestDirectory directory;
+    fs::create_directory(directory.path() / "p");
+    REQUIRE(::lchown((directory.path() / "p").c_str(), kStranger, kStranger) == 0);
+    CHECK(Workspace().make(directory.path(), "p", true)->key == "directory");
+    CHECK(Workspace().join(directory.path(), "p"));
+}
+
 TEST_CASE("several ranks remove one tree together") {
     const TestDirectory directory;
     for (int tree = 0; tree < 8; ++tree)
@@ -143,4 +164,40 @@ TEST_CASE("what is mounted inside is left and named") {
     removal.work();
     CHECK(removal.left() == std::vector<std::string>{"tree/a/mounted"});
     CHECK(fs::exists(directory.path() / "a/mounted" / kMarker));
+}
+
+TEST_CASE("what a bind mount shows inside is left, whichever call opens it") {
+    const TestDirectory foreign;
+    for (int i = 0; i < 20; ++i) std::ofstream(foreign.path() / std::to_string(i)) << "precious";
+    const TestDirectory directory;
+    fs::remove(directory.path() / kMarker);
+    fs::create_directories(directory.path() / "a/bound");
+    const Mount mount(directory.path() / "a/bound", Mount::Shown{foreign.path()});
+    if (!mount.is_there()) return;
+    const Descriptor opened = open_directory(directory.path());
+    const Descriptor above = open_directory(directory.path() / "a");
+    CHECK(enter_directory(above.get(), "bound") == -EXDEV);
+    CHECK(detail::enter_by_mount_number(above.get(), "bound") == -EXDEV);
+    std::atomic<std::uint64_t> removed{0};
+    TreeRemoval removal(opened.get(), "tree", removed);
+    removal.work();
+    CHECK(removal.left() == std::vector<std::string>{"tree/a/bound"});
+    CHECK(foreign.entries().size() == 20);
+}
+
+TEST_CASE("a directory is entered by its own name alone, with openat2 and without") {
+    const TestDirectory directory;
+    fs::create_directories(directory.path() / "a/b");
+    fs::create_directory_symlink("a", directory.path() / "link");
+    const Descriptor opened = open_directory(directory.path());
+    const Descriptor below = open_directory(directory.path() / "a");
+    for (const auto enter : {enter_directory, detail::enter_by_mount_number}) {
+        const Descriptor entered(enter(opened.get(), "a"));
+        CHECK(entered);
+        CHECK(enter(opened.get(), "link") < 0);
+        CHECK(enter(opened.get(), kMarker) == -ENOTDIR);
+        CHECK(enter(opened.get(), "missing") == -ENOENT);
+        CHECK(enter(below.get(), "..") == -EXDEV);
+        CHECK(enter(opened.get(), "/") == -EXDEV);
+    }
 }

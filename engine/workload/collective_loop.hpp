@@ -66,8 +66,8 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
     LoopEnd end;
     end.reading = loop.read_percent == 100;
     GoingOn going_on(loop, result.start);
-    for (bool first_pass = true; calls > 0; first_pass = false) {
-        order.restart();
+    for (std::uint64_t pass = 0; calls > 0; ++pass) {
+        order.restart(pass);
         for (std::uint64_t i = 0; i < calls; ++i) {
             if (going_on.stop(end.failed)) {
                 result.out_of_time = going_on.out_of_time() && (loop.repeat || i < loop.count);
@@ -93,7 +93,7 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
             result.slowest = std::max(result.slowest, took);
             ++result.operations;
             result.bytes += buffer.size();
-            if (first_pass) end.in_order = i + 1;
+            if (pass == 0) end.in_order = i + 1;
             loop.seat.progress.publish(result.operations, result.bytes);
             if (end.reading && loop.verify) {
                 end.mismatch = verify(buffer, loop.content, offset);

@@ -105,7 +105,7 @@ template <class File>
 LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uint64_t> done, RankResult& result) {
     struct Slot {
         std::optional<Piece> piece;
-        std::optional<Exchange::Ticket> ticket;
+        std::optional<LongMessage> message;
     };
     const Clock clock = gather.setting.clock;
     const std::uint32_t mine = gather.group.place_of(gather.seat.rank);
@@ -116,22 +116,22 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     Pace pace = gather.setting.pace(result.start, gather.group.groups);
     const auto make_room = [&](std::size_t number) {
         const Piece piece = slots[number].piece.value_or(Piece{});
-        slots[number].ticket =
-            exchange.receive(gather.group.members[piece.place], gather.slot(number).first(piece.bytes));
+        slots[number].message =
+            LongMessage::receive(exchange, gather.group.members[piece.place], gather.slot(number).first(piece.bytes));
     };
     LoopEnd end;
     slots[0].piece = pieces.next();
     for (std::size_t number = 0; slots[number].piece; number = 1 - number) {
         const Piece piece = slots[number].piece.value_or(Piece{});
         Slot& next = slots[1 - number];
-        next = {.piece = pieces.next(), .ticket = std::nullopt};
+        next = {.piece = pieces.next(), .message = std::nullopt};
         if (gather.setting.halted()) return end;
         if (pieces.stopped(piece.place)) {
-            if (const auto ticket = slots[number].ticket; ticket && !exchange.wait(*ticket, gather.setting.halt))
+            if (const auto& message = slots[number].message; message && !message->wait(exchange, gather.setting.halt))
                 return end;
             continue;
         }
-        if (piece.place != mine && !slots[number].ticket) make_room(number);
+        if (piece.place != mine && !slots[number].message) make_room(number);
         // One that ends with this piece does not know of another room.
         if (next.piece && next.piece->place != mine && (next.piece->place != piece.place || piece.followed))
             make_room(1 - number);
@@ -139,7 +139,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
         if (piece.place != mine) {
             const std::uint64_t before = clock.now();
             gather.seat.progress.at(kWaiting);
-            const auto size = exchange.wait(slots[number].ticket.value_or(Exchange::Ticket{}), gather.setting.halt);
+            const auto size = slots[number].message.value_or(LongMessage{}).wait(exchange, gather.setting.halt);
             if (!size) return end;
             gather.seat.progress.at("transferring");
             waits.record(clock.to_ns(elapsed(before, clock.now())));

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "backend/posix.hpp"
+#include "backend/raw.hpp"
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 #endif
@@ -79,7 +80,7 @@ Workload::Outcome ItemTree<Io>::open_below(Handle directory, std::uint32_t level
 
 template <class Io>
 Workload::Outcome ItemTree<Io>::open_one(int parent, const std::string& name, Handle& into) const {
-    const auto [descriptor, error] = Io::open(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const auto [descriptor, error] = Io::enter(parent, name.c_str());
     if (error != 0) return call_failure("open", setting_.path_of(name_), error);
     into = Handle(descriptor);
     return std::nullopt;
@@ -94,6 +95,7 @@ std::string ItemTree<Io>::path_of_leaf(std::uint32_t leaf) const {
 }
 
 template class ItemTree<Posix>;
+template class ItemTree<Raw>;
 #ifdef STRAKES_CEPHFS
 template class ItemTree<Ceph>;
 #endif

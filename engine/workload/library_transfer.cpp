@@ -28,7 +28,7 @@ std::string path_for_library(int directory) {
     return path.empty() ? "/proc/thread-self/fd/" + std::to_string(directory) : path;
 }
 
-constexpr const char* kSeeQuota = "See whether a quota is used up; Open MPI 4 does not say so.";
+constexpr const char* kSeeQuota = "Check whether a quota is used up; Open MPI 4 does not report it.";
 
 class LibraryTransfer final : public TransferBase {
   public:
@@ -209,8 +209,7 @@ class LibraryTransfer final : public TransferBase {
         Failure failure = call_failure(operation, file_.path(), error == kUnnumbered ? 0 : error);
         if (error == kUnnumbered) {
             failure.error_name.clear();
-            failure.remedy =
-                "Look at the health of the file system, at quotas, and whether this MPI's library works on it.";
+            failure.remedy = "Check the file system, quotas, and that this MPI library works on the file system.";
         }
         const std::string in_system = std::exchange(failure.why, data_->said());
         if (error != kUnnumbered && !is_in_words_of_system(error)) failure.why += ": " + in_system;

@@ -15,6 +15,7 @@
 
 #include "backend/posix.hpp"
 #include "backend/posix_paths.hpp"
+#include "backend/raw.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
 #include "system/directory_path.hpp"
@@ -110,7 +111,7 @@ class Metadata final : public Workload {
         if (!moves_data()) return std::nullopt;
         buffer_ = Buffer::of(buffer_bytes());
         if (buffer_.empty()) return call_failure("mmap", "", ENOMEM);
-        fill(buffer_.bytes(), stream_of(setting_.plan.seed, owner_), 0);
+        fill(buffer_.bytes(), stream_of(setting_.plan.seed, setting_.plan.salt, owner_), 0);
         return std::nullopt;
     }
 
@@ -349,6 +350,8 @@ std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat&
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::cephfs)
         return std::make_unique<Metadata<Relative<Ceph>>>(setting, seat);
 #endif
+    if (std::get<MetadataPhase>(setting.phase()).backend == Backend::raw)
+        return std::make_unique<Metadata<Relative<Raw>>>(setting, seat);
     if (std::get<MetadataPhase>(setting.phase()).paths != Paths::relative)
         return std::make_unique<Metadata<Absolute>>(setting, seat);
     return std::make_unique<Metadata<Relative<Posix>>>(setting, seat);

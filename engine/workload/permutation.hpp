@@ -38,6 +38,11 @@ class Permutation {
         return index;
     }
 
+    // Another one of the same numbers.
+    [[nodiscard]] constexpr Permutation again(std::uint64_t pass) const noexcept {
+        return {size_, mix(key_ ^ mix(pass))};
+    }
+
   private:
     std::uint64_t size_, key_;
     unsigned low_bits_ = 0;

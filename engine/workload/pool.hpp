@@ -19,12 +19,13 @@ constexpr std::uint64_t scaled(std::uint64_t bits, std::uint64_t range) noexcept
 
 class PoolRule {
   public:
-    PoolRule(const SmallFilesPhase& phase, std::uint32_t seed, std::uint32_t number, std::uint32_t owner) noexcept
+    PoolRule(const SmallFilesPhase& phase, const Plan& plan, std::uint32_t number, std::uint32_t owner) noexcept
         : low_(phase.size_low_bytes),
           range_(phase.size_high_bytes - phase.size_low_bytes + 1),
           directories_(phase.subdirectories == 0 ? 1 : phase.subdirectories),
-          seed_(seed),
-          key_(mix(mix(mix(mix(seed) + 1) + number) + owner)) {}
+          seed_(plan.seed),
+          salt_(plan.salt),
+          key_(mix(mix(mix(mix(plan.seed) + 1) + number) + owner)) {}
 
     [[nodiscard]] std::uint64_t size_of(std::uint64_t item) const noexcept {
         return low_ + scaled32(mix(key_ + item) & UINT32_MAX, range_);
@@ -33,7 +34,7 @@ class PoolRule {
         return static_cast<std::uint32_t>(scaled32(mix(key_ + item) >> 32U, directories_));
     }
     [[nodiscard]] Stream stream_of(std::uint64_t item) const noexcept {
-        return strakes::stream_of(seed_, mix(key_ + item));
+        return strakes::stream_of(seed_, salt_, mix(key_ + item));
     }
     // For the choices of one phase.
     [[nodiscard]] std::uint64_t key_of_phase(std::size_t index) const noexcept { return mix(key_ ^ mix(index + 1)); }
@@ -41,6 +42,7 @@ class PoolRule {
   private:
     std::uint64_t low_, range_, directories_;
     std::uint32_t seed_;
+    std::uint64_t salt_;
     std::uint64_t key_;
 };
 

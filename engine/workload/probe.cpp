@@ -127,7 +127,9 @@ class Probe final : public Workload {
   private:
     using Handle = typename Io::Handle;  // NOLINT(readability-redundant-typename): older Clang asks for it
 
-    [[nodiscard]] Stream stream() const noexcept { return stream_of(setting_.plan.seed, seat_.rank); }
+    [[nodiscard]] Stream stream() const noexcept {
+        return stream_of(setting_.plan.seed, setting_.plan.salt, seat_.rank);
+    }
     [[nodiscard]] std::uint64_t since_start() const noexcept {
         return setting_.clock.to_ns(elapsed(start_, setting_.clock.now()));
     }

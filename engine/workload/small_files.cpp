@@ -32,7 +32,7 @@ class SmallFiles final : public Workload {
           phase_(std::get<SmallFilesPhase>(setting.phase())),
           set_(setting.state.pools.at(phase_.files)),
           pool_(set_.pools.at(seat.rank)),
-          rule_(phase_, setting.plan.seed, set_.number, seat.rank) {}
+          rule_(phase_, setting.plan, set_.number, seat.rank) {}
 
     Outcome lead() override { return std::nullopt; }
 
@@ -103,7 +103,7 @@ class SmallFiles final : public Workload {
         if (!pool_.made)
             if (const int error = Io::make_directory(parent, name.c_str()); error != 0 && error != EEXIST)
                 return failed("mkdir", error);
-        const auto [descriptor, error] = Io::open(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        const auto [descriptor, error] = Io::enter(parent, name.c_str());
         if (error == 0) {
             into = Descriptor(descriptor);
             return std::nullopt;

@@ -3,6 +3,8 @@
 // share a column's pieces out between them and tell each other what they have read.
 #include "workload/stage.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -27,6 +29,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kPage = 4096;
 constexpr long kLookEveryNs = 20'000;
+constexpr int kLooks = 1000;  // actively, before the first nap
 
 using Ranks = std::vector<std::uint32_t>;
 
@@ -115,7 +118,7 @@ class Stage final : public Workload {
     // Every rank reads for itself.
     [[nodiscard]] bool alone() const noexcept { return phase_.readers_per_node == 0; }
     [[nodiscard]] Content content() const noexcept {
-        return {.stream = stream_of(setting_.plan.seed, std::uint64_t{set_.number} << 32U),
+        return {.stream = stream_of(setting_.plan.seed, setting_.plan.salt, std::uint64_t{set_.number} << 32U),
                 .compressible_percent = set_.written->compressible_percent,
                 .duplicate_percent = set_.written->duplicate_percent};
     }
@@ -255,8 +258,12 @@ class Stage final : public Workload {
         for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
             const std::atomic_ref<std::uint64_t> ready = there(piece % readers_.columns);
             seat_.progress.at(kWaiting);
-            while (ready.load(std::memory_order_acquire) <= piece / readers_.columns) {
+            for (int looks = 0; ready.load(std::memory_order_acquire) <= piece / readers_.columns; ++looks) {
                 if (setting_.halted()) return;
+                if (looks < kLooks) {
+                    ::sched_yield();
+                    continue;
+                }
                 const timespec time{.tv_sec = 0, .tv_nsec = kLookEveryNs};
                 ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
             }

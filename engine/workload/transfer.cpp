@@ -8,6 +8,7 @@
 #include "backend/mapped_file.hpp"
 #include "backend/posix.hpp"
 #include "backend/posix_file.hpp"
+#include "backend/raw.hpp"
 #include "backend/stdio_file.hpp"
 #include "workload/library_transfer.hpp"
 #include "workload/transfer_base.hpp"
@@ -99,6 +100,11 @@ class Transfer final : public TransferBase {
     [[nodiscard]] const TransferFile<Io>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
     [[nodiscard]] FileUse use() const noexcept {
         using enum TransferOperation;
+        if (phase_.access == Access::random_whole)
+            return {.reads = true,
+                    .writes = false,
+                    .begin = 0,
+                    .end = set_.written->bytes_per_rank() * setting_.plan.ranks};
         // Of a group the first and the last of its members.
         const Region first = gathers() ? regions_.front() : region();
         const Region last = gathers() ? regions_.back() : first;
@@ -215,6 +221,8 @@ class Transfer final : public TransferBase {
 
 std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat& seat) {
     switch (std::get<TransferPhase>(setting.phase()).backend) {
+        case Backend::raw:
+            return std::make_unique<Transfer<RawFile>>(setting, seat);
         case Backend::stdio:
             return std::make_unique<Transfer<StdioFile>>(setting, seat);
         case Backend::mmap:

@@ -70,7 +70,7 @@ class TransferBase : public Workload {
     }
     [[nodiscard]] Content content() const noexcept {
         const std::uint64_t file = shared() ? 0 : file_number();
-        return {.stream = stream_of(setting_.plan.seed, (std::uint64_t{set_.number} << 32U) + file),
+        return {.stream = stream_of(setting_.plan.seed, setting_.plan.salt, (std::uint64_t{set_.number} << 32U) + file),
                 .compressible_percent = phase_.compressible_percent,
                 .duplicate_percent = phase_.duplicate_percent};
     }
@@ -175,6 +175,7 @@ class TransferBase : public Workload {
     LoopEnd in_their_order(Loop loop) const {
         if (phase_.access == Access::random_whole) return loop(anywhere());
         if (phase_.access == Access::random) return loop(shuffled());
+        if (is_drawn(phase_.access)) return loop(Drawn(region(), phase_.access, key(setting_.index + 1)));
         return loop(InOrder(region()));
     }
 

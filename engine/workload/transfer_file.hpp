@@ -32,7 +32,7 @@ class TransferFile {
         }
         Failure failure = call_failure("open", path(), error);
         if (error == EINVAL && (flags & O_DIRECT) != 0) {
-            failure.what = "this file system takes no O_DIRECT";
+            failure.what = "this file system does not support O_DIRECT";
             failure.remedy = "Set direct to false.";
         }
         return failure;

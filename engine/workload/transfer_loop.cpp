@@ -31,7 +31,7 @@ Failure describe(const LoopEnd& end, std::string path) {
     } else if (end.error == LoopEnd::kEndOfFile) {
         failure.what = std::string(call) + " moved nothing";
         failure.why = end.reading ? "the file ends before the data that were written"
-                                  : "the file system took no byte and gave no reason";
+                                  : "the file system accepted no byte and gave no reason";
         failure.remedy = "Make sure that nothing else changes the files of this run.";
         failure.offset_bytes = end.offset;
     } else {

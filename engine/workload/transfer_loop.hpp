@@ -85,14 +85,15 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
     Pace pace = loop.pace;
     LoopEnd end;
     std::uint64_t before = clock.now();
-    for (bool first_pass = true; loop.count > 0; first_pass = false) {
-        order.restart();
+    std::uint64_t chosen = 0;  // in all passes
+    for (std::uint64_t pass = 0; loop.count > 0; ++pass) {
+        order.restart(pass);
         for (std::uint64_t i = 0; i < loop.count; ++i) {
             if (loop.setting.halted()) return end;
             end.offset = order.next();
             const std::uint64_t offset = end.offset;
             end.reading = loop.read_percent == 100 ||
-                          (loop.read_percent != 0 && mix(loop.choice_key + i) % 100 < loop.read_percent);
+                          (loop.read_percent != 0 && mix(loop.choice_key + chosen++) % 100 < loop.read_percent);
             if (!end.reading && loop.stamp) {
                 fill(loop.buffer, loop.content, offset);
                 before = clock.now();
@@ -108,7 +109,7 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
             if (took > result.slowest) result.slowest = took;
             ++result.operations;
             result.bytes += loop.buffer.size();
-            if (first_pass) end.in_order = i + 1;
+            if (pass == 0) end.in_order = i + 1;
             progress.publish(result.operations, result.bytes);
             before = now;
             if (end.reading && loop.verify) {

@@ -30,7 +30,7 @@ class QueuedLoop {
 
     LoopEnd run() noexcept {
         result_.queue_depth = 0;
-        order_.restart();
+        order_.restart(0);
         for (;;) {
             begin_transfers();
             if (file_.under_way() == 0) return end_;
@@ -59,11 +59,11 @@ class QueuedLoop {
             request.offset = order_.next();
             request.done = 0;
             request.reading = loop_.read_percent == 100 ||
-                              (loop_.read_percent != 0 && mix(loop_.choice_key + begun_) % 100 < loop_.read_percent);
+                              (loop_.read_percent != 0 && mix(loop_.choice_key + chosen_++) % 100 < loop_.read_percent);
             if (!request.reading && loop_.stamp) fill(file_.buffer(slot), loop_.content, request.offset);
             file_.push(slot);
             ++begun_;
-            if (first_pass_) end_.in_order = begun_;
+            if (pass_ == 0) end_.in_order = begun_;
         }
         const std::uint64_t now = clock_.now();
         for (std::size_t i = left; i < first; ++i) file_.request(free[i]).begun = now;
@@ -74,9 +74,8 @@ class QueuedLoop {
         if (stopping_ || loop_.setting.halted()) return false;
         if (begun_ < loop_.count) return true;
         if (!loop_.repeat || loop_.count == 0) return false;
-        order_.restart();
+        order_.restart(++pass_);
         begun_ = 0;
-        first_pass_ = false;
         return true;
     }
 
@@ -134,8 +133,9 @@ class QueuedLoop {
     Histogram& reads_;
     RoundPace pace_;
     LoopEnd end_;
-    std::uint64_t begun_ = 0;  // in this pass
-    bool first_pass_ = true;
+    std::uint64_t begun_ = 0;   // in this pass
+    std::uint64_t chosen_ = 0;  // in all passes
+    std::uint64_t pass_ = 0;
     bool stopping_ = false;
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "system/descriptor.hpp"
+#include "system/enter.hpp"
 
 namespace strakes {
 
@@ -92,8 +93,8 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
                                    Walk& walk) {
     const std::size_t left_before = left.size();
     {
-        const Descriptor directory(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        struct stat status{};
+        const Descriptor directory(enter_directory(parent, name.c_str()));
+        struct stat status{};  // a subvolume of Btrfs is no mount
         if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ && depth < kMostLevels)
             empty(directory.get(), path, depth, left, walk);
     }

@@ -1,4 +1,5 @@
-// Removing what a plan left: through directory descriptors, following no symbolic link, leaving no file system.
+// Removing what a plan left: through directory descriptors, following no symbolic link, entering nothing that is
+// mounted.
 #pragma once
 
 #include <sys/types.h>

@@ -11,6 +11,7 @@
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph_place.hpp"
 #endif
+#include "system/enter.hpp"
 
 namespace strakes {
 
@@ -27,7 +28,7 @@ Workspace::Fault fault(std::string_view call, const std::string& path, int error
 }
 
 std::optional<Workspace::Fault> no_marker(std::string_view call, int error) {
-    return fault(call, kMarker, error, "the directory carries no marker of strakes", "directory",
+    return fault(call, kMarker, error, "the directory has no marker of strakes", "directory",
                  "Let strakes make the directory; it works in no other.");
 }
 
@@ -69,13 +70,17 @@ std::optional<Workspace::Fault> Workspace::make(const std::string& directory, co
 std::optional<Workspace::Fault> Workspace::make_here(const std::string& directory, const std::string& id,
                                                      bool prepared) {
     if (auto failed = open_parent(directory)) return failed;
-    if (::mkdirat(parent_.get(), id.c_str(), 0700) != 0 && (!prepared || errno != EEXIST))
-        return exists_or_fails(id, errno);
-    return open_root(id);
+    const bool made = ::mkdirat(parent_.get(), id.c_str(), 0700) == 0;
+    if (!made && (!prepared || errno != EEXIST)) return exists_or_fails(id, errno);
+    // Where root's files become somebody else's (NFS), what was made just now tells whose.
+    auto planted = open_root(id, made ? std::nullopt : std::optional(::geteuid()));
+    if (planted && made) ::unlinkat(parent_.get(), id.c_str(), AT_REMOVEDIR);
+    return planted;
 }
 
 std::optional<Workspace::Fault> Workspace::join(const std::string& directory, const std::string& id) {
-    constexpr std::string_view kRemedy = "Give a directory of a file system that all nodes have mounted in one place.";
+    constexpr std::string_view kRemedy =
+        "Give a directory on a file system that all nodes have mounted at the same place.";
     auto failed = join_here(directory, id);
     if (failed) {
         failed->failure.what = "a node does not see the directory that another node uses";
@@ -91,7 +96,10 @@ std::optional<Workspace::Fault> Workspace::join_here(const std::string& director
     if (inside_ceph_) return ceph_fault(CephPlace::join(directory, id, kMarker), id);
 #endif
     auto failed = open_parent(directory);
-    return failed ? failed : open_root(id);
+    if (failed) return failed;
+    // Rank 0 has looked whose it is.
+    struct stat above{};
+    return open_root(id, ::fstat(parent_.get(), &above) == 0 ? above.st_uid : ::geteuid());
 }
 
 std::optional<Workspace::Fault> Workspace::open_parent(const std::string& directory) {
@@ -107,15 +115,22 @@ std::optional<Workspace::Fault> Workspace::open_parent(const std::string& direct
     return std::nullopt;
 }
 
-std::optional<Workspace::Fault> Workspace::open_root(const std::string& id) {
+std::optional<Workspace::Fault> Workspace::open_root(const std::string& id, std::optional<uid_t> owner) {
     name_ = id;
-    root_ = Descriptor(::openat(parent_.get(), id.c_str(), kOpen));
+    const int opened = enter_directory(parent_.get(), id.c_str());
+    if (opened < 0) return fault("open", id, -opened, "the plan's directory cannot be opened", "", "");
+    root_ = Descriptor(opened);
+    struct stat root{};
     struct stat above{};
-    struct stat own{};
-    if (!root_ || ::fstat(parent_.get(), &above) != 0 || ::fstat(root_.get(), &own) != 0)
-        return fault("open", id, errno, "the plan's directory cannot be opened", "", "");
-    if (above.st_dev != own.st_dev)
-        return fault("open", id, EXDEV, "the plan's directory is not the one that was made", "", "");
+    struct stat marker{};
+    if (::fstat(opened, &root) != 0 || ::fstat(parent_.get(), &above) != 0 ||
+        ::fstatat(parent_.get(), kMarker, &marker, AT_SYMLINK_NOFOLLOW) != 0)
+        return fault("stat", id, errno, "the plan's directory cannot be used", "", "");
+    for (const uid_t found : {root.st_uid, above.st_uid, marker.st_uid})
+        if (found != owner.value_or(root.st_uid) && found != 0)
+            return fault("stat", kMarker, EPERM, "the directory belongs to another user", "directory",
+                         "Another user may have replaced the directory that strakes made. Measure in a directory "
+                         "whose owner you trust.");
     return std::nullopt;
 }
 

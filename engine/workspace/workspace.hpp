@@ -1,6 +1,8 @@
 // The plan's own directory inside a directory that strakes made and marked.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,7 +50,8 @@ class Workspace {
     [[nodiscard]] std::optional<Fault> make_here(const std::string& directory, const std::string& id, bool prepared);
     [[nodiscard]] std::optional<Fault> join_here(const std::string& directory, const std::string& id);
     [[nodiscard]] std::optional<Fault> open_parent(const std::string& directory);
-    [[nodiscard]] std::optional<Fault> open_root(const std::string& id);
+    // `owner`: of what this process makes there; whatever belongs to somebody else was planted.
+    [[nodiscard]] std::optional<Fault> open_root(const std::string& id, std::optional<uid_t> owner);
 
     Descriptor parent_, root_;
     std::string name_;

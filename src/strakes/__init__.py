@@ -1,3 +1,28 @@
-"""strakes: measure, advise, tune and keep alive parallel file systems."""
+"""strakes: measure, advise, tune and keep alive parallel file systems.
 
-__version__ = "0.1.0"
+In Python and in notebooks a stored run is opened by its id: ``strakes.open("latest").cells.to_pandas()``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strakes.version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from strakes.opened import OpenedRun
+
+__all__ = ["__version__", "open"]
+
+
+def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # noqa: A001 - strakes.open is what people look for
+    """Open a stored run by its id, by the beginning of one, or the "latest"; or a file that ``strakes export`` wrote.
+
+    ``store`` is a directory of runs; without it that of the command line is read ($STRAKES_STORE). Raises BadInputError for a run that
+    is not there.
+    """
+    from strakes.opened import open_run
+
+    return open_run(run, store)

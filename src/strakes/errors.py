@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+
+def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known word that is spelled most like this one; empty where none is near.
+
+    >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"])
+    'metadata-ops'
+    """
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, known, n=1, cutoff=cutoff)), "")
+
 
 class StrakesError(Exception):
     """An error a user can act on.

@@ -10,7 +10,7 @@ from strakes.errors import EnvironmentLacksError
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """The schema ``name`` ("plan", "findings") as parsed JSON; not to be changed by the caller.
+    """Return the schema ``name`` ("plan", "findings") as parsed JSON; not to be changed by the caller.
 
     Raises EnvironmentLacksError when the installation does not hold it.
 
@@ -29,4 +29,6 @@ def load_schema(name: str) -> dict[str, Any]:
             schema: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
             return schema
     remedy = "Install strakes again: pip install --force-reinstall strakes."
-    raise EnvironmentLacksError(f"the schema {name!r} is not part of this installation", where=str(packaged), remedy=remedy)
+    raise EnvironmentLacksError(
+        f"the schema {name!r} is missing from this installation", where=str(packaged), remedy=remedy
+    )

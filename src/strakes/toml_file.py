@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.regular_file import read_regular
+
+_MOST_BYTES = 4 << 20
+_MOST_DOTS = 64
 
 # Where something is: names of tables and keys, and numbers for the tables of an array.
 Keys = tuple[str | int, ...]
@@ -26,11 +30,11 @@ class TomlFile:
     values: dict[str, Any]
 
     def error(self, keys: Keys, what: str, *, why: str = "", remedy: str = "") -> BadInputError:
-        """What is wrong at ``keys``, with the line it stands on."""
+        """Return what is wrong at ``keys``, with the line it stands on."""
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def line(self, keys: Keys) -> int:
-        """The line on which ``keys`` stand, or the nearest table around them; 1 where there is none.
+        """Return the line on which ``keys`` stand, or the nearest table around them; 1 where there is none.
 
         >>> TomlFile("x.toml", "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n", {}).line(("knob", 1, "name"))
         6
@@ -60,24 +64,48 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
             yield (*table, key[1] or key[2] or key[3]), number
 
 
-def read_toml(path: Path, what: str) -> TomlFile:
-    """``what`` is the kind of file in messages ("the plan"). Raises BadInputError."""
+# Kinds of files by a table or key at their top that no kind above has: what they are, and the commands that take them.
+_KINDS = {
+    "cluster": ("the description of a pair of servers", "strakes failover plan FILE"),
+    "need": ("a list of needs", "strakes accept FILE DIR"),
+    "interface": ("the description of an application", "strakes advise --app FILE, or strakes tune --app FILE DIR"),
+    "phase": ("a plan", "strakes run FILE DIR"),
+}
+
+
+def read_toml(path: Path, what: str, kind: str) -> TomlFile:
+    """Read a file; ``what`` is the file in messages ("the plan"), ``kind`` the key at the top by which such files are known.
+
+    Raises BadInputError, and for a file of another kind says which command takes it.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        remedy = "Give the name of a file that there is."
-        raise BadInputError(f"{what} cannot be read", where=str(path), why=error.strerror or str(error), remedy=remedy) from error
+        text = read_regular(path, _MOST_BYTES, f"{what} cannot be read", "Give the name of an existing file.").decode()
     except UnicodeDecodeError as error:
-        raise BadInputError(f"{what} is not text", where=str(path), why=str(error), remedy="Write it in UTF-8.") from error
-    return parse_toml(text, str(path), what)
+        raise BadInputError(
+            f"{what} is not text", where=str(path), why=str(error), remedy="Save it in UTF-8."
+        ) from error
+    file = parse_toml(text, str(path), what)
+    other = next((key for key in _KINDS if key in file.values), kind)
+    if other != kind:
+        name, commands = _KINDS[other]
+        raise BadInputError(f"this file is {name}, not {_KINDS[kind][0]}", where=str(path), remedy=f"Use: {commands}")
+    return file
+
+
+def _keys_of(line: str) -> list[str]:
+    """Return what may be keys on a line: all before an equals sign, and what is in the brackets of a header."""
+    return line.split("=")[:-1] if "=" in line else [line] if line.lstrip().startswith("[") and "," not in line else []
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
-    """Raises BadInputError for text that is no TOML."""
+    """Parse a text. Raises BadInputError for text that is no TOML."""
     import tomllib
 
     try:
+        # A dotted key takes memory that grows with the square of its parts.
+        if any(part.count(".") > _MOST_DOTS for line in text.splitlines() for part in _keys_of(line)):
+            raise ValueError(f"a key has more than {_MOST_DOTS} dots")
         return TomlFile(name, text, tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        remedy = "Mend that line: text stands in quotes, and a key stands once in its table."
+    except (ValueError, RecursionError) as error:
+        remedy = "Correct that line. Put text in quotes, and use a key only once in a table."
         raise BadInputError(f"{what} is not valid TOML", where=name, why=str(error), remedy=remedy) from error

@@ -35,7 +35,7 @@ def _parse(text: str, units: dict[str, int] | dict[str, float], kind: str, examp
     match = _NUMBER.match(text)
     unit = match.group(2).lower() if match else ""
     if match is None or unit not in units:
-        raise BadInputError(f"not a {kind}: {text!r}", remedy=f"Write it like {example}.")
+        raise BadInputError(f"not a valid {kind}: {text!r}", remedy=f"Write, for example, {example}.")
     return float(match.group(1)) * units[unit]
 
 
@@ -65,7 +65,7 @@ def _significant(value: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """A size in binary units, whole where it is whole.
+    """Return a size in binary units, whole where it is whole.
 
     >>> format_bytes(65536), format_bytes(1536), format_bytes(3901)
     ('64 KiB', '1.50 KiB', '3.81 KiB')
@@ -80,7 +80,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """A duration for people.
+    """Return a duration for people.
 
     >>> format_seconds(0.0000123), format_seconds(0.25), format_seconds(90)
     ('12.3 us', '250 ms', '90.0 s')
@@ -92,7 +92,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """A measured value of the given base unit: "B/s" prints as MiB/s, "op/s" with separators, "s" as a duration.
+    """Return a measured value of the given base unit: "B/s" prints as MiB/s, "op/s" with separators, "s" as a duration.
 
     >>> format_value(1048576 * 1234.0, "B/s"), format_value(612345.0, "op/s"), format_value(0.25, "s")
     ('1,234 MiB/s', '612,345 op/s', '250 ms')

@@ -13,13 +13,13 @@ from conftest import ROOT, StrakesRunner
 from strakes.accept.judge import FAIL, PASS, UNKNOWN, Answer, judge
 from strakes.accept.needs import Need, needs_from_toml
 from strakes.errors import BadInputError
+from strakes.findings.results import Results
 from strakes.plan import Phase, SmallFilesPhase, StreamPhase
 from strakes.statistics.usl import Law
-from strakes.studies.base import Study
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.metadata_ops import MetadataOps
-from strakes.studies.results import Results
 from strakes.studies.stream import Stream
+from strakes.studies.study import Study
 from strakes.units import GIB, MIB
 from studies.world import measured
 
@@ -48,7 +48,11 @@ def saturated(phase: Phase, ranks: int) -> float:
 
 
 def answer(
-    need: Need, study: Study | None = None, rates: Callable[[Phase, int], float] = scaling, noise: float = 0.01, **facts: Any
+    need: Need,
+    study: Study | None = None,
+    rates: Callable[[Phase, int], float] = scaling,
+    noise: float = 0.01,
+    **facts: Any,
 ) -> Answer:
     results = measured(study, rates, noise=noise, facts={**FACTS, **facts}) if study else Results((), 0.9, FACTS)
     return judge([need], {**FACTS, **facts}, results)[0]
@@ -65,9 +69,14 @@ def test_capacity_is_answered_from_what_the_file_system_states() -> None:
 def test_operating_life_counts_what_runs_out_first() -> None:
     day = 86400.0
     by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
-    assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace("lasts 8 ", "lasts 8.0 ")
+    assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace(
+        "lasts 8 ", "lasts 8.0 "
+    )
     assert answer(Need("n", "operating-life", 7 * day, files_per_day=1e6)).verdict == PASS
-    assert "space run out first" in answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10)).found
+    assert (
+        "space run out first"
+        in answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10)).found
+    )
     assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
 
 
@@ -92,9 +101,9 @@ def test_an_interval_that_holds_the_need_decides_nothing() -> None:
 def test_clients_beyond_those_measured_are_extrapolated_and_stay_unknown() -> None:
     near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
     assert near.verdict == UNKNOWN
-    assert "would be reached" in near.found and "nothing new becomes scarce" in near.limits
+    assert "would be met" in near.found and "no new bottleneck appears" in near.limits
     far = answer(Need("n", "clients", 1000, files_per_hour_each=20_000), ClientScaling())
-    assert far.verdict == UNKNOWN and "no further than" in far.limits
+    assert far.verdict == UNKNOWN and "extrapolation ends at" in far.limits
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000), ClientScaling()).verdict == PASS
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
 
@@ -145,12 +154,15 @@ def test_a_need_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str
 def test_the_command_answers_every_line_and_fails_where_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
     needs = tmp_path / "needs.toml"
     needs.write_text(
-        "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = 'file-create'\nat_least = 1"
+        "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = "
+        "'file-create'\nat_least = 1"
     )
     done = strakes("accept", needs, tmp_path, "--budget", "3s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert [one["verdict"] for one in document["answers"]] == ["PASS", "PASS"] or document["answers"][1]["found"].startswith("not ")
+    assert [one["verdict"] for one in document["answers"]] == ["PASS", "PASS"] or document["answers"][1][
+        "found"
+    ].startswith("not ")
     needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
     again = strakes("accept", needs, "--from", document["run"])
     assert again.returncode == 1

@@ -56,8 +56,8 @@ def test_the_examples_are_read_and_written_alike(path: Path) -> None:
     ("old", "new", "line", "says"),
     [
         ('interface = "mpiio"\n', "", 1, "interface"),
-        ("ranks = 64", "ranks = 0", 3, "count"),
-        ("ranks = 64", 'ranks = "64"', 3, "count"),
+        ("ranks = 64", "ranks = 0", 3, "whole number"),
+        ("ranks = 64", 'ranks = "64"', 3, "whole number"),
         ("ranks = 64", "ranks = 8", 4, "only 8 in all"),
         ("grouping = 4", "grouping = 65", 5, "only 64 in all"),
         ("grouping = 4", "groping = 4", 5, "Did you mean grouping"),
@@ -65,25 +65,29 @@ def test_the_examples_are_read_and_written_alike(path: Path) -> None:
         ('files = "shared"', 'files = "per-process"', 14, "collective = false"),
         ('interface = "mpiio"', 'interface = "posix"', 14, "no collective calls"),
         ('data_per_rank = "64MiB"', 'data_per_rank = "64 apples"', 11, "64KiB, 8MiB"),
-        ('data_per_rank = "64MiB"', 'data_per_rank = "512KiB"', 12, "moves more"),
+        ('data_per_rank = "64MiB"', 'data_per_rank = "512KiB"', 12, "one call moves"),
         ("share = 0.75", "share = 1.5", 13, "share"),
         ("share = 0.75", "share = 0.9", 21, "1.15"),
         ("share = 0.75", "share = 0.1", 21, "0.35"),
-        ('name = "input"', 'name = "dump"', 17, "another phase"),
-        ('operation = "read"', 'operation = "write"', 19, "the whole of one file"),
+        ('name = "input"', 'name = "dump"', 17, "two phases"),
+        ('operation = "read"', 'operation = "write"', 19, "the whole file"),
         ('when = "start"', 'when = "end"', 22, "writes"),
         ('name = "input"\n', "", 16, "name"),
         ('[[phase]]\nname = "input"', '[[faze]]\nname = "input"', 16, "faze"),
     ],
 )
-def test_what_is_wrong_or_contradicts_itself_is_refused_with_line_and_remedy(old: str, new: str, line: int, says: str) -> None:
+def test_what_is_wrong_or_contradicts_itself_is_refused_with_line_and_remedy(
+    old: str, new: str, line: int, says: str
+) -> None:
     with pytest.raises(BadInputError) as caught:
         app_from_text(GOOD.replace(old, new, 1), "app.toml")
     assert caught.value.where == f"app.toml, line {line}"
     assert says in str(caught.value) and caught.value.remedy
 
 
-@pytest.mark.parametrize("text", ["", "interface = ", 'interface = "posix"\nranks = 1\nranks_per_node = 1\nphase = 3\n'])
+@pytest.mark.parametrize(
+    "text", ["", "interface = ", 'interface = "posix"\nranks = 1\nranks_per_node = 1\nphase = 3\n']
+)
 def test_what_is_no_description_is_refused(text: str) -> None:
     with pytest.raises(BadInputError):
         app_from_text(text, "app.toml")
@@ -101,7 +105,9 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     data=st.integers(1, 1 << 45),
     title=st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1).filter(str.strip),
 )
-def test_whatever_is_written_is_read_back(interface: Interface, files: Files, ranks: int, data: int, title: str) -> None:
+def test_whatever_is_written_is_read_back(
+    interface: Interface, files: Files, ranks: int, data: int, title: str
+) -> None:
     assume(not (interface == "pnetcdf" and files == "per-process"))
     app = App(title, interface, ranks, -(-ranks // 3), (AppPhase(title, "read", files, data),))
     assert app_from_text(to_toml(app), "app.toml") == app

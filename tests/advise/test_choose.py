@@ -10,10 +10,10 @@ import pytest
 from strakes.advise.app import App, AppPhase, read_app
 from strakes.advise.choose import Chosen, SizeClass, choose
 from strakes.advise.paste import pastes
+from strakes.findings.cell import Cell
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, TransferPhase
-from strakes.studies.base import Cell
 from strakes.studies.registry import study_named
-from strakes.studies.results import Results
 from strakes.units import KIB, MIB
 from studies.world import Rates, context, flat, results_of, visits_of
 
@@ -25,7 +25,9 @@ APP = App("a simulation", "posix", 64, 16, (DUMP,), grouping=16)
 
 def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01) -> Results:
     cells = [one for name in studies for one in study_named(name).cells(context(cpus=16)) if isinstance(one, Cell)]
-    return results_of(cells, visits_of(cells, rates, 12, noise), {"file_system": "lustre", "remote": True, "memory_bytes": 1})
+    return results_of(
+        cells, visits_of(cells, rates, 12, noise), {"file_system": "lustre", "remote": True, "memory_bytes": 1}
+    )
 
 
 def by_transfer(phase: Phase, ranks: int) -> float:
@@ -45,13 +47,17 @@ def test_a_larger_transfer_is_advised_where_it_is_faster_with_what_it_gains() ->
 
 def test_what_the_application_does_already_gains_nothing() -> None:
     app = replace(APP, phases=(replace(DUMP, record_bytes=(MIB,)),))
-    (choice,) = [one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"]
+    (choice,) = [
+        one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"
+    ]
     assert choice.value == MIB and choice.gain is None
 
 
 def test_no_transfer_is_larger_than_what_a_rank_has() -> None:
     app = replace(APP, phases=(replace(DUMP, data_bytes=64 * KIB),))
-    (choice,) = [one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"]
+    (choice,) = [
+        one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"
+    ]
     assert int(choice.value) <= 64 * KIB
 
 
@@ -65,7 +71,7 @@ def test_where_all_settings_are_alike_nothing_is_to_be_changed_but_what_can_be_s
 def test_where_noise_hides_everything_it_is_said_to_be_unknown() -> None:
     chosen = choose(APP, world(flat, noise=1.0))
     unknown = {one.what: one for one in chosen.unknowns}
-    assert "transfer size" in unknown and "shown to be better" in unknown["transfer size"].why
+    assert "transfer size" in unknown and "shown to be enough" in unknown["transfer size"].why
     assert "more runs of each" in unknown["transfer size"].needs
 
 
@@ -90,7 +96,7 @@ def test_files_unlike_those_measured_get_no_stripes() -> None:
     huge = replace(APP, phases=(replace(DUMP, data_bytes=1 << 42),))
     chosen = choose(huge, world(flat))
     assert not any(one.what.startswith("stripe") for one in chosen.choices)
-    assert any("nearest that was measured" in one.why for one in chosen.unknowns)
+    assert any("nearest size measured" in one.why for one in chosen.unknowns)
 
 
 def test_who_reads_at_the_start_is_not_made_up() -> None:
@@ -127,7 +133,9 @@ def test_collective_output_gets_hints_in_both_forms_and_its_library_its_own() ->
     app = replace(APP, interface="hdf5", phases=(phase,))
     texts = {paste.title: paste.text for paste in pastes(app, chosen, "lustre")}
     romio = dict(line.split(" ") for line in texts["MPI-IO hints for dump, ROMIO"].splitlines())
-    assert romio["romio_cb_write"] == "enable" and int(romio["cb_nodes"]) == 4 * int(romio["cb_config_list"].removeprefix("*:"))
+    assert romio["romio_cb_write"] == "enable" and int(romio["cb_nodes"]) == 4 * int(
+        romio["cb_config_list"].removeprefix("*:")
+    )
     assert texts["MPI-IO hints for dump, Cray"].startswith('export MPICH_MPIIO_HINTS="*:')
     assert "cb_config_list" not in texts["MPI-IO hints for dump, Cray"]
     assert "H5FD_MPIO_COLLECTIVE" in texts["HDF5 for dump"]

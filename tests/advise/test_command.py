@@ -15,7 +15,9 @@ def test_without_a_measurement_it_says_which_would_do(strakes: StrakesRunner) ->
     assert done.returncode == 2 and "strakes survey DIR --budget 2m" in done.stderr
 
 
-def test_a_study_becomes_advice_with_reasons_evidence_and_what_is_unknown(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_study_becomes_advice_with_reasons_evidence_and_what_is_unknown(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
     measured = strakes("study", "transfer-size", tmp_path, "--budget", "4s", "--quiet")
     assert measured.returncode == 0, measured.stderr
     done = strakes("advise", "--app", APP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.advise.app import app_from_text, to_toml
-from strakes.advise.darshan import FileRecord, LogFacts, app_of, read_log
+from strakes.advise.darshan import FileRecord, LogFacts, app_of, read_log, read_logs
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.units import GIB, KIB, MIB
 
@@ -22,14 +23,22 @@ def read(file: int, rank: int, size: int, call: int = MIB) -> FileRecord:
     return FileRecord(file, rank, size, 0, {call: max(1, size // call)}, {})
 
 
-def facts(*posix: FileRecord, ranks: int = 4, modules: tuple[str, ...] = ("POSIX",), mpiio: tuple[FileRecord, ...] = ()) -> LogFacts:
+def facts(
+    *posix: FileRecord, ranks: int = 4, modules: tuple[str, ...] = ("POSIX",), mpiio: tuple[FileRecord, ...] = ()
+) -> LogFacts:
     return LogFacts("simulation", ranks, 60.0, modules, posix, mpiio)
 
 
 def test_a_file_for_each_rank() -> None:
     app, remarks = app_of(facts(*(written(rank, rank, 64 * MIB) for rank in range(4))))
     (phase,) = app.phases
-    assert (app.interface, app.ranks, phase.files, phase.data_bytes, phase.record_bytes) == ("posix", 4, "per-process", 64 * MIB, (MIB,))
+    assert (app.interface, app.ranks, phase.files, phase.data_bytes, phase.record_bytes) == (
+        "posix",
+        4,
+        "per-process",
+        64 * MIB,
+        (MIB,),
+    )
     assert any("ranks_per_node" in remark for remark in remarks)
 
 
@@ -38,8 +47,14 @@ def test_one_shared_file_written_collectively_is_seen_above_its_aggregators() ->
     below = [written(1, rank, 2 * GIB, 4 * MIB) for rank in (0, 2)]
     app, remarks = app_of(facts(*below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
     (phase,) = app.phases
-    assert (app.interface, phase.files, phase.collective, phase.data_bytes, phase.record_bytes) == ("mpiio", "shared", True, GIB, (GIB,))
-    assert any("sums only" in remark for remark in remarks)
+    assert (app.interface, phase.files, phase.collective, phase.data_bytes, phase.record_bytes) == (
+        "mpiio",
+        "shared",
+        True,
+        GIB,
+        (GIB,),
+    )
+    assert any("keeps only sums" in remark for remark in remarks)
 
 
 def test_rank_0_that_collects_everything_is_told_from_a_file_per_rank() -> None:
@@ -48,7 +63,10 @@ def test_rank_0_that_collects_everything_is_told_from_a_file_per_rank() -> None:
 
 
 def test_reads_and_writes_have_their_shares_and_small_ones_are_left_out_and_told() -> None:
-    records = [*(written(rank, rank, 75 * MIB) for rank in range(4)), *(read(9, rank, 25 * MIB, 64 * KIB) for rank in range(4))]
+    records = [
+        *(written(rank, rank, 75 * MIB) for rank in range(4)),
+        *(read(9, rank, 25 * MIB, 64 * KIB) for rank in range(4)),
+    ]
     app, _ = app_of(facts(*records))
     assert [(phase.operation, phase.files, phase.share) for phase in app.phases] == [
         ("write", "per-process", 0.75),
@@ -58,7 +76,9 @@ def test_reads_and_writes_have_their_shares_and_small_ones_are_left_out_and_told
     assert [phase.operation for phase in app.phases] == ["write"] and any("left out" in remark for remark in remarks)
 
 
-@pytest.mark.parametrize(("modules", "interface"), [(("POSIX", "H5F", "MPI-IO"), "hdf5"), (("PNETCDF_FILE", "MPI-IO"), "pnetcdf")])
+@pytest.mark.parametrize(
+    ("modules", "interface"), [(("POSIX", "H5F", "MPI-IO"), "hdf5"), (("PNETCDF_FILE", "MPI-IO"), "pnetcdf")]
+)
 def test_libraries_are_known_by_their_modules(modules: tuple[str, ...], interface: str) -> None:
     assert app_of(facts(modules=modules, mpiio=(written(1, -1, GIB),)))[0].interface == interface
 
@@ -85,7 +105,7 @@ def test_every_log_gives_a_description_that_can_be_read(records: list[FileRecord
 
 
 def test_a_file_that_is_no_log_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="no such log"):
+    with pytest.raises(BadInputError, match="the Darshan log does not exist"):
         read_log(tmp_path / "none.darshan")
     (tmp_path / "text.darshan").write_text("no log")
     with pytest.raises((BadInputError, EnvironmentLacksError)):
@@ -99,6 +119,46 @@ def test_the_logs_that_come_with_pydarshan() -> None:
         pytest.skip("this PyDarshan comes without its logs")
     app, _ = app_of(read_log(place / "sample.darshan"))
     (phase,) = app.phases
-    assert (app.title, app.interface, app.ranks, phase.files, phase.collective) == ("vpicio_uni", "mpiio", 2048, "shared", True)
+    assert (app.title, app.interface, app.ranks, phase.files, phase.collective) == (
+        "vpicio_uni",
+        "mpiio",
+        2048,
+        "shared",
+        True,
+    )
     app, _ = app_of(read_log(place / "sample-goodost.darshan"))
     assert [(app.ranks, phase.files, phase.data_bytes) for phase in app.phases] == [(48, "per-process", GIB)]
+
+
+def timed(file: int, rank: int, time_s: float) -> FileRecord:
+    return FileRecord(file, rank, 0, MIB, {}, {MIB: 1}, time_s=time_s)
+
+
+def test_time_in_io_is_that_of_the_slowest_rank_with_what_all_share() -> None:
+    assert facts(timed(1, 0, 3.0), timed(2, 0, 1.0), timed(3, 1, 2.0), timed(4, -1, 5.0)).io_s == 9.0
+    assert facts(timed(1, -1, 500.0)).io_s == 60.0  # no more than the run took
+    assert facts(timed(1, 0, 1.0), mpiio=(timed(1, -1, 7.0),)).io_s == 7.0  # waiting for others in the library
+
+
+def test_a_partial_log_says_so_and_what_to_do() -> None:
+    _, remarks = app_of(replace(facts(written(1, 0, MIB)), partial=("POSIX",)))
+    assert any("partial" in remark and "DARSHAN_MODMEM" in remark for remark in remarks)
+
+
+def test_a_directory_without_logs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no Darshan log"):
+        read_logs(tmp_path)
+
+
+def test_logs_of_a_directory_are_ranked_and_broken_ones_named(tmp_path: Path) -> None:
+    pytest.importorskip("darshan")
+    logs = Path(__file__).parents[3] / "shared" / "data" / "darshan-logs"
+    if not logs.is_dir():
+        pytest.skip("the logs of others are not here")
+    for name in ("imbalanced_io/imbalanced-io.darshan", "release_logs/mpi-io-test-x86_64-3.4.7.darshan"):
+        (tmp_path / Path(name).name).symlink_to(logs / name)
+    (tmp_path / "broken.darshan").write_bytes(b"no log at all")
+    ranked, errors = read_logs(tmp_path)
+    assert [path.name for path, _ in ranked] == ["imbalanced-io.darshan", "mpi-io-test-x86_64-3.4.7.darshan"]
+    assert ranked[0][1].partial == ("POSIX",) and ranked[1][1].partial == ()
+    assert [Path(error.where).name for error in errors] == ["broken.darshan"]

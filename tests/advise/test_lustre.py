@@ -16,7 +16,11 @@ from targets.lustre.recorded import recording
         (lustre_layout(2, 4 * MIB), "setstripe_c2_S4M", "c2s4m"),
         (lustre_layout(2, MIB), "setstripe_dir_c2", "d_c2"),
         (lustre_layout(4, None), "setstripe_c4", "c4"),
-        (progressive((SizeClass(MIB, 1, ()), SizeClass(64 * MIB, 2, ()), SizeClass(GIB, -1, ()))), "setstripe_dir_pfl", "d_pfl"),
+        (
+            progressive((SizeClass(MIB, 1, ()), SizeClass(64 * MIB, 2, ()), SizeClass(GIB, -1, ()))),
+            "setstripe_dir_pfl",
+            "d_pfl",
+        ),
     ],
 )
 def test_a_layout_that_is_printed_was_taken_by_a_real_lfs(printed: str, name: str, path: str) -> None:

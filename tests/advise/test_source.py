@@ -34,7 +34,9 @@ def test_a_published_run_advises_as_the_run_itself(strakes: StrakesRunner, publi
     assert own.returncode == 0 and own.stdout == by_name.stdout == by_variable.stdout
 
 
-def test_a_user_who_measured_nothing_gets_what_the_system_has(strakes: StrakesRunner, published: Path, tmp_path: Path) -> None:
+def test_a_user_who_measured_nothing_gets_what_the_system_has(
+    strakes: StrakesRunner, published: Path, tmp_path: Path
+) -> None:
     place = tmp_path / "share" / "strakes" / "portrait.json"
     place.parent.mkdir(parents=True)
     place.write_bytes(published.read_bytes())
@@ -47,14 +49,19 @@ def test_a_user_who_measured_nothing_gets_what_the_system_has(strakes: StrakesRu
 
 def test_relative_data_directories_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_DIRS", "here:/there")
-    assert [str(one) for one in published_places()] == ["/there/strakes/portrait.json", "/there/strakes/portrait.json.gz"]
+    assert [str(one) for one in published_places()] == [
+        "/there/strakes/portrait.json",
+        "/there/strakes/portrait.json.gz",
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b broken", b"[1, 2]", b'{"schema": 1}', b"\xff"])
 def test_what_is_no_published_run_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "portrait.json"
     path.write_bytes(content)
-    with pytest.raises(BadInputError, match=r"published run cannot be read|not a run that strakes exported") as caught:
+    with pytest.raises(
+        BadInputError, match=r"published run cannot be read|this is not a run exported by strakes"
+    ) as caught:
         PublishedRun(path).manifest  # noqa: B018 - reading is what is tried
     assert str(path) in caught.value.where
 
@@ -68,5 +75,5 @@ def test_a_variable_of_nothing_is_no_portrait(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("STRAKES_PORTRAIT", "")
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path))
-    with pytest.raises(BadInputError, match="nothing was measured yet"):
+    with pytest.raises(BadInputError, match="no measurements to base advice on"):
         run_to_advise_from(None)

@@ -26,7 +26,7 @@ class Checkout:
             (path / folder).mkdir(parents=True)
         shutil.copy(ROOT / "strakes", path)
         shutil.copytree(ROOT / "bootstrap", path / "bootstrap")
-        for name in ("CMakeLists.txt", "engine/main.cpp", "schemas/plan.json", "src/strakes/__init__.py"):
+        for name in ("CMakeLists.txt", "engine/main.cpp", "schemas/plan.json", "src/strakes/version.py"):
             (path / name).write_text("as it was\n")
         shutil.copy(ROOT / "pyproject.toml", path)
         return cls(path)
@@ -67,7 +67,23 @@ class Checkout:
 
 def bare_path(directory: Path, *programs: str) -> str:
     """A PATH with these programs and the shell's usual helpers only."""
-    helpers = ["bash", "cat", "cksum", "cut", "env", "find", "flock", "mkdir", "mv", "printf", "readlink", "rm", "sed", "sort", "tail"]
+    helpers = [
+        "bash",
+        "cat",
+        "cksum",
+        "cut",
+        "env",
+        "find",
+        "flock",
+        "mkdir",
+        "mv",
+        "printf",
+        "readlink",
+        "rm",
+        "sed",
+        "sort",
+        "tail",
+    ]
     directory.mkdir(exist_ok=True)
     for name in [*helpers, "touch", "wc", "xargs", *programs]:
         found = shutil.which(name)
@@ -76,7 +92,9 @@ def bare_path(directory: Path, *programs: str) -> str:
     return str(directory)
 
 
-def _run(command: Sequence[str | Path], environment: Mapping[str, str] | None, cwd: Path | None) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: Sequence[str | Path], environment: Mapping[str, str] | None, cwd: Path | None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in command],
         env={**os.environ, **(environment or {})},

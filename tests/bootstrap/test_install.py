@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout.create(tmp_path / "a checkout with spaces")
 
 
-def test_a_machine_with_nothing_is_told_the_exact_commands_of_three_distributions(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_machine_with_nothing_is_told_the_exact_commands_of_three_distributions(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     called = checkout.strakes("survey", "/tmp", environment={**NO_INSTALL, "PATH": bare_path(tmp_path / "bin")})
     assert called.returncode == 3
     assert called.stdout == ""
@@ -56,7 +59,11 @@ def test_a_python_that_is_too_old_is_none(checkout: Checkout, tmp_path: Path) ->
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_without_being_root_the_administrator_is_asked(checkout: Checkout, tmp_path: Path) -> None:
-    for folder in [*checkout.path.parents][:3]:
+    for folder in tmp_path.parents:
+        if folder == Path(tempfile.gettempdir()):
+            break
+        folder.chmod(0o755)
+    for folder in (tmp_path, *(parent for parent in checkout.path.parents if tmp_path in parent.parents)):
         folder.chmod(0o755)
     shutil.chown(checkout.path, user="nobody")
     nobody = [str(shutil.which("setpriv")), "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -70,7 +77,9 @@ def test_a_failing_step_names_its_log_and_shows_the_end_of_it(checkout: Checkout
     broken = Path(path) / "python3"
     broken.unlink()
     # Good enough to be chosen, not good enough to make an environment.
-    broken.write_text(f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "the disk is on fire" >&2; exit 1;; esac\nexec {sys.executable} "$@"\n')
+    broken.write_text(
+        f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "the disk is on fire" >&2; exit 1;; esac\nexec {sys.executable} "$@"\n'
+    )
     broken.chmod(0o755)
     called = checkout.strakes(environment={**NO_INSTALL, "PATH": path})
     if "nlohmann" in called.stderr:

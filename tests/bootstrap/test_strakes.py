@@ -34,7 +34,9 @@ def test_it_works_through_a_symbolic_link_and_from_anywhere(checkout: Checkout, 
 
 def test_it_works_by_a_relative_path_with_a_misleading_cdpath(checkout: Checkout, tmp_path: Path) -> None:
     python = checkout.install()
-    called = checkout.strakes("runs", through=Path(checkout.path.name) / "strakes", cwd=tmp_path, environment={"CDPATH": "/usr:/"})
+    called = checkout.strakes(
+        "runs", through=Path(checkout.path.name) / "strakes", cwd=tmp_path, environment={"CDPATH": "/usr:/"}
+    )
     assert called.stdout.splitlines()[0] == str(python)
 
 
@@ -48,7 +50,9 @@ def test_nothing_changed_is_fresh(checkout: Checkout) -> None:
     assert checkout.is_fresh()
 
 
-@pytest.mark.parametrize("source", ["CMakeLists.txt", "pyproject.toml", "engine/main.cpp", "schemas/plan.json", "src/strakes/__init__.py"])
+@pytest.mark.parametrize(
+    "source", ["CMakeLists.txt", "pyproject.toml", "engine/main.cpp", "schemas/plan.json", "src/strakes/version.py"]
+)
 def test_an_edited_source_is_not_fresh(checkout: Checkout, source: str) -> None:
     checkout.install()
     (checkout.path / source).write_text("edited\n")
@@ -91,7 +95,9 @@ def test_a_checkout_that_was_moved_is_not_fresh(checkout: Checkout, tmp_path: Pa
     assert not Checkout(moved).is_fresh()
 
 
-def test_a_checkout_that_was_copied_with_its_environment_does_not_use_the_originals(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_checkout_that_was_copied_with_its_environment_does_not_use_the_originals(
+    checkout: Checkout, tmp_path: Path
+) -> None:
     checkout.install()
     shutil.copytree(checkout.path, tmp_path / "copy", symlinks=True)
     assert not Checkout(tmp_path / "copy").is_fresh()
@@ -111,10 +117,14 @@ def test_a_read_only_checkout_uses_the_users_cache(checkout: Checkout, tmp_path:
     choose = f'. "{checkout.path}/bootstrap/state.sh"; choose_environment "{checkout.path}"; echo "$environment"'
     private = ["unshare", "--mount", "bash", "-c"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    chosen = subprocess.run([*private, f"{mount} && {choose}"], env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    chosen = subprocess.run(
+        [*private, f"{mount} && {choose}"], env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert Path(chosen).parent == cache / "strakes"
 
     python = checkout.install(Path(chosen))
     run = f'{mount} && "{checkout.path}/strakes" runs'
-    called = subprocess.run([*private, run], env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    called = subprocess.run(
+        [*private, run], env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert called == [str(python), "-I", "-X", f"pycache_prefix={chosen}/pycache", "-m", "strakes", "runs"]

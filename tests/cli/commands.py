@@ -15,7 +15,7 @@ from strakes.cli import main
 
 def register(monkeypatch: pytest.MonkeyPatch, body: Callable[[], object], name: str = "probe") -> None:
     """``strakes probe`` calls ``body``."""
-    monkeypatch.setattr(main, "COMMANDS", {name: main.Entry("unused:unused", "A probe.")})
+    monkeypatch.setattr(main, "COMMANDS", {name: main.CommandEntry("unused:unused", "A probe.")})
     monkeypatch.setattr(main, "_load", lambda _name, _entry: click.Command(name, callback=body))
 
 

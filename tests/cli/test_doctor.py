@@ -7,7 +7,7 @@ import json
 import pytest
 
 from strakes.cli import doctor, machine
-from strakes.cli.machine import Check
+from strakes.cli.machine import MachineCheck
 from strakes.cli.main import run
 
 
@@ -25,14 +25,16 @@ def test_as_json_every_check_has_a_state_and_what_is_not_there_a_remedy(capsys: 
     assert all(check["remedy"] for check in document["checks"] if check["state"] != "ok")
 
 
-def test_without_an_engine_it_ends_with_status_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_an_engine_it_ends_with_status_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("STRAKES_ENGINE", "/nonexistent/strakes-engine")
     assert run(["doctor"]) == 3
     assert "strakes cannot work here: engine missing." in capsys.readouterr().out
 
 
 def test_what_is_optional_may_be_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda: [Check("fio", "missing", "not found", "apt install fio")])
+    monkeypatch.setattr(doctor, "examine", lambda: [MachineCheck("fio", "missing", "not found", "apt install fio")])
     assert run(["doctor"]) == 0
 
 

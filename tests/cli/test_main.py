@@ -20,9 +20,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def modules_loaded_by(*arguments: str) -> set[str]:
     """What a fresh interpreter has imported after ``strakes ARGUMENTS``."""
-    program = f"import sys; from strakes.cli.main import run; assert run({list(arguments)!r}) == 0; print('modules:', *sys.modules)"
+    program = (
+        f"import sys; from strakes.cli.main import run; assert run({list(arguments)!r}) == 0; "
+        "print('modules:', *sys.modules)"
+    )
     process = subprocess.run(
-        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": python_path()}
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": python_path()},
     )
     return set(process.stdout.rpartition("modules:")[2].split())
 
@@ -35,7 +42,14 @@ def python_path() -> str:
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("--help")
     ours = {name for name in loaded if name.startswith("strakes.")}
-    assert ours == {"strakes.cli", "strakes.cli.main", "strakes.cli.signals", "strakes.errors"}
+    assert ours == {
+        "strakes.cli",
+        "strakes.cli.main",
+        "strakes.cli.signals",
+        "strakes.errors",
+        "strakes.foreign_text",
+        "strakes.version",
+    }
     assert not loaded & HEAVY
 
 
@@ -82,7 +96,9 @@ def test_a_word_like_no_command_gets_no_suggestion(capsys: pytest.CaptureFixture
         ["survey", ".", "--seed", "x"],
     ],
 )
-def test_wrong_usage_is_refused_with_status_2_and_says_where_to_read(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_refused_with_status_2_and_says_where_to_read(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(arguments) == 2
     said = capsys.readouterr()
     assert said.err.startswith("strakes: error: ")
@@ -91,7 +107,14 @@ def test_wrong_usage_is_refused_with_status_2_and_says_where_to_read(arguments: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "status"), [(StrakesError, 1), (MeasurementError, 1), (BadInputError, 2), (EnvironmentLacksError, 3), (InterruptedByUser, 130)]
+    ("kind", "status"),
+    [
+        (StrakesError, 1),
+        (MeasurementError, 1),
+        (BadInputError, 2),
+        (EnvironmentLacksError, 3),
+        (InterruptedByUser, 130),
+    ],
 )
 def test_an_error_prints_its_four_parts_and_gives_its_status(
     kind: type[StrakesError], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -106,13 +129,15 @@ def test_an_error_prints_its_four_parts_and_gives_its_status(
     assert said.out == ""
 
 
-def test_parts_an_error_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_an_error_does_not_have_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail() -> None:
-        raise BadInputError("no DIR given")
+        raise BadInputError("DIR is missing")
 
     register(monkeypatch, fail)
     assert run(["probe"]) == 2
-    assert capsys.readouterr().err == "strakes: error: no DIR given\n"
+    assert capsys.readouterr().err == "strakes: error: DIR is missing\n"
 
 
 @pytest.mark.parametrize("kind", [MeasurementError, KeyboardInterrupt, ValueError])
@@ -134,14 +159,16 @@ def test_a_commands_own_status_is_the_exit_status(monkeypatch: pytest.MonkeyPatc
     assert run(["probe"]) == 3
 
 
-def test_a_bug_is_one_message_and_a_log_with_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_is_one_message_and_a_log_with_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail() -> None:
         raise ZeroDivisionError("a bug of ours")
 
     register(monkeypatch, fail)
     assert run(["probe"]) == 1
     said = capsys.readouterr().err
-    assert "strakes itself failed: ZeroDivisionError" in said
+    assert "internal error in strakes: ZeroDivisionError" in said
     assert "Traceback" not in said
     log = Path(said.rpartition("this log: ")[2].strip())
     assert "a bug of ours" in log.read_text()
@@ -159,10 +186,12 @@ def test_a_bug_where_no_log_can_be_kept_goes_to_the_temporary_directory(
     assert str(tmp_path / "strakes-crash-") in capsys.readouterr().err
 
 
-def test_a_missing_package_is_something_the_machine_lacks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_package_is_something_the_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from strakes.cli import main
 
-    monkeypatch.setattr(main, "COMMANDS", {"probe": main.Entry("no_such_package.cli:command", "A probe.")})
+    monkeypatch.setattr(main, "COMMANDS", {"probe": main.CommandEntry("no_such_package.cli:command", "A probe.")})
     assert run(["probe"]) == 3
     assert "No module named 'no_such_package'" in capsys.readouterr().err
 

@@ -9,9 +9,14 @@ from typing import Any
 import click
 import pytest
 
+from strakes.cli.main import cli
 from strakes.cli.options import BYTES, OUTPUT, SECONDS, Output, Resume, measuring_options
 from strakes.errors import MeasurementError
 from strakes.launch.impact import Impact
+from strakes.targets.command import Servers
+from strakes.targets.target import Target
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def parse(*arguments: str) -> dict[str, Any]:
@@ -45,6 +50,7 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
         "launcher_command": None,
         "impact": Impact(),
         "neighbour": None,
+        "servers": None,
         "keep": False,
         "seed": None,
         "quiet": False,
@@ -53,16 +59,38 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
 
 def test_options_arrive_as_values_with_meaning(tmp_path: Path) -> None:
     given = parse(
-        "d", "--budget", "90s", "--confidence", "0.95", "--json", "-", "--html", str(tmp_path / "r.html"), "--seed", "7", "-q", "--keep"
+        "d",
+        "--budget",
+        "90s",
+        "--confidence",
+        "0.95",
+        "--json",
+        "-",
+        "--html",
+        str(tmp_path / "r.html"),
+        "--seed",
+        "7",
+        "-q",
+        "--keep",
     )
-    assert (given["budget"], given["confidence"], given["seed"], given["quiet"], given["keep"]) == (90.0, 0.95, 7, True, True)
+    assert (given["budget"], given["confidence"], given["seed"], given["quiet"], given["keep"]) == (
+        90.0,
+        0.95,
+        7,
+        True,
+        True,
+    )
     assert given["json"] == Output(None)
     assert given["html"] == Output(tmp_path / "r.html")
 
 
 @pytest.mark.parametrize(
     ("words", "resume"),
-    [(["d", "--resume"], Resume(None)), (["d", "--resume", "2026"], Resume("2026")), (["--resume=", "d"], Resume(None))],
+    [
+        (["d", "--resume"], Resume(None)),
+        (["d", "--resume", "2026"], Resume("2026")),
+        (["--resume=", "d"], Resume(None)),
+    ],
 )
 def test_resume_may_name_its_run_or_not(words: list[str], resume: Resume) -> None:
     assert parse(*words)["resume"] == resume
@@ -117,3 +145,38 @@ def test_an_output_whose_directory_has_gone_says_where_the_measurement_is(tmp_pa
     with pytest.raises(MeasurementError) as caught:
         Output(tmp_path / "gone" / "out.json").write("{}")
     assert "strakes report latest" in caught.value.remedy
+
+
+class AskedFor(Exception):
+    """A target was asked for with these servers."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("survey",),
+        ("study", "namespace-scaling"),
+        ("reproduce", "S4"),
+        ("accept", str(EXAMPLES / "needs-s3.toml")),
+        ("tune", "--app", str(EXAMPLES / "apps" / "restart-dump.toml")),
+        ("target",),
+        ("knobs", "list"),
+    ],
+)
+def test_every_command_that_measures_reaches_servers_as_it_was_told(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def detect(path: Path, servers: Servers | None = None) -> Target:
+        raise AskedFor(path, servers)
+
+    for module in ("survey.runner", "tuning.run", "targets.registry"):
+        monkeypatch.setattr(f"strakes.{module}.detect", detect)
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    with pytest.raises(AskedFor) as caught:
+        cli.main([*words, str(tmp_path), "--servers", "ssh {host} sudo"], standalone_mode=False)
+    assert caught.value.args == (tmp_path, Servers("ssh {host} sudo"))
+
+
+def test_servers_without_a_place_for_the_host_are_refused() -> None:
+    with pytest.raises(click.BadParameter, match=r"it has no \{host\}"):
+        parse("d", "--servers", "ssh mds1")

@@ -44,7 +44,7 @@ def test_a_signal_ends_the_command_in_order_with_status_130(number: signal.Signa
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert out == "cleaning\n"
-    assert err == "strakes: stopping in order; once more to hurry\nstrakes: error: interrupted\n"
+    assert err == "strakes: stopping and cleaning up; interrupt again to stop sooner\nstrakes: error: interrupted\n"
     assert process.returncode == 130
 
 
@@ -75,5 +75,5 @@ def test_a_hangup_that_was_ignored_on_purpose_stays_ignored() -> None:
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=20)
     assert out == "cleaning\n"
-    assert "once more to hurry" in err
+    assert "interrupt again to stop sooner" in err
     assert "hurrying;" not in err

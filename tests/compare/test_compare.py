@@ -16,18 +16,23 @@ from strakes.compare.fail_on import Condition, failures, parse_fail_on
 from strakes.compare.runs import compare_runs
 from strakes.compare.several import compare_several
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell, Measure
 from strakes.plan import MetadataPhase, Plan
-from strakes.portrait.collect import cell_record
 from strakes.statistics.contrast import Verdict
 from strakes.store import Run, Store
-from strakes.studies.base import Cell, Measure
-from studies.world import visits_of
+from studies.world import stored, visits_of
 
 MakeRun = Callable[..., Run]
 
 
 def plan_of(items: int = 100, directory: Any = "unique") -> Plan:
-    return Plan(2, (MetadataPhase("create", "file-create", directory, items), MetadataPhase("stat", "file-stat", directory, items)))
+    return Plan(
+        2,
+        (
+            MetadataPhase("create", "file-create", directory, items),
+            MetadataPhase("stat", "file-stat", directory, items),
+        ),
+    )
 
 
 def cell_of(plan: Plan, key: str = "plan", **settings: Any) -> Cell:
@@ -56,17 +61,23 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
         load: float = 0.0,
         client_s: float | None = None,
     ) -> Run:
-        options = {"studies": ["plan"], "confidence": 0.9, "relative_half_width": 0.1, "budget_s": 60.0, "command": "strakes run"}
+        options = {
+            "studies": ["plan"],
+            "confidence": 0.9,
+            "relative_half_width": 0.1,
+            "budget_s": 60.0,
+            "command": "strakes run",
+        }
         visits = visits_of(cells, lambda phase, ranks: rate, blocks, noise)
         with store.create(
             "run", "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
         ) as writer:
-            writer.write_cells([cell_record(cell) for cell in cells])
-            for visit in visits:
-                slowed = (1 - drift) ** visit["block"]
-                samples = [{**one, "operations_per_s": one["operations_per_s"] * slowed} for one in visit["samples"]]
-                client = {} if client_s is None else {"client_s": client_s}
-                writer.append_visit({**visit, **client, "samples": samples, "started_unix_s": at + visit["visit"]})
+            writer.write_cells(cells)
+            for visit in stored(visits):
+                slowed = (1 - drift) ** visit.block
+                samples = tuple(replace(one, operations_per_s=one.operations_per_s * slowed) for one in visit.samples)
+                started_unix_s = at + visit.visit
+                writer.append_visit(replace(visit, client_s=client_s, samples=samples, started_unix_s=started_unix_s))
             writer.finish("complete")
         return store.open(writer.id)
 
@@ -140,11 +151,16 @@ def test_a_run_is_not_compared_with_itself(make_run: MakeRun) -> None:
 
 
 def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> None:
-    assert parse_fail_on("slower:5%, inconclusive") == (Condition(Verdict.SLOWER, 0.05), Condition(Verdict.INCONCLUSIVE))
+    assert parse_fail_on("slower:5%, inconclusive") == (
+        Condition(Verdict.SLOWER, 0.05),
+        Condition(Verdict.INCONCLUSIVE),
+    )
     for wrong in ("slow", "slower:x", "slower:5%%", "inconclusive:3%", ""):
         with pytest.raises(BadInputError):
             parse_fail_on(wrong)
-    found = compare_runs(make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 880.0, at=1e4), margin=0.05, confidence=0.9)
+    found = compare_runs(
+        make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 880.0, at=1e4), margin=0.05, confidence=0.9
+    )
     assert failures(found, parse_fail_on("slower:5%"))
     assert not failures(found, parse_fail_on("slower:20%"))
     assert not failures(found, parse_fail_on("faster"))
@@ -156,7 +172,7 @@ def test_the_command_prints_verdicts_writes_json_and_fails_as_told(make_run: Mak
     runner = CliRunner()
     shown = runner.invoke(command, [a.id, b.id, "--json", str(file)], standalone_mode=False)
     assert shown.return_value == 0
-    assert "B is SLOWER" in shown.output and "SAME: within ±5 %" in shown.output
+    assert "B is SLOWER" in shown.output and "SAME means within ±5 %" in shown.output
     assert json.loads(file.read_text())["overall"]["verdict"] == "SLOWER"
     failed = runner.invoke(command, [a.id, b.id, "--fail-on", "slower:5%"], standalone_mode=False)
     assert failed.return_value == 1
@@ -218,7 +234,7 @@ def test_runs_made_one_set_after_the_other_scatter_as_they_do(make_run: MakeRun)
     a, b = ([make_run([cell_of(plan_of())], factor * rate) for rate in rates] for factor in (1.0, 0.95))
     found = compare_several(a, b, margin=0.02, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
-    assert "about" in found.overall.needs and "runs of each" in found.overall.needs
+    assert "about" in found.overall.needs and "runs of A and of B" in found.overall.needs
     assert any("not made in turn" in text for text in found.caution)
 
 
@@ -229,16 +245,20 @@ def test_sets_of_runs_are_named_with_commas(make_run: MakeRun) -> None:
     assert told.exit_code == 0
     assert json.loads(told.output)["overall"]["verdict"] == "SLOWER"
     twice = CliRunner().invoke(command, [f"{a},{pairs[0][0].id}", b])
-    assert isinstance(twice.exception, BadInputError) and "named twice" in twice.exception.what
+    assert isinstance(twice.exception, BadInputError) and "given twice" in twice.exception.what
 
 
 def test_trials_tell_how_often_like_runs_were_called_different_and_what_finds_slower_ones(make_run: MakeRun) -> None:
-    from strakes.compare.trials.tell import Rounds, tables
+    from bench.trials.tell import Rounds, tables
 
     rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0, 1000.0]
-    delayed = Plan(2, tuple(replace(phase, delay_ns=100) for phase in plan_of().phases if isinstance(phase, MetadataPhase)))
+    delayed = Plan(
+        2, tuple(replace(phase, delay_ns=100) for phase in plan_of().phases if isinstance(phase, MetadataPhase))
+    )
     kinds = {"a": (plan_of(), 1.0), "again": (plan_of(), 1.0), "slowed": (delayed, 0.9)}
-    rounds = [{kind: make_run([cell_of(plan)], factor * rate) for kind, (plan, factor) in kinds.items()} for rate in rates]
+    rounds = [
+        {kind: make_run([cell_of(plan)], factor * rate) for kind, (plan, factor) in kinds.items()} for rate in rates
+    ]
     told = tables(Rounds.of(rounds, 0.1), 100, "Here,")
     assert "6 rounds of three independent runs" in told
     assert "The slowed runs reached 0.900 of the others" in told

@@ -43,6 +43,13 @@ def test_an_example_is_understood(name: str) -> None:
         ("clients = 2000", 'clients = "many"', "whole number"),
         ("[cluster]", "[cluster", "not valid TOML"),
         ('power_feeds = ["feed-1", "feed-2"]', "power_feeds = []", "at least one power feed"),
+        ('devices = { mds-a = "/dev/md/mdt0"', 'devices = { mds-a = "/dev/drbd0"', "the disks below DRBD"),
+        ('mount = "/mnt/mdt0"', 'mount = "mnt/mdt0"', "an absolute path"),
+        ('mount = "/mnt/mdt0"', 'mount = "/mnt/mdt0"\nport = 5405', "a port that Corosync does not use"),
+        ('lnet = "tcp"', 'lnet = "tcp; touch X"', "not a network of LNet"),
+        ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "10.1.0.2"', "the quorum device is on a machine of the pair"),
+        ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "mds-b"', "the quorum device is on a machine of the pair"),
+        ('watch = ["10.1.0.254"]', 'watch = ["router"]', "a list of addresses"),
         ('subnet = "10.2.0.0/24"', 'subnet = "10.2.0.0/240"', "not a subnet"),
     ],
 )
@@ -58,3 +65,29 @@ def test_what_is_wrong_in_a_description_is_named_with_its_place(old: str, new: s
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(BadInputError, match="cannot be read"):
         read_description(Path("/nowhere/cluster.toml"))
+
+
+@pytest.mark.parametrize(
+    ("example", "old", "new", "said"),
+    [
+        ("lustre-active-active", "index = 1", "index = 0", "the same index is given twice"),
+        (
+            "lustre-active-active",
+            'mds1 = "/dev/md/mdt1"',
+            'mds1 = "/dev/md/mdt0"',
+            "the same device on mds1 is given twice",
+        ),
+        ("nfs", "192.168.10.10/24", "192.168.10.1/24", "the address of home is taken"),
+        ("nfs", "192.168.10.10/24", "172.16.0.10/24", "the address of home is on no network"),
+        ("service", '["postgresql"]', '["postgresql; reboot"]', "names of systemd units"),
+        ("lustre-active-active", 'snmp_version = "3"', 'snmp_version = "4"', "one of 1, 2c, 3"),
+        ("lustre-active-active", 'snmp_version = "3"', 'snmp_version = "1"', "'community' is missing"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(example: str, old: str, new: str, said: str, tmp_path: Path) -> None:
+    text = EXAMPLES[example].read_text()
+    assert old in text
+    path = tmp_path / "cluster.toml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(BadInputError, match=said):
+        read_description(path)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from lab.running import SOURCES, Labs, need, own_labs
 from strakes.lab.ha.lab import HaLab, HaOptions
 from strakes.lab.packages import missing
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 A, B = "mds-a", "mds-b"
 _VM_UP_S = 600
@@ -41,7 +42,11 @@ def tried(labs: Labs, *words: str, timeout_s: float = 300) -> dict[str, Any]:
     )
     assert done.stdout, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
-    bad = [one for one in document["trials"] if one["judgement"]["split_brain"] or one["judgement"]["lost"] or one["judgement"]["twice"]]
+    bad = [
+        one
+        for one in document["trials"]
+        if one["judgement"]["split_brain"] or one["judgement"]["lost"] or one["judgement"]["twice"]
+    ]
     assert done.returncode == 0 and not bad, (document["rows"], bad)
     return document
 
@@ -56,7 +61,9 @@ def checked_live(labs: Labs, node: str) -> set[str]:
     """Rules that the running cluster breaks, as a node sees itself."""
     commands = labs.status("ha")["facts"]["commands"]
     words = [*commands[node], sys.executable, "-m", "strakes", "failover", "check", "--live", "--json", "-"]
-    checked = subprocess.run(words, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(SOURCES)})
+    checked = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(SOURCES)}
+    )
     return {one["rule"] for one in json.loads(checked.stdout)["findings"]}
 
 
@@ -83,7 +90,11 @@ def cut_of_all_links_ended_well(trial: dict[str, Any]) -> None:
     assert len(trial["switched_off"]) == 1 and trial["served_after"] not in trial["switched_off"]
 
 
-_ENDED_WELL = {"power-off": power_off_ended_well, "cut-one": cut_of_one_link_ended_well, "cut-all": cut_of_all_links_ended_well}
+_ENDED_WELL = {
+    "power-off": power_off_ended_well,
+    "cut-one": cut_of_one_link_ended_well,
+    "cut-all": cut_of_all_links_ended_well,
+}
 
 
 @pytest.mark.waits
@@ -106,10 +117,44 @@ def test_links_are_cut_and_nodes_die_five_times_and_never_do_two_of_them_serve(l
     said = labs.run("exec", "ha", A, "sh", "-c", "uname -n; exit 7")
     assert (said.stdout, said.returncode) == (f"{A}\n", 7)
     assert labs.run("exec", "ha", A, "strakes", "--version").stdout.startswith("strakes")
-    assert "there are: mds-a, mds-b" in labs.run("exec", "ha", "mds-c", "true").stderr
+    assert "its nodes are: mds-a, mds-b" in labs.run("exec", "ha", "mds-c", "true").stderr
     used = labs.footprint()
     labs.down("ha")
     assert not labs.remains(used)
+
+
+@pytest.mark.waits
+def test_a_cut_cable_is_connected_again_when_the_drill_is_killed(labs: Labs) -> None:
+    labs.up("ha")
+    facts = labs.status("ha")["facts"]
+
+    def connected() -> bool:
+        words = [*facts["commands"][B], "ip", "-o", "link", "show", "ring0"]
+        return "LOWER_UP" in subprocess.run(words, capture_output=True, text=True).stdout
+
+    def wait_until(state: bool) -> None:
+        deadline = time.monotonic() + 60
+        while connected() != state:
+            assert time.monotonic() < deadline, f"ring0 of {B} is never {'up' if state else 'down'}"
+            time.sleep(0.1)
+
+    # The check of the running cluster sees the state, too.
+    assert checked_live(labs, A) == {"token-too-short"}
+    subprocess.run([*facts["links"]["0"], "down"], check=True)
+    deadline = time.monotonic() + 60
+    while "link-down" not in checked_live(labs, A):
+        assert time.monotonic() < deadline, "a link is down, and check --live does not say so"
+    subprocess.run([*facts["links"]["0"], "up"], check=True)
+
+    words = [sys.executable, "-m", "strakes", "failover", "pair", "ha", "--fault", "cut-one", "--repeat", "1"]
+    drill = subprocess.Popen(words, env=labs.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        wait_until(False)
+    finally:
+        drill.kill()
+        drill.communicate()
+    wait_until(True)
+    labs.down("ha")
 
 
 @pytest.mark.long
@@ -126,7 +171,9 @@ def test_machines_keep_every_acknowledged_record_on_a_replicated_device(labs: La
     memory = sum(one["memory_bytes"] for one in labs.status("ha")["processes"])
     assert memory <= 1.5 * 2**30
 
-    killed, all_cut = tried(labs, "ha", "--repeat", "1", "--fault", "power-off", "--fault", "cut-all", timeout_s=1500)["trials"]
+    killed, all_cut = tried(labs, "ha", "--repeat", "1", "--fault", "power-off", "--fault", "cut-all", timeout_s=1500)[
+        "trials"
+    ]
     assert (killed["served_before"], killed["served_after"]) == (A, B) and killed["judgement"]["acknowledged"] > 10
     assert len(all_cut["switched_off"]) == 1 and all_cut["judgement"]["acknowledged"] > 10
     assert Path(facts["bmc_log"]).read_text().count("set power 0") >= 2

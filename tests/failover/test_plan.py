@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import re
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -45,7 +48,11 @@ def test_drbdadm_takes_the_resources_in_both_dialects(name: str, dialect: str, t
     program = "/lib/drbd/drbdadm-84" if dialect == "8.4" else "/usr/sbin/drbdadm"
     need(program)
     text = EXAMPLES[name].read_text()
-    text = text.replace('drbd = "8.4"\n', "").replace('drbd = "9"\n', "").replace("[cluster]\n", f'[cluster]\ndrbd = "{dialect}"\n')
+    text = (
+        text.replace('drbd = "8.4"\n', "")
+        .replace('drbd = "9"\n', "")
+        .replace("[cluster]\n", f'[cluster]\ndrbd = "{dialect}"\n')
+    )
     description = tmp_path / "cluster.toml"
     description.write_text(text)
     for file in plan_files(read_description(description)):
@@ -109,6 +116,86 @@ def test_a_quorum_device_takes_the_place_of_two_node() -> None:
     assert "host: 10.20.0.9" in corosync and "two_node" not in corosync
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_command_of_the_run_book_replaces_a_configuration_that_is_newer(name: str, tmp_path: Path) -> None:
+    """A fresh cluster has changed its own some times before the first plan is put in place."""
+    need("cibadmin")
+    plan = planned(name, tmp_path / "plan")
+    (command,) = set(re.findall(r"`(cibadmin --replace [^`]*)`", (plan / "RUNBOOK.md").read_text()))
+    running = tmp_path / "running.xml"
+    text = (plan / "pacemaker/cib.xml").read_text()
+    running.write_text(text.replace(' epoch="1"', ' epoch="12"').replace('value="1000"', 'value="1"'))
+    done = subprocess.run(
+        command.split(),
+        cwd=plan,
+        env={**os.environ, "CIB_file": str(running)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'value="1000"' in running.read_text() and ' epoch="13"' in running.read_text()
+
+
+def test_the_quorum_device_lets_the_survivor_survive_and_the_run_book_starts_it() -> None:
+    cluster = read_description(EXAMPLES["lustre-active-active"])
+    for number, node in enumerate(cluster.nodes, 1):
+        files = {file.path: file.text for file in plan_files(replace(cluster, survivor=node.name))}
+        assert f"tie_breaker: {number}" in files["etc/corosync/corosync.conf"]
+        for step in ("systemctl enable --now corosync-qdevice", "corosync-qnetd", "corosync-qdevice-net-certutil"):
+            assert step in files["RUNBOOK.md"]
+
+
+def test_outlets_are_asked_in_the_way_that_their_version_of_snmp_wants(tmp_path: Path) -> None:
+    text = EXAMPLES["lustre-active-active"].read_text()
+    older = text.replace('snmp_version = "3"', 'snmp_version = "2c"\ncommunity = "fence"')
+    older = older.replace('user = "fence"\npassword_script = "/etc/strakes/pdu-password"\n', "")
+    description = tmp_path / "cluster.toml"
+    for given, wanted, unwanted in (
+        (text, {"snmp_version": "3", "username": "fence", "snmp_sec_level": "authNoPriv"}, "community"),
+        (older, {"snmp_version": "2c", "community": "fence"}, "username"),
+    ):
+        description.write_text(given)
+        files = {file.path: file.text for file in plan_files(read_description(description))}
+        outlets = [
+            one for one in Xml.fromstring(files["pacemaker/cib.xml"]).iter("primitive") if "outlet" in one.get("id", "")
+        ]
+        assert len(outlets) == 4
+        for outlet in outlets:
+            values = {pair.get("name"): pair.get("value") for pair in outlet.iter("nvpair")}
+            assert wanted.items() <= values.items() and unwanted not in values
+
+
+def test_nfs_keeps_its_state_beside_what_it_exports_and_tells_clients_from_the_service_address() -> None:
+    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["nfs"]))}
+    cib = Xml.fromstring(files["pacemaker/cib.xml"])
+    group = next(cib.iter("group"))
+    agents = [member.get("type") for member in group.iter("primitive")]
+    assert agents == ["Filesystem", "nfsserver", "exportfs", "IPaddr2", "nfsnotify"]
+    values = {pair.get("name"): pair.get("value") or "" for pair in group.iter("nvpair")}
+    assert values["source_host"] == values["ip"] == "192.168.10.10" and values["fsid"]
+    state = values["nfs_shared_infodir"]
+    assert state.startswith("/srv/home/") and not state.startswith("/srv/home/export")
+    assert "mkdir /srv/home/export /srv/home/nfs-state" in files["RUNBOOK.md"]
+
+
+def test_a_node_that_its_clients_cannot_reach_hands_over(tmp_path: Path) -> None:
+    """By Pacemaker's own policy engine: the attribute that the ping sets says who is reached."""
+    need("crm_simulate")
+    plan = planned("tianhe2", tmp_path)
+    up = ["--node-up", "mds-a", "--node-up", "mds-b"]
+    cib = Xml.parse(plan / "pacemaker/cib.xml")
+    for node in cib.iter("node"):
+        attributes = Xml.SubElement(node, "instance_attributes", id=f"reached-{node.get('id')}")
+        reached = "20000" if node.get("uname") == "mds-b" else "0"
+        Xml.SubElement(attributes, "nvpair", id=f"r-{node.get('id')}", name="clients-network", value=reached)
+        Xml.SubElement(attributes, "nvpair", id=f"m-{node.get('id')}", name="master-drbd-mdt0", value="10000")
+    cib.write(tmp_path / "cut.xml")
+    run("crm_simulate", "-x", tmp_path / "cut.xml", "--quorum", "1", "-S", *up, "-O", tmp_path / "after.xml")
+    told = run("crm_simulate", "-x", tmp_path / "after.xml", "--quorum", "1", "-S")
+    assert re.search(r"mount-mdt0\t.*Started mds-b", told.stdout.partition("Revised Cluster Status")[2]), told.stdout
+
+
 def test_scripts_are_valid_shell_and_executable(tmp_path: Path) -> None:
     plan = planned("tianhe2", tmp_path)
     scripts = [path for path in plan.rglob("*") if path.is_file() and path.read_text().startswith("#!")]
@@ -146,7 +233,9 @@ def test_an_alert_reaches_the_webhook_whose_address_only_its_file_knows(tmp_path
             "CRM_alert_desc": 'mds-a "off"',
             "CRM_alert_recipient": str(address),
         }
-        done = subprocess.run([plan / "etc/strakes/alert-webhook"], env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [plan / "etc/strakes/alert-webhook"], env=environment, capture_output=True, text=True, timeout=60
+        )
         thread.join(10)
     assert done.returncode == 0, done.stderr
     import json

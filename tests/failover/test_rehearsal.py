@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,12 +19,12 @@ from strakes.failover.description import read_description
 from strakes.failover.rehearsal import engine
 from strakes.failover.rehearsal.engine import PolicyEngine
 from strakes.failover.rehearsal.rehearse import rehearse
-from strakes.failover.rehearsal.room import Part, Room, parts_of
+from strakes.failover.rehearsal.room import Room, RoomPart, parts_of
 from strakes.failover.rehearsal.story import Scene, Story
 from strakes.failover.setup import read_plan
 
-NODE_A, NODE_B = Part("node", "mds-a"), Part("node", "mds-b")
-SERVICE, CROSS, MANAGEMENT = (Part("network", name) for name in ("service", "cross", "management"))
+NODE_A, NODE_B = RoomPart("node", "mds-a"), RoomPart("node", "mds-b")
+SERVICE, CROSS, MANAGEMENT = (RoomPart("network", name) for name in ("service", "cross", "management"))
 TIANHE = read_description(EXAMPLES["tianhe2"])
 
 
@@ -31,7 +33,7 @@ def play(tmp_path: Path) -> Callable[..., Scene]:
     """Plays failures on a plan; ``change`` is what a careless hand did to one of its files: (file, old, new)."""
     need("crm_simulate")
 
-    def on(*failures: Part, example: str = "tianhe2", change: tuple[str, str, str] | None = None) -> Scene:
+    def on(*failures: RoomPart, example: str = "tianhe2", change: tuple[str, str, str] | None = None) -> Scene:
         directory = tmp_path / f"plan{len(list(tmp_path.iterdir()))}"
         plan = planned(example, directory)
         if change:
@@ -54,9 +56,11 @@ def test_the_standby_takes_over_from_a_node_that_dies_once_that_is_powered_off(p
 
 
 @pytest.mark.parametrize("link", [SERVICE, CROSS])
-def test_one_link_less_interrupts_nothing_and_powers_off_nobody(link: Part, play: Callable[..., Scene]) -> None:
+def test_one_link_less_interrupts_nothing_and_powers_off_nobody(link: RoomPart, play: Callable[..., Scene]) -> None:
     scene = play(link)
-    assert (scene.ending, scene.fenced, scene.places, scene.split_brain) == ("nothing", (), {"mdt0": "mds-a"}, "")
+    # The clients have the first one only.
+    ending = "unreachable" if link is SERVICE else "nothing"
+    assert (scene.ending, scene.fenced, scene.places, scene.split_brain) == (ending, (), {"mdt0": "mds-a"}, "")
     assert scene.modelled
 
 
@@ -69,7 +73,11 @@ def test_without_any_link_the_side_that_waits_longer_to_be_powered_off_survives(
 
 
 def test_without_a_delay_both_power_each_other_off(play: Callable[..., Scene]) -> None:
-    scene = play(SERVICE, CROSS, change=("pacemaker/cib.xml", 'name="pcmk_delay_base" value="10s"', 'name="pcmk_delay_base" value="0s"'))
+    scene = play(
+        SERVICE,
+        CROSS,
+        change=("pacemaker/cib.xml", 'name="pcmk_delay_base" value="10s"', 'name="pcmk_delay_base" value="0s"'),
+    )
     assert scene.ending == "outage" and scene.fenced == ("mds-a", "mds-b")
 
 
@@ -80,41 +88,55 @@ def test_without_fencing_split_brain_is_possible(play: Callable[..., Scene]) -> 
 
 
 def test_a_node_that_cannot_be_made_sure_to_be_off_is_not_taken_over_from(play: Callable[..., Scene]) -> None:
-    for lost in (Part("supply", "mds-a"), MANAGEMENT, Part("bmc", "mds-a"), Part("switch", "management-switch")):
+    for lost in (
+        RoomPart("supply", "mds-a"),
+        MANAGEMENT,
+        RoomPart("bmc", "mds-a"),
+        RoomPart("switch", "management-switch"),
+    ):
         scene = play(lost, *(() if lost.kind == "supply" else (NODE_A,)))
         assert scene.ending == "outage" and not scene.split_brain and not scene.fenced, lost
-    scene = play(Part("supply", "mds1"), example="lustre-active-active")
+    scene = play(RoomPart("supply", "mds1"), example="lustre-active-active")
     assert scene.ending == "take-over" and scene.fenced == ("mds1",)  # its outlets answer
 
 
 def test_an_old_copy_is_never_served(play: Callable[..., Scene]) -> None:
     scene = play(CROSS, NODE_A)
-    assert scene.ending == "outage" and scene.fenced == ("mds-a",) and "mdt0 on mds-b is old and not promoted" in scene.said
+    assert (
+        scene.ending == "outage"
+        and scene.fenced == ("mds-a",)
+        and "mdt0 on mds-b is old and not promoted" in scene.said
+    )
 
 
 def test_a_service_is_restarted_and_one_that_does_not_stop_costs_its_node_the_power(play: Callable[..., Scene]) -> None:
-    assert play(Part("service", "mount-mdt0")).ending == "restart"
-    assert play(Part("bmc", "mds-a"), Part("service", "mount-mdt0")).ending == "restart"
-    assert play(Part("bmc", "mds-a"), Part("stop", "mount-mdt0")).ending == "outage"
-    scene = play(Part("stop", "mount-mdt0"))
+    assert play(RoomPart("service", "mount-mdt0")).ending == "restart"
+    assert play(RoomPart("bmc", "mds-a"), RoomPart("service", "mount-mdt0")).ending == "restart"
+    assert play(RoomPart("bmc", "mds-a"), RoomPart("stop", "mount-mdt0")).ending == "outage"
+    scene = play(RoomPart("stop", "mount-mdt0"))
     assert (scene.ending, scene.fenced, scene.places) == ("take-over", ("mds-a",), {"mdt0": "mds-b"})
 
 
 def test_a_disk_less_leaves_the_service_on_the_other_copy(play: Callable[..., Scene]) -> None:
-    assert play(Part("disk", "mds-a", "mdt0")).ending == "nothing"
-    assert play(Part("disk", "mds-a", "mdt0"), NODE_B).ending == "outage"
-    assert play(Part("disk", "mds-a", "mdt0"), CROSS).ending == "outage"
+    assert play(RoomPart("disk", "mds-a", "mdt0")).ending == "nothing"
+    assert play(RoomPart("disk", "mds-a", "mdt0"), NODE_B).ending == "outage"
+    assert play(RoomPart("disk", "mds-a", "mdt0"), CROSS).ending == "outage"
 
 
 def test_only_what_ran_on_the_dead_node_moves(play: Callable[..., Scene]) -> None:
-    scene = play(Part("node", "mds2"), example="lustre-active-active")
+    scene = play(RoomPart("node", "mds2"), example="lustre-active-active")
     assert scene.places == {"mgs": "mds1", "mdt0": "mds1", "mdt1": "mds1"} and scene.fenced == ("mds2",)
 
 
 def test_a_survivor_without_its_quorum_device_stops(play: Callable[..., Scene]) -> None:
-    scene = play(Part("network", "lan"), Part("network", "storage"), example="lustre-active-active")
+    scene = play(RoomPart("network", "lan"), RoomPart("network", "storage"), example="lustre-active-active")
     assert scene.ending == "outage" and not scene.split_brain and not scene.fenced
-    scene = play(Part("network", "storage"), Part("switch", "management-switch"), Part("network", "lan"), example="lustre-active-active")
+    scene = play(
+        RoomPart("network", "storage"),
+        RoomPart("switch", "management-switch"),
+        RoomPart("network", "lan"),
+        example="lustre-active-active",
+    )
     assert scene.ending == "outage" and not scene.split_brain
 
 
@@ -131,7 +153,7 @@ def test_no_pair_of_failures_splits_the_brain_of_a_good_plan(tmp_path: Path) -> 
 
 
 @given(st.lists(st.sampled_from(parts_of(TIANHE)), max_size=6, unique=True), st.sampled_from(parts_of(TIANHE)))
-def test_breaking_more_never_repairs_anything(broken: list[Part], more: Part) -> None:
+def test_breaking_more_never_repairs_anything(broken: list[RoomPart], more: RoomPart) -> None:
     before, after = Room(TIANHE, frozenset(broken)), Room(TIANHE, frozenset([*broken, more]))
     for one, other in zip(_signs(before), _signs(after), strict=True):
         assert one or not other
@@ -177,3 +199,100 @@ def test_the_table_and_the_document_say_the_same(strakes: StrakesRunner, tmp_pat
     assert rows["nfs1 dies"]["ending"] == "take-over" and rows["nfs1 dies"]["decided_by"] == "policy engine"
     assert rows["network cross fails"]["decided_by"] == "model, then policy engine"
     assert all(name in done.stdout for name in rows) and "Split brain possible: nowhere" in done.stdout
+
+
+CIB, COROSYNC = "pacemaker/cib.xml", "etc/corosync/corosync.conf"
+PRETENDED = {
+    "an agent that does nothing": (CIB, 'type="fence_ipmilan"', 'type="fence_ack_manual"'),
+    "a state asked for in place of off": (
+        CIB,
+        'name="pcmk_reboot_action" value="off"',
+        'name="pcmk_off_action" value="status"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRETENDED)
+def test_fencing_that_pretends_is_never_taken_for_safety(name: str, play: Callable[..., Scene]) -> None:
+    assert "still writes" in play(SERVICE, CROSS, change=PRETENDED[name]).split_brain
+    assert "still writes" in play(RoomPart("stop", "mount-mdt0"), change=PRETENDED[name]).split_brain
+
+
+def test_one_of_two_outlets_does_not_power_a_node_off(play: Callable[..., Scene]) -> None:
+    lost = (RoomPart("bmc", "mds2"), RoomPart("network", "lan"), RoomPart("network", "storage"))
+    # The quorum device is on the first of these networks, in words of another one it would decide.
+    elsewhere = ("etc/corosync/corosync.conf", "10.20.0.9", "qnetd.example.org")
+    assert not play(*lost, example="lustre-active-active", change=elsewhere).split_brain
+    split = (CIB, 'devices="outlet-mds2-1,outlet-mds2-2"', 'devices="outlet-mds2-1"')
+    scene = play(RoomPart("bmc", "mds2"), RoomPart("stop", "mount-mdt1"), example="lustre-active-active", change=split)
+    assert "mds1 takes over while mds2 still writes" in scene.split_brain
+
+
+def test_bmcs_that_are_swapped_power_off_the_survivor(play: Callable[..., Scene]) -> None:
+    swapped = (CIB, 'value="10.9.0.1"', 'value="10.9.0.2"')
+    scene = play(NODE_A, change=swapped)
+    assert scene.ending == "outage" and any("the power of mds-b is cut instead" in text for text in scene.said)
+    # The other one is dead already: it goes on, and the dead one is believed to be off, which it is.
+    both = play(SERVICE, CROSS, change=swapped)
+    assert both.ending == "outage" or both.fenced
+
+
+def test_rings_with_one_address_are_no_link(play: Callable[..., Scene]) -> None:
+    scene = play(SERVICE, change=(COROSYNC, "ring1_addr: 10.2.0.2", "ring1_addr: 10.2.0.1"))
+    assert scene.fenced == ("mds-b",) and scene.cuts_every_heartbeat
+
+
+def test_writing_waits_while_the_dead_peer_is_not_known_to_be_off(play: Callable[..., Scene]) -> None:
+    scene = play(RoomPart("bmc", "mds-b"), NODE_B)
+    assert scene.ending == "pause" and scene.places == {"mdt0": "mds-a"}
+    assert any("until fence-peer gives up, 180 s" in text for text in scene.said)
+
+
+def test_a_node_that_comes_back_alone_waits_for_the_other(play: Callable[..., Scene]) -> None:
+    scene = play(RoomPart("cold", "mds-b"))
+    assert scene.ending == "outage" and "wait_for_all" in scene.said[0]
+    rash = play(RoomPart("cold", "mds-b"), change=(COROSYNC, "wait_for_all: 1", "wait_for_all: 0"))
+    assert rash.fenced == ("mds-a",) and rash.places == {"mdt0": "mds-b"}
+
+
+def test_what_gets_lost_in_one_direction_is_a_link_less(play: Callable[..., Scene]) -> None:
+    assert play(RoomPart("one-way", "cross")).ending == "nothing"
+    scene = play(RoomPart("one-way", "service"), RoomPart("one-way", "cross"))
+    assert scene.fenced == ("mds-b",) and not scene.split_brain
+
+
+def test_the_quorum_device_breaks_a_tie_as_it_is_told(play: Callable[..., Scene]) -> None:
+    """The rings are cut, the device is reached over another network."""
+    planned_device = "host: 10.20.0.9\n      algorithm: ffsplit\n      tie_breaker: 1"
+    lost = (RoomPart("network", "lan"), RoomPart("network", "storage"))
+    for number, winner, loser in ((1, "mds1", "mds2"), (2, "mds2", "mds1")):
+        elsewhere = f"host: qnetd.example.org\n      algorithm: ffsplit\n      tie_breaker: {number}"
+        scene = play(*lost, example="lustre-active-active", change=(COROSYNC, planned_device, elsewhere))
+        assert scene.fenced == (loser,) and f"{winner} survives" in scene.said
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_row_that_the_policy_engine_decides_is_what_it_says_itself(example: str, tmp_path: Path) -> None:
+    """Asked anew, by its own command line, for every death of a node and every failure of a service."""
+    need("crm_simulate")
+    setup = read_plan(planned(example, tmp_path / "plan"))
+    rows = [scene for scene in rehearse(setup, doubles=False).singles if not scene.modelled]
+    assert setup.cib is not None and len(rows) >= 4
+    (tmp_path / "work").mkdir()
+    policy = PolicyEngine(setup.cib, setup.texts[CIB], tmp_path / "work")
+    start = policy.steady()
+    agreed = 0
+    for scene in rows:
+        part = scene.failures[0]
+        if part.kind != "node":
+            continue
+        words = ["crm_simulate", "-x", str(start.file), "-S", "--node-fail", part.name]
+        told = subprocess.run(words, capture_output=True, text=True, timeout=60).stdout
+        assert f"Fencing {part.name} (off)" in told, told
+        revised = told.partition("Revised Cluster Status:")[2]
+        for target, place in scene.places.items():
+            members = [one.id for one in setup.cib.groups[f"serve-{target}"]]
+            for member in members:
+                assert re.search(rf"\b{member}\t.*Started {place}\b", revised), (member, place, revised)
+        agreed += 1
+    assert agreed == 2

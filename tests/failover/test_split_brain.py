@@ -108,7 +108,9 @@ def test_two_writers_of_one_shared_device_are_found(story: list[tuple[int, int, 
 
 
 @given(steps, st.data())
-def test_a_record_that_was_told_of_and_is_not_there_is_named(story: list[tuple[int, int, int, bool]], data: st.DataObject) -> None:
+def test_a_record_that_was_told_of_and_is_not_there_is_named(
+    story: list[tuple[int, int, int, bool]], data: st.DataObject
+) -> None:
     pair = played([(1, 0, 1, True), *story])
     kept = pair.copies[pair.serving]
     gone = data.draw(st.sampled_from([one.record for one in pair.told]))

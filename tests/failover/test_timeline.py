@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conftest import ROOT, StrakesRunner
 from strakes.errors import BadInputError
 from strakes.failover.lustre_recording import drills_in, read_drill
-from strakes.failover.timeline import Operation, outage_of
+from strakes.failover.timeline import ClientOperation, outage_of
 
 RECORDED = ROOT / "tests" / "targets" / "lustre" / "recordings" / "failover"
 
@@ -46,7 +46,11 @@ def test_all_recorded_drills_are_found_and_shown(strakes: StrakesRunner, tmp_pat
     assert drills_in(RECORDED) == ("crash", "failover", "replay")
     shown = strakes("failover", "timeline", RECORDED, "--json", tmp_path / "out.json")
     assert shown.returncode == 0 and "112.6" in shown.stdout, shown.stderr
-    assert [one["name"] for one in json.loads((tmp_path / "out.json").read_text())["timelines"]] == ["crash", "failover", "replay"]
+    assert [one["name"] for one in json.loads((tmp_path / "out.json").read_text())["timelines"]] == [
+        "crash",
+        "failover",
+        "replay",
+    ]
     moments = strakes("failover", "timeline", RECORDED, "crash", "--moments")
     assert "kill -9 of the server VM" in moments.stdout and "failover: seconds" not in moments.stdout
     assert strakes("failover", "timeline", RECORDED, "nosuch").returncode == 2
@@ -67,7 +71,7 @@ def test_what_is_not_understood_is_named_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_client_that_never_comes_back_has_no_time_of_return() -> None:
-    found = outage_of("a", [Operation(0, 1), Operation(2, 90, "ETIMEDOUT")], fault_s=1.5)
+    found = outage_of("a", [ClientOperation(0, 1), ClientOperation(2, 90, "ETIMEDOUT")], fault_s=1.5)
     assert found.back_after_s is None and found.errors == 1 and found.stall_s == 89
 
 
@@ -81,7 +85,7 @@ def test_a_wait_of_any_length_is_measured_from_the_last_answer(durations: list[f
     for number, duration in enumerate(durations):
         begun = now
         now += duration + (wait if number == place else 0.0)
-        operations.append(Operation(begun, now))
+        operations.append(ClientOperation(begun, now))
     fault = operations[place].begun_s + wait / 2
     found = outage_of("a", operations, fault)
     assert found.stall_s == pytest.approx(durations[place] + wait)

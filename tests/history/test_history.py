@@ -13,19 +13,22 @@ from interop.conftest import MakeRun, make_run
 from strakes.cli.main import run as strakes
 from strakes.compare.fail_on import parse_fail_on
 from strakes.history.judge import FEWEST, failures, judged
-from strakes.history.model import History, Point, Series
+from strakes.history.series import History, HistoryPoint, HistorySeries
 
 __all__ = ["make_run"]
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def series(values: list[float], unit: str = "B/s", cell: str = "a:write") -> Series:
-    points = [Point(f"run-{day}", (BEGIN + timedelta(days=day)).isoformat(), value, None, None) for day, value in enumerate(values)]
-    return Series(cell, {}, unit, tuple(points), 1)
+def series(values: list[float], unit: str = "B/s", cell: str = "a:write") -> HistorySeries:
+    points = [
+        HistoryPoint(f"run-{day}", (BEGIN + timedelta(days=day)).isoformat(), value, None, None)
+        for day, value in enumerate(values)
+    ]
+    return HistorySeries(cell, {}, unit, tuple(points), 1)
 
 
-def judge_one(one: Series, since: datetime | None = None) -> Series:
+def judge_one(one: HistorySeries, since: datetime | None = None) -> HistorySeries:
     return judged([History("f", "study", "s", "/t", (), (one,))], since=since)[0].series[0]
 
 
@@ -63,14 +66,23 @@ def test_too_few_runs_are_inconclusive_and_say_how_many_more_it_takes() -> None:
 def test_hardly_any_store_full_of_chance_is_said_to_have_changed() -> None:
     wrong = 0
     for seed in range(40):
-        many = tuple(series(noisy([1000.0], 20, seed=100 * seed + index), cell=f"c{index}:write") for index in range(10))
+        many = tuple(
+            series(noisy([1000.0], 20, seed=100 * seed + index), cell=f"c{index}:write") for index in range(10)
+        )
         wrong += any(one.verdict != "STEADY" for one in judged([History("f", "study", "s", "/t", (), many)])[0].series)
     assert wrong <= 6  # 5 % of 40 are 2; more than 6 happen once in 200 such tests
 
 
 @pytest.mark.parametrize(
     ("conditions", "met"),
-    [("slower", 1), ("slower:20%", 1), ("slower:50%", 0), ("faster", 0), ("inconclusive", 1), ("slower,inconclusive", 2)],
+    [
+        ("slower", 1),
+        ("slower:20%", 1),
+        ("slower:50%", 0),
+        ("faster", 0),
+        ("inconclusive", 1),
+        ("slower,inconclusive", 2),
+    ],
 )
 def test_fail_on_counts_what_it_names(conditions: str, met: int) -> None:
     both = (series(noisy([1000.0, 700.0], 12)), series([1.0, 2.0], cell="b:read"))
@@ -78,7 +90,9 @@ def test_fail_on_counts_what_it_names(conditions: str, met: int) -> None:
     assert len(failures(histories, parse_fail_on(conditions))) == met
 
 
-def test_the_same_study_over_weeks_is_shown_and_fails_a_nightly_job(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_study_over_weeks_is_shown_and_fails_a_nightly_job(
+    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     for day in range(12):
         make_run(day=day, speed=(1.0 if day < 6 else 0.5) * (1 + 0.001 * (day * 7 % 5)))
     make_run(day=12, fingerprint="1" * 16)  # another measurement, made once
@@ -109,12 +123,14 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
     assert "7 more runs" in said
 
 
-def test_the_first_night_is_no_failure_but_for_who_asks_for_one(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_night_is_no_failure_but_for_who_asks_for_one(
+    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert strakes(["history"]) == 2
     assert "there is no run" in capsys.readouterr().err
     make_run()
     assert strakes(["history", "survey", "--fail-on", "slower"]) == 0
-    assert "more than once so far" in capsys.readouterr().out
+    assert "No measurement has been repeated yet" in capsys.readouterr().out
     assert strakes(["history", "--fail-on", "inconclusive"]) == 1
     assert strakes(["history", "absent"]) == 2
     assert strakes(["history", "--fail-on", "sloer"]) == 2

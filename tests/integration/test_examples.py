@@ -13,15 +13,17 @@ from conftest import ROOT, StrakesRunner
 from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
 from strakes.errors import EnvironmentLacksError
+from strakes.findings.sample import sample_named
 from strakes.launch.local import LocalEngine
 from strakes.launch.mpi import find_mpiexec
 from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan.toml import plan_from_toml
-from strakes.portrait.collect import sample_named
 from strakes.store import Store
 
 # The description of a cluster is no plan: strakes failover has tests of its own.
-EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.toml") if not {"[cluster]", "[[need]]"} & set(path.read_text().split()))
+EXAMPLES = sorted(
+    path for path in (ROOT / "examples").glob("*.toml") if not {"[cluster]", "[[need]]"} & set(path.read_text().split())
+)
 # Those by libraries that need ranks as processes.
 LIBRARIES = {"mpiio": "mpiexec", "hdf5": "mpiexec.openmpi", "pnetcdf": "mpiexec.openmpi"}
 BY_THREADS = [path for path in EXAMPLES if path.stem not in LIBRARIES]
@@ -41,17 +43,19 @@ def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *
     phases = [phase for phase, _ in plan.each()]
     document = json.loads(out.read_text())
     assert [cell["id"].partition(":")[2] for cell in document["cells"]] == [phase.name for phase in phases]
-    samples = Store().open("latest").visits[0]["samples"]
+    samples = Store().open("latest").visits[0].samples
     for phase in phases:
         sample = sample_named(samples, phase.name)
         assert sample is not None
         if getattr(phase, "verify", False) and phase.kind != "small-files":
-            assert sample["effective"]["verified_bytes"] == sample["bytes"] > 0
+            assert sample.effective["verified_bytes"] == sample.bytes > 0
     assert not any(target.iterdir())
 
 
 @pytest.mark.parametrize("path", BY_THREADS, ids=lambda path: path.stem)
-def test_an_example_runs_and_every_phase_of_it_is_measured(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+def test_an_example_runs_and_every_phase_of_it_is_measured(
+    path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path
+) -> None:
     check_example(path, strakes, target, tmp_path / "out.json")
 
 
@@ -65,13 +69,18 @@ TOGETHER = ("mixed", "restart-dump", "startup-load")
     [pytest.param(path, marks=[] if path.stem in TOGETHER else [pytest.mark.long]) for path in BY_THREADS],
     ids=lambda path: path.stem,
 )
-def test_an_example_runs_the_same_with_processes(path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+@pytest.mark.more
+def test_an_example_runs_the_same_with_processes(
+    path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path
+) -> None:
     check_example(path, strakes, target, tmp_path / "out.json", "--launcher", "mpi", "-n", "4")
 
 
 @needs_mpi
 @pytest.mark.parametrize(("name", "mpiexec"), LIBRARIES.items(), ids=LIBRARIES)
-def test_an_example_of_a_library_runs_with_processes(name: str, mpiexec: str, strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+def test_an_example_of_a_library_runs_with_processes(
+    name: str, mpiexec: str, strakes: StrakesRunner, target: Path, tmp_path: Path
+) -> None:
     program = find_mpiexec() if mpiexec == "mpiexec" else shutil.which(mpiexec)
     if program is None or (name != "mpiio" and name not in backends_by(Path(program))):
         pytest.skip(f"there is no engine with {name}")
@@ -96,9 +105,9 @@ def test_an_example_of_a_library_is_skipped_with_the_reason_where_ranks_are_thre
 ) -> None:
     done = strakes("run", ROOT / "examples" / f"{name}.toml", target, "--budget", "1s")
     assert done.returncode == 3
-    assert f"{name}: it needs ranks as processes" in done.stderr
+    assert f"{name}: it needs ranks that are processes" in done.stderr
     assert "--launcher mpi" in done.stderr
-    assert "all of it is skipped" in done.stderr
+    assert "every cell is skipped" in done.stderr
     assert not any(target.iterdir())
 
 
@@ -111,6 +120,8 @@ def test_an_example_says_what_it_is_for(path: Path) -> None:
 
 def test_a_growing_population_is_in_the_samples(strakes: StrakesRunner, target: Path) -> None:
     assert strakes("run", ROOT / "examples" / "accumulate.toml", target, "--budget", "1s").returncode == 0
-    samples = Store().open("latest").visits[0]["samples"]
-    counted = [(sample["population"]["before_files"], sample["population"]["after_files"]) for sample in samples]
+    samples = Store().open("latest").visits[0].samples
+    counted = [
+        (sample.extra["population"]["before_files"], sample.extra["population"]["after_files"]) for sample in samples
+    ]
     assert counted == [(0, 2000), (2000, 4000), (4000, 8000)]

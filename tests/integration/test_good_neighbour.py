@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,9 +13,11 @@ from conftest import StrakesRunner
 from lab.running import Labs, need, own_labs
 from mounts import tmpfs_mounted
 from strakes.lab.cgroup import hierarchy_of
+from strakes.launch.impact import UNLIMITED
 from strakes.neighbour.probe import KINDS
 from strakes.report.findings import validate
 from strakes.store import Run, Store
+from strakes.store.records import NeighbourFelt
 
 IOPS = 200
 # So many requests at a device that does IOPS of them a second: the last one waits for RANKS / IOPS seconds.
@@ -72,7 +73,9 @@ def test_a_limit_holds_for_the_whole_run_and_its_figures_say_so(strakes: Strakes
     plan = tmp_path / "creations.toml"
     plan.write_text(CREATIONS)
     with tmpfs_mounted("64m") as target:
-        done = strakes("run", plan, target, "--budget", "3s", "--impact", "1000ops/s", "--impact", "1GiB/s", "--json", "-", "-q")
+        done = strakes(
+            "run", plan, target, "--budget", "3s", "--impact", "1000ops/s", "--impact", "1GiB/s", "--json", "-", "-q"
+        )
         assert done.returncode == 0, done.stderr
         document = json.loads(done.stdout)
         validate(document)
@@ -80,8 +83,8 @@ def test_a_limit_holds_for_the_whole_run_and_its_figures_say_so(strakes: Strakes
         (cell,) = (one for one in document["cells"] if one["unit"] == "op/s")
         assert cell["warnings"] and cell["median"] <= 1000.5
         assert document["run"]["options"]["impact"] == {"bytes_per_s": 1073741824.0, "operations_per_s": 1000.0}
-        samples = [sample for visit in the_run().visits for sample in visit["samples"]]
-        assert all(sample["operations_per_s"] <= 1000.5 for sample in samples)
+        samples = [sample for visit in the_run().visits for sample in visit.samples]
+        assert all(sample.operations_per_s <= 1000.5 for sample in samples)
         assert os.listdir(target) == []
         other = strakes("run", plan, target, "--budget", "2s", "--json", "-", "-q")
         assert other.returncode == 0, other.stderr
@@ -92,42 +95,47 @@ def test_a_limit_holds_for_the_whole_run_and_its_figures_say_so(strakes: Strakes
         assert again.returncode == 2 and "--resume" in again.stderr
 
 
-def test_a_probe_that_nobody_disturbs_changes_nothing_and_is_in_the_report(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_probe_that_nobody_disturbs_changes_nothing_and_is_in_the_report(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
     plan = tmp_path / "creations.toml"
     plan.write_text(CREATIONS)
     with tmpfs_mounted("64m") as target:
         done = strakes("run", plan, target, "--budget", "2s", "--neighbour", "p99=10s")
         assert done.returncode == 0, done.stderr
-        assert "other people: p99 of their operations" in done.stdout
+        assert "99th percentile of their operations" in done.stdout
         assert os.listdir(target) == []
     findings = the_run().findings
     assert findings is not None
     felt = findings["run"]["neighbour"]
     assert set(felt["during"]["kinds"]) <= set(felt["before"]["kinds"]) == set(KINDS)
     assert (felt["yielded_visits"], felt["slowed_visits"], felt["stopped"]) == (0, 0, False)
-    assert not any("impact" in visit for visit in the_run().visits)
-    assert all("neighbour" in visit for visit in the_run().visits)
+    assert all(visit.impact == UNLIMITED for visit in the_run().visits)
+    assert all(visit.neighbour for visit in the_run().visits)
 
 
 @pytest.mark.lab
+@pytest.mark.more
 def test_on_a_slow_device_others_wait_without_the_option_and_with_it_the_measurement_gives_way(
     strakes: StrakesRunner, slow_device: Path, tmp_path: Path
 ) -> None:
     plan = tmp_path / "load.toml"
     plan.write_text(LOAD)
-    done = strakes("run", plan, slow_device, "--budget", "10s", "--neighbour", f"p99={ALLOWED_S * 1000:.0f}ms", "--json", "-", "-q")
+    done = strakes(
+        "run", plan, slow_device, "--budget", "10s", "--neighbour", f"p99={ALLOWED_S * 1000:.0f}ms", "--json", "-", "-q"
+    )
     if done.returncode == 3:
         pytest.skip(f"this machine is too busy for anybody: {done.stderr}")
     assert done.returncode in (0, 130), done.stderr
     run = the_run()
-    yielded = [visit for visit in run.visits if visit["ended"] == "yielded"]
-    felt: list[dict[str, float]] = [visit["neighbour"] for visit in run.visits]
-    shares: list[Any] = [visit.get("impact", {}).get("share", 1.0) for visit in run.visits]
+    yielded = [visit for visit in run.visits if visit.ended == "yielded"]
+    felt = [visit.neighbour for visit in run.visits]
+    shares = [visit.impact.share for visit in run.visits]
     # The first visit at full load: what others felt then is what they feel without the option.
     assert shares[0] == 1.0 and felt[0]["p99_s"] > ALLOWED_S
     assert min(shares) <= 0.5 or done.returncode == 130
-    (event,) = (event for event in run.events if event["event"] == "neighbour")
-    assert event["before"]["p99_s"] < ALLOWED_S < event["during"]["longest_s"]
+    (event,) = run.events_of(NeighbourFelt)
+    assert event.before["p99_s"] < ALLOWED_S < event.during["longest_s"]
     if done.returncode == 0:
         document = json.loads(done.stdout)
         assert "gave-way" in {warning["code"] for warning in document["warnings"]}

@@ -14,7 +14,7 @@ from lab.running import Labs, need, own_labs
 from strakes.lab.ceph.monitor import Monitors
 from strakes.lab.cgroup import hierarchy_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 MIB = 1 << 20
 
@@ -101,14 +101,30 @@ def test_a_standby_takes_over_and_status_says_who_has_ended(labs: Labs) -> None:
     assert created.returncode == 0 and (mount / "after").exists()
     status = labs.status("ceph")
     assert status["condition"] == "degraded" and status["detail"] == f"ended: mds.{active}"
-    again = labs.run("up", "ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB")
+    again = labs.run(
+        "up", "ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB"
+    )
     assert again.returncode == 0 and f"mds.{active}" in again.stderr and again.stdout.strip() == str(mount)
 
 
 def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_nothing(labs: Labs) -> None:
     if hierarchy_of("blkio") is None or hierarchy_of("cpu") is None or os.geteuid() != 0:
         pytest.skip("control groups cannot be written here")
-    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--slow-osd", "0=60", "--mds-cpu", "15")
+    mount = labs.up(
+        "ceph",
+        "--osds",
+        "1",
+        "--mds",
+        "1",
+        "--standby",
+        "0",
+        "--osd-size",
+        "2GiB",
+        "--slow-osd",
+        "0=60",
+        "--mds-cpu",
+        "15",
+    )
     device = labs.status("ceph")["facts"]["slow_devices"]["osd.0"]
     busy, began = busy_ms(device), time.monotonic()
     for _ in range(2):
@@ -129,7 +145,9 @@ def test_stopped_servers_and_a_writer_that_hangs_do_not_stop_down(labs: Labs) ->
     mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB")
     for pid in labs.pids("ceph", "osd"):
         os.kill(pid, signal.SIGSTOP)
-    writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={mount}/file", "bs=1M", "count=8", "conv=fsync"], stderr=subprocess.DEVNULL)
+    writer = subprocess.Popen(
+        ["dd", "if=/dev/zero", f"of={mount}/file", "bs=1M", "count=8", "conv=fsync"], stderr=subprocess.DEVNULL
+    )
     with pytest.raises(subprocess.TimeoutExpired):
         writer.wait(timeout=2)
     used = labs.footprint()

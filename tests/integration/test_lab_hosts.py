@@ -18,7 +18,7 @@ from launch.test_mpi import needs_mpi
 from launch.test_mpi_family import needs_open_mpi
 from strakes.store.files import read_json_lines
 
-pytestmark = [pytest.mark.lab, needs_mpi]
+pytestmark = [pytest.mark.lab, pytest.mark.more, needs_mpi]
 HOSTS = ("--launcher", "mpi", "--hosts", "n1,n2,n3,n4", "--ranks-per-node", "2")
 # Debian's, and the engine that was built with it.
 OPEN_MPI = (*HOSTS, "--mpiexec", "mpirun.openmpi")
@@ -63,12 +63,19 @@ class Hosts:
         """``engine``: that for MPI, where it is not the one that strakes would take."""
         command = self.words(host, *before, sys.executable, "-m", "strakes", *words)
         environment = {**self.environment, **({} if engine is None else {"STRAKES_ENGINE_MPI": str(engine)})}
-        return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90, check=False)
+        return subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90, check=False
+        )
 
     def begin(self, *words: str | Path, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         command = self.words("login", *before, sys.executable, "-m", "strakes", *words)
         return subprocess.Popen(
-            command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def measured(self, run: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -100,7 +107,9 @@ def own_hosts(labs: Labs) -> Iterator[Hosts]:
 
 
 def test_every_host_is_one_of_its_own(hosts: Hosts) -> None:
-    entered = hosts.labs.run("exec", "hosts", "n2", "sh", "-c", "hostname; cat /proc/1/comm; touch /tmp/mine; ip -o -4 address show eth0")
+    entered = hosts.labs.run(
+        "exec", "hosts", "n2", "sh", "-c", "hostname; cat /proc/1/comm; touch /tmp/mine; ip -o -4 address show eth0"
+    )
     name, first, address = entered.stdout.splitlines()
     assert (name, first) == ("n2", "host.sh") and "10.77.0.12" in address
     there = hosts.labs.run("exec", "hosts", "login", "ssh", "n3", "hostname; ls /tmp").stdout.split()
@@ -111,10 +120,15 @@ def test_every_host_is_one_of_its_own(hosts: Hosts) -> None:
 @pytest.mark.parametrize("launcher", [HOSTS, pytest.param(OPEN_MPI, marks=needs_open_mpi)], ids=["mpich", "open-mpi"])
 def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts, launcher: tuple[str, ...]) -> None:
     # The hosts share the processors of one machine. Of an option that is given twice the last one counts.
-    done = hosts.strakes("survey", hosts.directory, *launcher, "--ranks-per-node", "1", "--budget", "4s", "--json", "-", "-q")
+    done = hosts.strakes(
+        "survey", hosts.directory, *launcher, "--ranks-per-node", "1", "--budget", "4s", "--json", "-", "-q"
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["scope"].startswith("4 clients, one on each node measured") and "4 nodes (n1, n2, n3, n4)" in document["scope"]
+    assert (
+        document["scope"].startswith("4 clients, one on each node measured")
+        and "4 nodes (n1, n2, n3, n4)" in document["scope"]
+    )
     links = document["target"]["nodes"]["link_bytes_per_s"]
     assert set(links) == {"n1", "n2", "n3", "n4"} and all(rate > 0 for rates in links.values() for rate in rates)
     cells, _ = hosts.measured(document["run"]["id"])
@@ -140,7 +154,13 @@ def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int
     cells, visits = hosts.measured(document["run"]["id"])
     assert {cell["settings"]["ranks"] for cell in cells} == ranks
     assert all(visit["ended"] == "ok" for visit in visits)
-    hosts_seen = {node["host"] for visit in visits if visit["purpose"] == "measure" for one in visit["samples"] for node in one["nodes"]}
+    hosts_seen = {
+        node["host"]
+        for visit in visits
+        if visit["purpose"] == "measure"
+        for one in visit["samples"]
+        for node in one["nodes"]
+    }
     assert hosts_seen <= {"n1", "n2", "n3", "n4"} and "n1" in hosts_seen
     assert not hosts.left()
 
@@ -158,7 +178,7 @@ def test_the_nodes_are_compared_and_their_phases_begin_together(hosts: Hosts) ->
 def test_a_host_with_another_directory_of_that_name_is_not_measured_with_the_others(own_hosts: Hosts) -> None:
     subprocess.run(own_hosts.words("n3", "mount", "-t", "tmpfs", "other", own_hosts.directory), check=True)
     done = own_hosts.strakes("doctor", own_hosts.directory, "--hosts", "n1,n2,n3")
-    assert done.returncode == 3 and "wrong  n3: it sees another directory of that name" in done.stdout
+    assert done.returncode == 3 and "wrong  n3: this node sees another directory of that name" in done.stdout
 
 
 def test_a_host_that_is_off_is_named(own_hosts: Hosts) -> None:

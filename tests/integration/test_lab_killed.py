@@ -13,7 +13,7 @@ from lab.running import Labs, need, own_labs
 from strakes.lab.state import JOURNAL
 from strakes.targets.mountinfo import read_mounts
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 SMALL = {
     "ceph": ("--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB"),
@@ -65,7 +65,8 @@ def test_what_a_killed_up_has_started_is_all_removed(labs: Labs, kind: str, step
 
 
 @pytest.mark.parametrize(
-    ("kind", "step"), [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")]
+    ("kind", "step"),
+    [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")],
 )
 def test_after_a_killed_up_the_next_one_begins_anew(labs: Labs, kind: str, step: str) -> None:
     need(kind)
@@ -131,6 +132,6 @@ def test_a_directory_from_before_a_restart_of_the_machine_is_no_obstacle(labs: L
         (directory / name).write_bytes(content)
     head, *rest = (directory / JOURNAL).read_text().splitlines()
     (directory / JOURNAL).write_text("\n".join([json.dumps({**json.loads(head), "boot": "the one before"}), *rest, ""]))
-    assert labs.status("xfs")["detail"] == "the machine was started again since"
+    assert labs.status("xfs")["detail"] == "the machine has been restarted since"
     assert labs.up("xfs").is_mount()
     assert sum(one.mount_point == str(mount) for one in read_mounts()) == 1

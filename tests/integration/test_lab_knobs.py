@@ -17,7 +17,7 @@ from conftest import ROOT, StrakesRunner
 from lab.running import Labs, need, own_labs
 from strakes.lab.ceph.monitor import Monitors
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 _CHANGER = """
 import sys
@@ -68,7 +68,9 @@ def read_ahead(mount: Path) -> str:
 
 
 @pytest.mark.parametrize("moments", [8, pytest.param(20, marks=pytest.mark.long)])
-def test_killed_at_any_moment_the_cluster_is_as_before(cluster: Monitors, mount: Path, strakes: StrakesRunner, moments: int) -> None:
+def test_killed_at_any_moment_the_cluster_is_as_before(
+    cluster: Monitors, mount: Path, strakes: StrakesRunner, moments: int
+) -> None:
     before, ahead = options(cluster), read_ahead(mount)
     draw = random.Random(4)
     found_changed = 0
@@ -102,9 +104,13 @@ def test_what_is_in_force_is_asked_of_the_daemons(cluster: Monitors, mount: Path
     assert options(cluster) == []
 
 
-def test_what_an_administrator_changed_meanwhile_is_left(cluster: Monitors, conf: Path, mount: Path, strakes: StrakesRunner) -> None:
+def test_what_an_administrator_changed_meanwhile_is_left(
+    cluster: Monitors, conf: Path, mount: Path, strakes: StrakesRunner
+) -> None:
     assert strakes("knobs", "set", mount, "mds_log_max_segments=64").returncode == 0
-    subprocess.run(["ceph", "-c", conf, "config", "set", "mds", "mds_log_max_segments", "200"], check=True, capture_output=True)
+    subprocess.run(
+        ["ceph", "-c", conf, "config", "set", "mds", "mds_log_max_segments", "200"], check=True, capture_output=True
+    )
     done = strakes("knobs", "restore")
     assert done.returncode == 1 and "left at 200" in done.stdout
     assert options(cluster) == [("mds", "mds_log_max_segments", "200")]

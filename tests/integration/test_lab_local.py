@@ -37,7 +37,7 @@ def test_a_second_up_says_where_it_is_and_touches_nothing(labs: Labs) -> None:
     mount = labs.up("xfs")
     (mount / "file").write_text("content")
     again = labs.run("up", "xfs")
-    assert again.returncode == 0 and again.stdout.strip() == str(mount) and "up already" in again.stderr
+    assert again.returncode == 0 and again.stdout.strip() == str(mount) and "already running" in again.stderr
     other = labs.run("up", "xfs", "--size", "1GiB")
     assert other.returncode == 2 and "size" in other.stderr and "--name" in other.stderr
     kind = labs.run("up", "tmpfs", "--name", "xfs")
@@ -59,7 +59,9 @@ def test_a_file_system_in_use_is_not_torn_away_unless_that_is_wanted(labs: Labs)
     user = subprocess.Popen(["sleep", "68"], cwd=mount)
     try:
         refused = labs.run("down", "xfs")
-        assert refused.returncode == 1 and f"sleep (process {user.pid})" in refused.stderr and "--force" in refused.stderr
+        assert (
+            refused.returncode == 1 and f"sleep (process {user.pid})" in refused.stderr and "--force" in refused.stderr
+        )
         assert mount.is_mount() and labs.status("xfs")["condition"] == "up"
         forced = labs.begin("down", "xfs", "--force")
         deadline = time.monotonic() + 20
@@ -101,4 +103,8 @@ def test_a_slow_device_does_no_more_operations_than_it_was_given(labs: Labs) -> 
     os.close(descriptor)
     assert took > operations / 50 * 0.8
     labs.down("xfs")
-    assert not [line for line in (hierarchy.root / "blkio.throttle.write_iops_device").read_text().splitlines() if line.endswith(" 50")]
+    assert not [
+        line
+        for line in (hierarchy.root / "blkio.throttle.write_iops_device").read_text().splitlines()
+        if line.endswith(" 50")
+    ]

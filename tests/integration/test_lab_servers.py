@@ -8,7 +8,7 @@ import pytest
 
 from lab.running import Labs, need, own_labs
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 MIB = 1 << 20
 
@@ -33,7 +33,9 @@ def test_gluster_spreads_files_over_bricks_of_its_own_and_goes_without_a_trace(l
     sizes = os.statvfs(mount)
     assert 512 * MIB < sizes.f_blocks * sizes.f_frsize < 1024 * MIB
     # The machine's own command line reaches the lab's daemon, and nothing else.
-    told = subprocess.run([*status["facts"]["commands"]["gluster"], "volume", "info"], capture_output=True, text=True, timeout=60)
+    told = subprocess.run(
+        [*status["facts"]["commands"]["gluster"], "volume", "info"], capture_output=True, text=True, timeout=60
+    )
     assert "Type: Distribute" in told.stdout
     used = labs.footprint()
     labs.down("gluster")
@@ -45,7 +47,12 @@ def test_moosefs_stores_on_chunkservers_of_its_own_and_goes_without_a_trace(labs
     mount = labs.up("moosefs", "--chunkservers", "2", "--size", "512MiB")
     status = labs.status("moosefs")
     assert status["condition"] == "up" and status["ready_after_s"] < 60
-    assert [one["role"] for one in status["processes"] if one["alive"]] == ["master", "chunkserver.1", "chunkserver.2", "client"]
+    assert [one["role"] for one in status["processes"] if one["alive"]] == [
+        "master",
+        "chunkserver.1",
+        "chunkserver.2",
+        "client",
+    ]
     content = os.urandom(MIB)
     (mount / "file").write_bytes(content)
     assert (mount / "file").read_bytes() == content

@@ -12,7 +12,7 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs, need, own_labs
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 FEW = ("ceph", "--osds", "1", "--store", "memstore", "--osd-size", "2GiB", "--mds", "2", "--standby", "0")
 SERVERS = ("ceph", "--osds", "3", "--mds", "3", "--standby", "0", "--pool-per-osd")
@@ -27,7 +27,19 @@ def labs() -> Iterator[Labs]:
 
 def said(strakes: StrakesRunner, mount: Path, budget: str, seed: int) -> dict[str, Any]:
     """The findings by the name of the target they are about."""
-    done = strakes("study", "target-baseline", mount, "--budget", budget, "--seed", str(seed), "--json", "-", "--quiet", timeout_s=300)
+    done = strakes(
+        "study",
+        "target-baseline",
+        mount,
+        "--budget",
+        budget,
+        "--seed",
+        str(seed),
+        "--json",
+        "-",
+        "--quiet",
+        timeout_s=300,
+    )
     assert done.returncode == 0, done.stderr
     return {finding["id"].removeprefix("target-baseline-"): finding for finding in json.loads(done.stdout)["findings"]}
 
@@ -47,11 +59,16 @@ def test_the_slow_one_of_two_metadata_servers_is_found_by_name(labs: Labs, strak
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("option", "kind", "slow"), [("--slow-mds=1=10", "metadata", "metadata-cephfs:1"), ("--slow-osd=1=60", "data", "data-osd.1")]
+    ("option", "kind", "slow"),
+    [("--slow-mds=1=10", "metadata", "metadata-cephfs:1"), ("--slow-osd=1=60", "data", "data-osd.1")],
 )
-def test_one_slow_target_of_three_is_found_by_name(labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str) -> None:
+def test_one_slow_target_of_three_is_found_by_name(
+    labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str
+) -> None:
     mount = labs.up(*SERVERS, option)
-    assert labs.status("ceph")["facts"]["pools_by_store"] == {f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)}
+    assert labs.status("ceph")["facts"]["pools_by_store"] == {
+        f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)
+    }
     findings = said(strakes, mount, "90s", seed=1)
     assert set(findings) == {f"metadata-cephfs:{n}" for n in range(3)} | {f"data-osd.{n}" for n in range(3)}
     # Metadata servers keep their journals on the object stores: a slow one of these may be felt by any of those.

@@ -18,7 +18,7 @@ from launch.test_mpi import needs_mpi
 from launch.test_mpi_family import needs_open_mpi
 from strakes.launch.mpi_family import mpi_engines
 
-pytestmark = [pytest.mark.lab, needs_mpi]
+pytestmark = [pytest.mark.lab, pytest.mark.more, needs_mpi]
 SLURM = ("--launcher", "slurm", "--ranks-per-node", "1")
 JOB = ("salloc", "--quiet", "-N", "4", "--ntasks-per-node=1")
 
@@ -48,7 +48,10 @@ def test_srun_starts_the_ranks_of_a_survey_and_of_studies_on_the_nodes_of_the_al
     done = slurm.strakes(*words, slurm.directory, *SLURM, "--budget", budget, "--json", "-", "-q", before=JOB)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["scope"].startswith("4 clients, one on each node measured") and "4 nodes (n1, n2, n3, n4)" in document["scope"]
+    assert (
+        document["scope"].startswith("4 clients, one on each node measured")
+        and "4 nodes (n1, n2, n3, n4)" in document["scope"]
+    )
     _, visits = slurm.measured(document["run"]["id"])
     assert all(visit["ended"] == "ok" for visit in visits)
     assert not slurm.left()
@@ -62,7 +65,9 @@ def test_srun_starts_the_ranks_of_a_survey_and_of_studies_on_the_nodes_of_the_al
         (("-n", "4", "--launcher-command", "srun --mpi=pmix --input=0 -n {ranks} {engine}"), 3),
     ],
 )
-def test_a_language_that_does_not_fit_is_refused_before_anything_is_measured(slurm: Hosts, words: tuple[str, ...], status: int) -> None:
+def test_a_language_that_does_not_fit_is_refused_before_anything_is_measured(
+    slurm: Hosts, words: tuple[str, ...], status: int
+) -> None:
     done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB)
     assert done.returncode == status and "--mpi=pmi2" in done.stderr, done.stderr
     assert not slurm.left()
@@ -96,7 +101,17 @@ def test_srun_speaks_pmix_with_an_engine_of_open_mpi(slurm: Hosts) -> None:
 def test_any_other_launcher_is_a_command(slurm: Hosts) -> None:
     command = "srun --mpi=pmi2 --input=0 -N 2 -n {ranks} {engine}"
     done = slurm.strakes(
-        "study", "open-close", slurm.directory, "-n", "2", "--launcher-command", command, "--budget", "1s", "-q", before=JOB
+        "study",
+        "open-close",
+        slurm.directory,
+        "-n",
+        "2",
+        "--launcher-command",
+        command,
+        "--budget",
+        "1s",
+        "-q",
+        before=JOB,
     )
     assert done.returncode == 0, done.stderr
 
@@ -126,11 +141,16 @@ def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slu
     assert slurm.strakes("jobs", second).returncode == 0
     after = visits(slurm)
     assert after[: len(before)] == before and len(after) > len(before)
-    measured = [(visit["block"], visit["cell"]) for visit in after if visit["purpose"] == "measure" and visit["ended"] == "ok"]
+    measured = [
+        (visit["block"], visit["cell"]) for visit in after if visit["purpose"] == "measure" and visit["ended"] == "ok"
+    ]
     assert len(set(measured)) == len(measured)
     (run,) = json.loads(slurm.strakes("runs", "--json").stdout)
     jobs = json.loads(slurm.strakes("jobs", "--json").stdout)
-    assert run["status"] == "complete" and [(job["run"], job["status"]) for job in jobs] == [(run["id"], 130), (run["id"], 0)]
+    assert run["status"] == "complete" and [(job["run"], job["status"]) for job in jobs] == [
+        (run["id"], 130),
+        (run["id"], 0),
+    ]
     assert not slurm.left()
 
 

@@ -10,8 +10,9 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs, need, own_labs
 from strakes.store import Store
+from strakes.store.records import DirectoryPlaced
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
 @pytest.fixture
@@ -21,7 +22,9 @@ def labs() -> Iterator[Labs]:
         yield found
 
 
-def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(labs: Labs, strakes: StrakesRunner) -> None:
+def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(
+    labs: Labs, strakes: StrakesRunner
+) -> None:
     mount = labs.up("ceph", "--mds", "2", "--osds", "1")
     done = strakes("study", "namespace-scaling", mount, "--budget", "20s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
@@ -34,7 +37,10 @@ def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(
     findings = {finding["id"]: finding for finding in document["findings"]}
     assert "cephfs:1" in findings["namespace-scaling-served-manual"]["statement"]
     assert "namespace-scaling-verdict" in findings
-    placed = [event for event in Store().open("latest").events if event["event"] == "placed"]
-    by_hand = next(event["given"] for event in placed if event["cell"] == "namespace-scaling/manual/2")
-    assert {tuple(given["metadata_targets"]) for name, given in by_hand.items() if name.startswith("items.")} == {(0,), (1,)}
+    placed = Store().open("latest").events_of(DirectoryPlaced)
+    by_hand = next(event.given for event in placed if event.cell == "namespace-scaling/manual/2")
+    assert {tuple(given["metadata_targets"]) for name, given in by_hand.items() if name.startswith("items.")} == {
+        (0,),
+        (1,),
+    }
     assert not [entry for entry in mount.iterdir() if entry.name.startswith("strakes-")]

@@ -12,17 +12,19 @@ import pytest
 
 from conftest import StrakesRunner
 from lab.running import need, own_labs
+from strakes.findings.record import to_record
 from strakes.report.findings import validate
 from strakes.store import Store
-from strakes.targets.base import Target
+from strakes.store.records import LayoutGiven
 from strakes.targets.ceph.target import CephTarget
-from strakes.targets.model import Layout, Placement, difference
+from strakes.targets.description import Layout, Placement, difference
 from strakes.targets.registry import detect
+from strakes.targets.target import Target
 from strakes.units import KIB, MIB
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +86,22 @@ class TestCephFsControl(OnMount):
         assert counted["cephfs:0"]["md.create"] == 21 and counted["cephfs:1"]["md.create"] == 0
         assert counted["osd.0"]["data.write_bytes"] + counted["osd.1"]["data.write_bytes"] >= 8 * MIB
 
-    def test_a_study_of_stripes_lays_files_out_and_shows_who_was_asked(self, strakes: StrakesRunner, mounted: Path, tmp_path: Path) -> None:
+    def test_a_study_of_stripes_lays_files_out_and_shows_who_was_asked(
+        self, strakes: StrakesRunner, mounted: Path, tmp_path: Path
+    ) -> None:
         out, page = tmp_path / "out.json", tmp_path / "report.html"
         done = strakes("study", "striping", mounted, "--budget", "12s", "--json", out, "--html", page)
         assert done.returncode == 0, done.stderr
         document = json.loads(out.read_text())
         validate(document)
-        assert {(one["settings"]["stripe_count"], one["settings"]["stripe_bytes"]) for one in document["cells"]} >= {(1, MIB), (2, MIB)}
+        assert {(one["settings"]["stripe_count"], one["settings"]["stripe_bytes"]) for one in document["cells"]} >= {
+            (1, MIB),
+            (2, MIB),
+        }
         run = Store().open("latest")
-        given = [event for event in run.events if event["event"] == "layout"]
-        assert given and all(event["differences"] == [] for event in given)
-        assert all(event["given"].items() >= event["wanted"].items() for event in given)
+        given = run.events_of(LayoutGiven)
+        assert given and all(not event.differences for event in given)
+        assert all(to_record(event.given).items() >= to_record(event.wanted).items() for event in given)
         spread = [one for one in document["servers"] if "/2x" in one["cell"]]
         assert {one["server"] for one in spread} == {"cephfs:0", "cephfs:1", "osd.0", "osd.1"}
         # Objects are spread by the hash of their names: the few of one cell may all be on one of the two.

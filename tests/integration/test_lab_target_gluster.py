@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from lab.running import need, own_labs
-from strakes.targets.base import Target
 from strakes.targets.command import run
+from strakes.targets.description import difference
 from strakes.targets.gluster import GlusterTarget
 from strakes.targets.gluster import daemons as gluster_daemons
-from strakes.targets.model import difference
+from strakes.targets.target import Target
 from strakes.units import MIB
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")

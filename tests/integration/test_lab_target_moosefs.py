@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lab.running import need, own_labs
-from strakes.targets.base import Target
-from strakes.targets.model import difference
+from strakes.targets.description import difference
 from strakes.targets.moosefs import MooseFsTarget
+from strakes.targets.target import Target
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")

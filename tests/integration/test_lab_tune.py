@@ -15,7 +15,7 @@ from lab.running import Labs, need, own_labs
 from strakes.advise.paste import ceph_layout
 from strakes.store import Store
 from strakes.targets.registry import detect
-from strakes.tune.outcome import outcome_of
+from strakes.tuning.outcome import outcome_of
 from strakes.units import MIB
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -60,7 +60,9 @@ def test_the_scenarios_are_searched_and_told_before_and_after(name: str, mount: 
 
 
 @pytest.mark.parametrize(("count", "size"), [(3, None), (None, MIB), (2, 4 * MIB), (3, 64 * 1024)])
-def test_a_layout_that_is_printed_is_taken_by_setfattr_and_is_in_force(count: int | None, size: int | None, mount: Path) -> None:
+def test_a_layout_that_is_printed_is_taken_by_setfattr_and_is_in_force(
+    count: int | None, size: int | None, mount: Path
+) -> None:
     directory = mount / f"layout-{count}-{size}"
     directory.mkdir()
     done = pasted(ceph_layout(count, size), directory)
@@ -70,20 +72,26 @@ def test_a_layout_that_is_printed_is_taken_by_setfattr_and_is_in_force(count: in
     assert count in (None, given.stripe_count) and size in (None, given.stripe_size_bytes)
 
 
-def test_settings_of_the_system_are_searched_and_are_afterwards_as_they_were(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+def test_settings_of_the_system_are_searched_and_are_afterwards_as_they_were(
+    labs: Labs, mount: Path, strakes: StrakesRunner
+) -> None:
     def state() -> tuple[str, str]:
         conf = labs.status("ceph")["facts"]["ceph_conf"]
-        options = subprocess.run(["ceph", "-c", conf, "config", "dump"], capture_output=True, text=True, check=True).stdout
+        options = subprocess.run(
+            ["ceph", "-c", conf, "config", "dump"], capture_output=True, text=True, check=True
+        ).stdout
         listed = json.loads(strakes("knobs", "list", mount, "--json").stdout)
         return options, json.dumps(listed)
 
     before = state()
     knobs = ("--knobs", "client_oc_max_dirty=1MiB", "--knobs", "bdi.read_ahead_kb=1024")
     only = ("--only", "files=per-process", "--only", "interface=posix")
-    done = strakes("tune", "--app", APPS / "restart-dump.toml", mount, "--budget", "20s", "--quiet", *knobs, *only, timeout_s=900)
+    done = strakes(
+        "tune", "--app", APPS / "restart-dump.toml", mount, "--budget", "20s", "--quiet", *knobs, *only, timeout_s=900
+    )
     assert done.returncode == 0, done.stderr
     run = Store().open("latest")
-    tried = {str(visit["settings"]["knob:client_oc_max_dirty"]) for visit in run.visits}
+    tried = {str(visit.settings["knob:client_oc_max_dirty"]) for visit in run.visits}
     assert "not set" in tried and len(tried) > 1
-    assert {str(visit["settings"]["knob:bdi.read_ahead_kb"]) for visit in run.visits} == {"128", "1024"}
+    assert {str(visit.settings["knob:bdi.read_ahead_kb"]) for visit in run.visits} == {"128", "1024"}
     assert state() == before

@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT, StrakesRunner
 from mounts import tmpfs_mounted
 from strakes.store import Run, Store
+from strakes.store.records import PopulationRemoved
 
 
 @pytest.fixture
@@ -28,7 +29,9 @@ def population(directory: Path, *more: str) -> list[str]:
     return ["study", "population", str(directory), "--files", "24000", "--budget", "60s", "--quiet", *more]
 
 
-def test_two_directories_are_measured_in_turn_and_both_left_empty(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+def test_two_directories_are_measured_in_turn_and_both_left_empty(
+    strakes: StrakesRunner, target: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     done = strakes("study", "open-close", target, "--against", other, "--budget", "4s", "--json", "-", "--quiet")
@@ -55,7 +58,9 @@ def test_a_run_like_another_can_be_compared_with_it(strakes: StrakesRunner, targ
 def begun(words: list[str]) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "strakes", *words]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 def wait_for(running: subprocess.Popen[str], visits: int) -> None:
@@ -89,14 +94,16 @@ def test_a_population_is_interrupted_and_killed_goes_on_and_is_removed(strakes: 
     done = strakes(*population(target, "--resume", "--json", "-"))
     assert done.returncode == 0, done.stderr
     run = Store().open("latest")
-    rounds = [visit["cell"] for visit in run.visits if visit["ended"] == "ok" and visit["purpose"] == "measure"]
-    assert rounds == sorted(rounds) and len(rounds) == 60, "each step has its five rounds, in order, whenever they were made"
+    rounds = [visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement]
+    assert rounds == sorted(rounds) and len(rounds) == 60, (
+        "each step has its five rounds, in order, whenever they were made"
+    )
     document = json.loads(done.stdout)
     (figure,) = [one for one in document["figures"] if one["title"] == "A growing population of files"]
     assert [point["x"] for point in figure["series"][0]["points"]] == [2000 * step for step in range(1, 13)]
     findings = {one["id"]: one for one in document["findings"]}
-    assert "24,000 files were made" in findings["population-size"]["statement"]
-    assert next(event for event in run.events if event["event"] == "clean-up")["files"] == 24_000
+    assert "24,000 files were created" in findings["population-size"]["statement"]
+    assert [event.files for event in run.events_of(PopulationRemoved)] == [24_000]
     assert not list(target.iterdir())
 
 
@@ -110,7 +117,10 @@ def test_a_population_that_spent_its_budget_goes_on_with_another(strakes: Strake
     assert done.returncode == 0, done.stderr
     last = json.loads(done.stdout)
     assert last["run"]["id"] == first["run"]["id"] and last["run"]["status"] == "complete" and not last["skipped"]
-    assert "24,000 files were made" in next(one for one in last["findings"] if one["id"] == "population-size")["statement"]
+    assert (
+        "24,000 files were created"
+        in next(one for one in last["findings"] if one["id"] == "population-size")["statement"]
+    )
 
 
 def test_a_population_that_is_not_kept_says_so_when_it_is_interrupted(target: Path) -> None:
@@ -118,7 +128,7 @@ def test_a_population_that_is_not_kept_says_so_when_it_is_interrupted(target: Pa
     wait_for(running, 3)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate()
-    assert running.returncode == 130 and "begun with --keep" in errors and not list(target.iterdir())
+    assert running.returncode == 130 and "start the run with --keep" in errors and not list(target.iterdir())
 
 
 def test_a_population_whose_files_are_gone_is_not_gone_on_with(strakes: StrakesRunner, target: Path) -> None:
@@ -126,12 +136,12 @@ def test_a_population_whose_files_are_gone_is_not_gone_on_with(strakes: StrakesR
     assert strakes("clean", target).returncode == 0
     done = strakes(*population(target, "--resume"))
     assert done.returncode == 2
-    assert "is gone" in done.stderr
+    assert "are gone" in done.stderr
 
 
 def test_studies_that_need_targets_say_what_is_missing(strakes: StrakesRunner, target: Path) -> None:
     for name in ("target-baseline", "namespace-scaling"):
         done = strakes("study", name, target, "--budget", "2s", "--quiet")
         assert done.returncode == 2
-        assert "told apart" in done.stderr
+        assert "visible" in done.stderr
     assert not list(target.iterdir())

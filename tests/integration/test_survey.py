@@ -31,7 +31,9 @@ def target() -> Iterator[Path]:
 def started(*arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "strakes", *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 def fill_up(path: Path) -> None:
@@ -55,7 +57,9 @@ def wait_for_visits(number: int) -> None:
     raise AssertionError("the survey does not get going")
 
 
-def test_a_survey_ends_with_a_summary_a_report_and_a_document_that_validates(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+def test_a_survey_ends_with_a_summary_a_report_and_a_document_that_validates(
+    strakes: StrakesRunner, target: Path, tmp_path: Path
+) -> None:
     out, page = tmp_path / "out.json", tmp_path / "report.html"
     done = strakes("survey", target, "--budget", BUDGET, "--json", out, "--html", page)
     assert done.returncode == 0, done.stderr
@@ -92,7 +96,7 @@ def test_a_killed_survey_resumes_and_measures_nothing_twice(strakes: StrakesRunn
     assert done.returncode == 0, done.stderr
     after = the_run().visits
     assert after[: len(before)] == before
-    visited = [(visit["block"], visit["cell"], visit["purpose"]) for visit in after]
+    visited = [(visit.block, visit.cell, visit.purpose) for visit in after]
     assert len(set(visited)) == len(visited)
     assert len(after) > len(before)
     assert len(Store().runs()) == 1
@@ -144,6 +148,7 @@ def test_a_file_system_that_fills_up_during_the_survey_ends_it_in_order(target: 
     assert the_run().manifest["status"] == "failed"
 
 
+@pytest.mark.more
 def test_memory_and_a_disk_differ_as_they_should(strakes: StrakesRunner, tmp_path: Path) -> None:
     codes = {}
     for kind, mounted in (("tmpfs", tmpfs_mounted("256m")), ("xfs", loop_mounted("xfs"))):
@@ -194,7 +199,9 @@ verify = true
 
 def test_a_plan_with_a_wrong_key_is_refused_by_name(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
     plan = tmp_path / "typo.toml"
-    plan.write_text('ranks = 1\n[[phase]]\nkind = "metadata"\nname = "a"\noperation = "file-create"\ndirectory = "unique"\nitmes = 3\n')
+    plan.write_text(
+        'ranks = 1\n[[phase]]\nkind = "metadata"\nname = "a"\noperation = "file-create"\ndirectory = "unique"\nitmes = 3\n'
+    )
     done = strakes("run", plan, target)
     assert done.returncode == 2
     assert "itmes" in done.stderr

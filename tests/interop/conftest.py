@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from strakes.portrait.collect import cell_record
+from strakes.findings.cell import Cell
 from strakes.store import Run, Store
-from strakes.studies.base import Cell
+from strakes.store.records import FactsFound
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
-from studies.world import context, flat, visits_of
+from studies.world import context, flat, stored, visits_of
 
 MakeRun = Callable[..., Run]
 
@@ -36,12 +36,14 @@ def make_run(tmp_path: Path) -> MakeRun:
             "command": f"strakes survey {target}",
         }
         when = datetime(2026, 1, 1, 3, 0, tzinfo=UTC) + timedelta(days=day)
-        with Store().create("survey", "survey", target, options, {"host": "n1", "kernel": "6.1"}, measured_at=when) as writer:
-            writer.write_cells([cell_record(cell) for cell in cells])
-            writer.append_event(
-                {"event": "facts", "facts": {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}}
-            )
-            for visit in visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise):
+        with Store().create(
+            "survey", "survey", target, options, {"host": "n1", "kernel": "6.1"}, measured_at=when
+        ) as writer:
+            writer.write_cells(cells)
+            facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
+            writer.append_event(FactsFound(facts))
+            visits = visits_of(cells, lambda phase, ranks: speed * flat(phase, ranks), blocks=6, noise=noise)
+            for visit in stored(visits):
                 writer.append_visit(visit)
             writer.finish("complete")
             return Store().open(writer.id)

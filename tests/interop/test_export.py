@@ -20,11 +20,13 @@ from prometheus_client.parser import text_string_to_metric_families as parse_pro
 
 from interop.conftest import MakeRun
 from strakes.cli.main import run as strakes
+from strakes.findings.record import from_record
 from strakes.interop.exports.openmetrics import FAMILIES, _escaped, to_openmetrics
 from strakes.interop.exports.rows import COLUMNS, results_of, rows
 from strakes.interop.formats import read_file
 from strakes.schemas import load_schema
 from strakes.store import Store
+from strakes.store.records import Visit
 from strakes.units import MIB
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -50,7 +52,7 @@ def test_json_is_the_whole_run_and_keeps_to_its_schema(make_run: MakeRun, capsys
     document = json.loads(exported(capsys))
     Draft202012Validator(load_schema("export")).validate(document)
     assert document["manifest"]["id"] == run.id
-    assert document["visits"] == run.visits
+    assert [from_record(Visit, visit) for visit in document["visits"]] == run.visits
     assert document["findings"]["cells"]
     import_sample("ior-4.1.txt")
     imported = json.loads(exported(capsys))
@@ -102,7 +104,9 @@ def test_without_duckdb_it_says_how_to_get_it(
     assert "strakes[parquet]" in capsys.readouterr().err
 
 
-def test_openmetrics_are_read_by_prometheus_parsers_old_and_new(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_openmetrics_are_read_by_prometheus_parsers_old_and_new(
+    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = make_run()
     text = exported(capsys, "--format", "openmetrics")
     families = {family.name: family for family in parse_openmetrics(text)}
@@ -130,7 +134,8 @@ def test_the_next_run_continues_the_same_time_series(make_run: MakeRun) -> None:
             frozenset({"": sample.name, **sample.labels}.items())
             for family in parse_openmetrics(text)
             for sample in family.samples
-            if family.name in ("strakes_bandwidth_bytes_per_second", "strakes_rate_operations_per_second", "strakes_measured_runs")
+            if family.name
+            in ("strakes_bandwidth_bytes_per_second", "strakes_rate_operations_per_second", "strakes_measured_runs")
         }
 
     assert series(to_openmetrics(make_run(day=0))) == series(to_openmetrics(make_run(day=1, speed=0.5)))
@@ -138,7 +143,9 @@ def test_the_next_run_continues_the_same_time_series(make_run: MakeRun) -> None:
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")
 def test_promtool_finds_nothing_wrong(make_run: MakeRun) -> None:
-    done = subprocess.run(["promtool", "check", "metrics"], input=to_openmetrics(make_run()), capture_output=True, text=True)
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=to_openmetrics(make_run()), capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
@@ -152,7 +159,9 @@ def test_any_text_survives_as_a_label(text: str) -> None:
 def test_an_imported_run_goes_out_as_a_median_without_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     import_sample("ior-4.1.txt")
     families = {family.name: family for family in parse_openmetrics(exported(capsys, "--format", "openmetrics"))}
-    assert {sample.labels["estimate"] for sample in families["strakes_bandwidth_bytes_per_second"].samples} == {"median"}
+    assert {sample.labels["estimate"] for sample in families["strakes_bandwidth_bytes_per_second"].samples} == {
+        "median"
+    }
     assert {sample.labels["code"] for sample in families["strakes_warned_cells"].samples} == {"imported"}
 
 
@@ -181,10 +190,13 @@ def test_an_imported_ior_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
     path = tmp_path / "again.json"
     assert strakes(["export", before, "--format", "ior-json", "-o", str(path)]) == 0
     values = {one.name: [round(value / MIB, 4) for value in one.values] for one in read_file(path)[1].figures}
-    assert values == {one.name: [round(value / MIB, 4) for value in one.values] for one in read_file(SAMPLES / "ior-4.1.json")[1].figures}
+    assert values == {
+        one.name: [round(value / MIB, 4) for value in one.values]
+        for one in read_file(SAMPLES / "ior-4.1.json")[1].figures
+    }
 
 
 def test_a_run_that_moved_no_data_is_no_ior_run(capsys: pytest.CaptureFixture[str]) -> None:
     import_sample("mdtest-4.1.txt")
     assert strakes(["export", "--format", "ior-json"]) == 2
-    assert "no write or read" in capsys.readouterr().err
+    assert "no writes or reads" in capsys.readouterr().err

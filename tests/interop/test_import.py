@@ -29,7 +29,8 @@ def foreign(name: str) -> Foreign:
 def values(name: str) -> dict[str, list[float]]:
     """Figures by name, bandwidth in MiB/s."""
     return {
-        one.name: [round(value / (MIB if one.metric == "bytes_per_s" else 1), 2) for value in one.values] for one in foreign(name).figures
+        one.name: [round(value / (MIB if one.metric == "bytes_per_s" else 1), 2) for value in one.values]
+        for one in foreign(name).figures
     }
 
 
@@ -42,7 +43,9 @@ def read_or_refuse(path: Path) -> tuple[list[float], str]:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 0
     run = Store().runs()[-1]
     assert run.kind == "import"
@@ -113,7 +116,11 @@ def test_text_of_ior_3_is_read_with_tasks_and_beginnings_in_between() -> None:
 
 def test_the_tests_of_a_script_are_told_apart_by_their_settings() -> None:
     first, second = foreign("ior-3.0-script.txt").figures
-    assert (first.settings["api"], first.settings["transfer_bytes"], first.values) == ("POSIX", 256 * KIB, (500.25 * MIB,))
+    assert (first.settings["api"], first.settings["transfer_bytes"], first.values) == (
+        "POSIX",
+        256 * KIB,
+        (500.25 * MIB,),
+    )
     assert (second.settings["api"], second.settings["transfer_bytes"], second.values) == ("MPIIO", MIB, (250.75 * MIB,))
 
 
@@ -124,11 +131,16 @@ def test_a_text_with_nothing_but_the_maxima_is_said_to_be_that() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("ior-3.2-broken.json", {"write": [1658.5]}), ("ior-4.0-verbose.json", {"write": [2000.5, 2100.5], "read": [3000.5]})],
+    [
+        ("ior-3.2-broken.json", {"write": [1658.5]}),
+        ("ior-4.0-verbose.json", {"write": [2000.5, 2100.5], "read": [3000.5]}),
+    ],
 )
-def test_broken_json_of_ior_is_read_result_by_result_and_said_to_be_broken(name: str, expected: dict[str, list[float]]) -> None:
+def test_broken_json_of_ior_is_read_result_by_result_and_said_to_be_broken(
+    name: str, expected: dict[str, list[float]]
+) -> None:
     assert values(name) == expected
-    assert foreign(name).notes[0].startswith("the JSON is broken")
+    assert foreign(name).notes[0].startswith("the JSON is damaged")
 
 
 @given(cut=st.integers(0, 4000))
@@ -153,7 +165,9 @@ def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
 def test_calls_of_one_rank_are_transfers_or_operations_by_what_they_moved() -> None:
     assert [one.metric for one in foreign("ior-operations.csv").figures] == ["bytes_per_s"]
     assert foreign("ior-operations.csv").figures[0].settings["transfer_bytes"] == 256 * KIB
-    assert values("mdtest-operations.csv")["operations"][0] == pytest.approx(20 / (0.0651228428 + 3.09944153e-06 - 0.0650157928), rel=1e-3)
+    assert values("mdtest-operations.csv")["operations"][0] == pytest.approx(
+        20 / (0.0651228428 + 3.09944153e-06 - 0.0650157928), rel=1e-3
+    )
     assert foreign("mdtest-operations-inf.csv").figures[0].metric == "operations_per_s"
 
 
@@ -173,7 +187,11 @@ def test_mdtest_text_of_all_ages_gives_means_without_what_was_not_run() -> None:
     # Of IOR 3.2, which says "SUMMARY rate", and of the versions before it; reads that were left out are zeros in both.
     for name, ranks, nodes in (("mdtest-1.9.txt", 8, 2), ("mdtest-1.9-early.txt", 4, 1)):
         assert values(name)["file-creation"] == [7900] and "file-read" not in values(name)
-        assert (len(values(name)), foreign(name).figures[0].settings["ranks"], foreign(name).figures[0].settings["nodes"]) == (
+        assert (
+            len(values(name)),
+            foreign(name).figures[0].settings["ranks"],
+            foreign(name).figures[0].settings["nodes"],
+        ) == (
             8,
             ranks,
             nodes,
@@ -261,7 +279,12 @@ def test_tables_of_the_same_command_are_repetitions(tmp_path: Path) -> None:
 
 
 def test_a_live_log_of_elbencho_2_has_no_dates_and_runs_appended_to_it() -> None:
-    assert values("elbencho-2.1-live.csv") == {"write": [1000], "read": [2000], "rwmix70-write": [300], "rwmix70-read": [700]}
+    assert values("elbencho-2.1-live.csv") == {
+        "write": [1000],
+        "read": [2000],
+        "rwmix70-write": [300],
+        "rwmix70-read": [700],
+    }
     assert foreign("elbencho-2.1-live.csv").when is None
 
 
@@ -305,7 +328,9 @@ def test_whole_fio_runs_after_each_other_are_repetitions(tmp_path: Path) -> None
     assert [round(value / MIB, 2) for value in read_file(path)[1].figures[0].values] == [2, 4]
 
 
-@pytest.mark.parametrize("text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"])
+@pytest.mark.parametrize(
+    "text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"]
+)
 def test_what_fio_prints_otherwise_is_refused_with_how_to_write_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "fio.out").write_text(text)
     with pytest.raises(BadInputError, match="only its JSON"):
@@ -322,7 +347,9 @@ def test_postmark_gives_transactions_files_and_data() -> None:
     assert "whole seconds" in foreign("postmark-1.51.txt").notes[0]
 
 
-def test_an_unknown_file_is_refused_and_what_was_expected_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_file_is_refused_and_what_was_expected_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader,\n")
     assert strakes(["import", str(path)]) == 2
@@ -334,9 +361,12 @@ def test_an_unknown_file_is_refused_and_what_was_expected_is_named(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "remedy"), [("stonewall.status", "Import the output of that run"), ("ior-elsewhere.txt", "out/ior_summary.json")]
+    ("name", "remedy"),
+    [("stonewall.status", "Import the output of the tool"), ("ior-elsewhere.txt", "out/ior_summary.json")],
 )
-def test_a_file_beside_the_results_is_refused_with_where_they_are(name: str, remedy: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_beside_the_results_is_refused_with_where_they_are(
+    name: str, remedy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 2
     assert remedy in capsys.readouterr().err
 
@@ -352,10 +382,13 @@ def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "nothing.csv"
     path.write_text("access,bw(MiB/s),IOPS\nwrite,nan,nan\n")
     assert strakes(["import", str(path)]) == 2
-    assert "holds no figure" in capsys.readouterr().err
+    assert "contains no figure" in capsys.readouterr().err
 
 
-@given(data=st.binary(max_size=400), start=st.sampled_from([(SAMPLES / name).read_bytes()[:600] for name in RESULTS] + [b""]))
+@given(
+    data=st.binary(max_size=400),
+    start=st.sampled_from([(SAMPLES / name).read_bytes()[:600] for name in RESULTS] + [b""]),
+)
 def test_no_file_whatever_is_in_it_ends_otherwise_than_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, start: bytes
 ) -> None:
@@ -374,7 +407,9 @@ def test_the_same_benchmark_next_month_has_the_same_fingerprint(tmp_path: Path) 
     assert read_file(again)[1].fingerprint() != foreign("ior-4.1.txt").fingerprint()
 
 
-def test_compare_shows_imported_runs_but_decides_nothing_on_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_imported_runs_but_decides_nothing_on_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     slower = tmp_path / "slower.txt"
     text = (SAMPLES / "ior-4.1.txt").read_text()
     slower.write_text(text.replace("write     2293.16", "write     22.93  ").replace("Sat Nov 21", "Sun Dec 20"))
@@ -389,7 +424,9 @@ def test_compare_shows_imported_runs_but_decides_nothing_on_them(tmp_path: Path,
 
 def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.txt"
-    other.write_text((SAMPLES / "ior-4.1.txt").read_text().replace("xfersize            : 1 MiB", "xfersize            : 2 MiB"))
+    other.write_text(
+        (SAMPLES / "ior-4.1.txt").read_text().replace("xfersize            : 1 MiB", "xfersize            : 2 MiB")
+    )
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(other), "--json"]) == 0
     first, second = (one["id"] for one in json.loads(capsys.readouterr().out))
     assert strakes(["compare", first, second]) == 2

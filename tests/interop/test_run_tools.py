@@ -65,7 +65,9 @@ def metadata(line: str, ranks: int = 4) -> list[MetadataPhase]:
     return [one for one in translate("mdtest", line, ranks).plan.phases if isinstance(one, MetadataPhase)]
 
 
-@pytest.mark.parametrize(("tool", "line"), [*(("ior", line) for line in IOR_LINES), *(("mdtest", line) for line in MDTEST_LINES)])
+@pytest.mark.parametrize(
+    ("tool", "line"), [*(("ior", line) for line in IOR_LINES), *(("mdtest", line) for line in MDTEST_LINES)]
+)
 def test_command_lines_of_manuals_and_job_scripts_become_plans_unchanged(tool: str, line: str) -> None:
     found = translate(tool, line)
     validate_plan_document(found.plan.to_json())
@@ -133,13 +135,23 @@ def test_mdtest_phases_follow_its_flags() -> None:
     assert translate("mdtest", "-n 10 -F -T").measured == ("file-stat",)
     assert [phase.operation for phase in metadata("-n 10 -F -T")] == ["file-create", "file-stat"]
     assert "dir-rename" in [phase.operation for phase in metadata("-n 10 -D -U")]
-    assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {"file-create", "file-stat", "file-read", "file-remove"}
+    assert {phase.operation for phase in metadata("-n 10 -F -w 8 -e 8")} == {
+        "file-create",
+        "file-stat",
+        "file-read",
+        "file-remove",
+    }
 
 
 def test_mdtest_goes_by_full_paths_and_opens_files_for_both_reading_and_writing() -> None:
     assert {phase.paths for phase in metadata("-n 10")} == {"mdtest"}
     modes = {phase.operation: phase.open_mode for phase in metadata("-n 10 -F")}
-    assert modes == {"file-create": "read-write", "file-stat": "least", "file-open-close": "read-write", "file-remove": "least"}
+    assert modes == {
+        "file-create": "read-write",
+        "file-stat": "least",
+        "file-open-close": "read-write",
+        "file-remove": "least",
+    }
     assert metadata("-n 10 -F -k")[0].open_mode == "least"
 
 
@@ -182,7 +194,9 @@ def test_what_differs_is_said_once() -> None:
         ("ior", "file", "'file'", "--help"),
     ],
 )
-def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_one(tool: str, line: str, named: str, nearest: str) -> None:
+def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_one(
+    tool: str, line: str, named: str, nearest: str
+) -> None:
     with pytest.raises(BadInputError) as refused:
         translate(tool, line)
     assert named in refused.value.what
@@ -205,10 +219,10 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("ior", "-O checkRead", "not KEY=VALUE"),
         ("mdtest", "", "no item"),
         ("mdtest", "-n 10 -F -D", "nothing to do"),
-        ("mdtest", "-n 10 -w 10 -e 20", "-e must be"),
+        ("mdtest", "-n 10 -w 10 -e 20", "-e must equal -w"),
         ("mdtest", "-n 10 -I 2", "together"),
         ("mdtest", "-n 5 -b 10 -z 3", "no item"),
-        ("mdtest", "-n 10 -z 30 -b 10", "too large a tree"),
+        ("mdtest", "-n 10 -z 30 -b 10", "the tree is too large"),
         ("mdtest", "-n 10 -D -E", "measures nothing"),
         ("mdtest", "-n 10 -d a@b", "several directories"),
         ("mdtest", "-n 10 -a MPIIO", "-a MPIIO"),
@@ -229,7 +243,28 @@ def test_started_by_a_launcher_it_says_how_it_is_started_instead(monkeypatch: py
 @given(
     words=st.lists(
         st.sampled_from(
-            ["-b", "-t", "-s", "-w", "-r", "-F", "-z", "-C", "-N", "4", "1m", "256k", "-D", "-O", "a=b", "-o", "x", "-wr", "-i3", "--"]
+            [
+                "-b",
+                "-t",
+                "-s",
+                "-w",
+                "-r",
+                "-F",
+                "-z",
+                "-C",
+                "-N",
+                "4",
+                "1m",
+                "256k",
+                "-D",
+                "-O",
+                "a=b",
+                "-o",
+                "x",
+                "-wr",
+                "-i3",
+                "--",
+            ]
         ),
         max_size=8,
     ),
@@ -247,7 +282,9 @@ def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_option_people_have_in_their_fingers_is_in_the_table(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_people_have_in_their_fingers_is_in_the_table(
+    tool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     wanted = {"ior": "abtsFcwrWRegidDokzCQZO", "mdtest": "bzInNiduFDCTErweWxyLv"}[tool]
     assert set(wanted) <= set(TOOLS[tool].options)
     assert strakes(["run", tool, "--help"]) == 0
@@ -288,9 +325,26 @@ def test_what_follows_the_word_is_the_tools_own_also_where_we_have_such_an_optio
     assert "absent.toml" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", ["ior -o {}/absent/dir/file", "mdtest -n 1 -d {}/absent/dir/new", "ior -o {}/file/f"])
+def test_a_directory_that_is_not_there_is_refused_not_looked_for_higher_up(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert strakes(["run", *line.format(tmp_path).split()]) == 2
+    assert "directory" in capsys.readouterr().err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_mdtest_may_name_a_directory_that_is_still_to_be_made(tmp_path: Path) -> None:
+    assert TOOLS["mdtest"].translate(["-n", "1", "-d", str(tmp_path / "new")], 1, 1).directory == tmp_path
+
+
 def test_a_plan_still_needs_its_directory_and_takes_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.toml"
-    plan.write_text('ranks = 1\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\ndirectory = "unique"\nitems = 5\n')
+    plan.write_text(
+        'ranks = 1\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\ndirectory = '
+        '"unique"\nitems = 5\n'
+    )
     assert strakes(["run", str(plan)]) == 2
     assert "Missing argument 'DIR'" in capsys.readouterr().err
     assert strakes(["run", str(plan), str(tmp_path), "more"]) == 2

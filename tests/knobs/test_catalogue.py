@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.errors import BadInputError
+from strakes.knobs.knob import COUNTERPARTS, Knob
 from strakes.knobs.loader import catalogue, find, load
-from strakes.knobs.model import COUNTERPARTS, Knob
 
 GOOD = """file_systems = ["anyfs"]
 
@@ -38,7 +38,9 @@ def of(file_system: str) -> dict[str, Knob]:
     return {knob.name: knob for knob in catalogue() if file_system in knob.file_systems}
 
 
-@pytest.mark.parametrize("file_system", ["lustre", "ceph", "fuse.glusterfs", "fuse.mfs", "beegfs", "gpfs", "cvfs", "nfs", "*"])
+@pytest.mark.parametrize(
+    "file_system", ["lustre", "ceph", "fuse.glusterfs", "fuse.mfs", "beegfs", "gpfs", "cvfs", "nfs", "*"]
+)
 def test_every_file_system_has_knobs(file_system: str) -> None:
     assert of(file_system)
 
@@ -50,7 +52,12 @@ def test_every_parameter_of_stornext_has_a_counterpart(file_system: str) -> None
 
 def test_good_files_are_read() -> None:
     threads, cache = load(GOOD, "any.toml")
-    assert (threads.least, threads.changeable, cache.kind, cache.write) == (1, True, "bytes", ("any", "set", "cache={value}"))
+    assert (threads.least, threads.changeable, cache.kind, cache.write) == (
+        1,
+        True,
+        "bytes",
+        ("any", "set", "cache={value}"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +94,9 @@ def test_text_that_is_no_toml_is_refused_with_its_line() -> None:
 
 @given(st.data())
 def test_no_line_of_the_real_catalogue_can_be_damaged_unseen(data: st.DataObject) -> None:
-    place = data.draw(st.sampled_from(sorted((files("strakes.knobs") / "catalogue").iterdir(), key=lambda one: one.name)))
+    place = data.draw(
+        st.sampled_from(sorted((files("strakes.knobs") / "catalogue").iterdir(), key=lambda one: one.name))
+    )
     lines = place.read_text(encoding="utf-8").splitlines()
     number = data.draw(st.sampled_from([index for index, line in enumerate(lines) if " = " in line]))
     key, _, value = lines[number].partition(" = ")
@@ -103,7 +112,9 @@ def test_names_that_are_almost_right_are_understood_in_the_message() -> None:
     assert "osc.max_rpcs_in_flight" in caught.value.remedy and "mdc.max_rpcs_in_flight" in caught.value.remedy
 
 
-@given(st.sampled_from([knob for knob in catalogue() if knob.kind in ("integer", "bytes")]), st.integers(-(10**12), 10**12))
+@given(
+    st.sampled_from([knob for knob in catalogue() if knob.kind in ("integer", "bytes")]), st.integers(-(10**12), 10**12)
+)
 def test_values_are_taken_within_the_range_and_nowhere_else(knob: Knob, value: int) -> None:
     inside = (knob.least is None or value >= knob.least) and (knob.most is None or value <= knob.most)
     if inside:

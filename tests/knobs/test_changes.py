@@ -14,8 +14,8 @@ from knobs.world import World, in_child, knobs
 from mounts import other_user
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.knobs import change
-from strakes.knobs.journal import Journal, State, closed_journals, directory, open_journals
-from strakes.knobs.places import Place
+from strakes.knobs.journal import JournalState, KnobJournal, closed_journals, directory, open_journals
+from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.restore import restore, restore_abandoned
 from strakes.targets.command import CommandTimeout, Completed
 
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def the_open_one(root: Path) -> State:
+def the_open_one(root: Path) -> JournalState:
     (state,), errors = open_journals(root)
     assert not errors
     return state
@@ -80,7 +80,10 @@ def test_what_somebody_else_changed_is_left_and_told(world: World, root: Path) -
 
 
 def test_a_refused_value_takes_those_before_it_back(world: World, root: Path) -> None:
-    with pytest.raises(BadInputError, match="no knob 'nothing'"), change.changed(world.target(), {"number": 16, "nothing": 1}, store=root):
+    with (
+        pytest.raises(BadInputError, match="no setting 'nothing'"),
+        change.changed(world.target(), {"number": 16, "nothing": 1}, store=root),
+    ):
         pytest.fail("never")
     assert world.values["number"] == "8"
     world.refuses = True
@@ -165,7 +168,10 @@ def test_a_system_that_does_not_answer_is_not_asked_again_at_once_and_nothing_is
 
 
 def test_a_value_that_cannot_be_put_back_at_the_end_is_an_error_that_says_what_to_do(world: World, root: Path) -> None:
-    with pytest.raises(MeasurementError, match="strakes knobs restore"), change.changed(world.target(), {"number": 16}, store=root):
+    with (
+        pytest.raises(MeasurementError, match="strakes knobs restore"),
+        change.changed(world.target(), {"number": 16}, store=root),
+    ):
         world.refuses = True
     world.refuses = False
     restore(root, ask=world.ask)
@@ -173,10 +179,15 @@ def test_a_value_that_cannot_be_put_back_at_the_end_is_an_error_that_says_what_t
 
 
 def test_a_command_that_outlived_its_strakes_is_waited_for(tmp_path: Path) -> None:
-    place = Place("x", "x", read_words=("cat", f"{tmp_path}/x"), write_words=("sh", "-c", f"sleep 0.5; echo {{value}} > {tmp_path}/x"))
+    place = KnobPlace(
+        "x",
+        "x",
+        read_words=("cat", f"{tmp_path}/x"),
+        write_words=("sh", "-c", f"sleep 0.5; echo {{value}} > {tmp_path}/x"),
+    )
     (tmp_path / "x").write_text("8\n")
     (tmp_path / "store").mkdir()
-    journal = Journal.begin(tmp_path / "store", "/", ("test",))
+    journal = KnobJournal.begin(tmp_path / "store", "/", ("test",))
     journal.will(place, "8", "16")
     journal.give_up()
     journal.release()
@@ -224,7 +235,11 @@ def test_one_made_on_another_host_waits_for_that_host(world: World, root: Path) 
     head["owner"] |= {"host": "another", "boot": "another"}
     path.write_text(json.dumps(head) + "\n" + "".join(lines[1:]))
     (left,) = restore(root, ask=world.ask)
-    assert left.outcome == "in use" and "another: put it back there" in left.why and world.values["number"] == "16"
+    assert (
+        left.outcome == "in use"
+        and ("another: put it back on that host") in left.why
+        and world.values["number"] == "16"
+    )
 
 
 def test_one_of_before_a_reboot_is_put_back(world: World, root: Path) -> None:
@@ -244,20 +259,22 @@ def test_a_store_that_cannot_be_written_changes_nothing(world: World, tmp_path: 
 
 
 def test_root_is_asked_for_before_anything_is_written(tmp_path: Path) -> None:
+    from strakes.targets.calls import mount_of
     from strakes.targets.local import LocalTarget
-    from strakes.targets.mountinfo import mount_of
 
     with other_user(), pytest.raises(EnvironmentLacksError, match="needs root"):
         change.set_values(LocalTarget(Path("/"), mount_of(Path("/"))), {"vm.swappiness": 10}, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
-def test_only_so_many_closed_journals_are_kept_and_their_order_is_that_of_their_making(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_closed_journals_are_kept_and_their_order_is_that_of_their_making(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("strakes.knobs.journal._CLOSED_KEPT", 3)
     made = []
     for hour in (5, 4, 3, 2, 1):  # the clock is set back each time
         monkeypatch.setattr(time, "time", lambda hour=hour: 3600.0 * hour)
-        journal = Journal.begin(root, "/x", ("test",))
+        journal = KnobJournal.begin(root, "/x", ("test",))
         made.append(journal.id)
         journal.close("restored")
     assert [state.id for state in closed_journals(root)] == made[-3:] == sorted(made)[-3:]

@@ -141,7 +141,11 @@ class Crashes(RuleBasedStateMachine):
 
     def _compare(self) -> None:
         for name, value in self.world.values.items():
-            assert value == self.base[name] or (name in self.doubtful and value == str(MOST)), (name, value, self.base[name])
+            assert value == self.base[name] or (name in self.doubtful and value == str(MOST)), (
+                name,
+                value,
+                self.base[name],
+            )
             self.base[name] = value
         self.doubtful.clear()
 

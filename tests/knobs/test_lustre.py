@@ -13,7 +13,8 @@ from strakes.knobs.change import changed, read
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Servers
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.mountinfo import Mount
-from targets.lustre.replay import AS_ROOT, AS_USER, ON_SERVER, Replay
+from targets.lustre.recorded import PLACE, Recording
+from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay
 
 MOUNT = Mount(1, 1, 0, 1, "/", "/mnt/labfs", ("rw",), "lustre", "192.168.77.1@tcp:/labfs", ())
 OSC = "osc.labfs-OST000{}-osc-ffff8880083a1800"
@@ -21,7 +22,14 @@ OSC = "osc.labfs-OST000{}-osc-ffff8880083a1800"
 
 @pytest.fixture
 def machine() -> Machine:
-    return Machine(Replay(Path("/mnt/labfs"), AS_ROOT, server=ON_SERVER))
+    return Machine(Replay(Path("/mnt/labfs"), (hybrid_io(), *AS_ROOT), server=ON_SERVER))
+
+
+def hybrid_io() -> Recording:
+    """What was recorded later, of another mount."""
+    text = (PLACE / "wave2" / "llite_hybrid_io.txt").read_text().replace("ffff888104cfa800", INSTANCE)
+    words = ("lctl", "get_param", "llite.*.*")
+    return Recording("wave2", " ".join(words), as_user=False, done=Completed(words, 0, text, ""))
 
 
 def target(machine: Machine, servers: Servers | None = None) -> LustreTarget:
@@ -35,10 +43,30 @@ def test_values_are_read_target_by_target(machine: Machine) -> None:
 
 
 def test_every_client_knob_of_the_catalogue_is_there_or_was_not_recorded(machine: Machine) -> None:
-    absent = {reading.knob.name: reading.why for reading in read(target(machine)) if reading.why and reading.knob.where == "client"}
+    absent = {
+        reading.knob.name: reading.why
+        for reading in read(target(machine))
+        if reading.why and reading.knob.where == "client"
+    }
     lustre = {name: why for name, why in absent.items() if name.startswith(("osc", "mdc", "llite", "ldlm"))}
     # Of this one only the name was recorded; the locks' number cannot be put back.
     assert set(lustre) == {"osc.short_io_bytes", "ldlm.lru_size"}
+
+
+HYBRID = {
+    "llite.hybrid_io": "1",
+    "llite.hybrid_io_read_threshold_bytes": "8388608",
+    "llite.hybrid_io_write_threshold_bytes": "2097152",
+    "llite.parallel_dio": "1",
+    "llite.unaligned_dio": "1",
+}
+
+
+def test_what_makes_direct_calls_of_large_buffered_ones_is_read_and_changed(machine: Machine) -> None:
+    assert {reading.knob.name: reading.value for reading in read(target(machine), list(HYBRID))} == HYBRID
+    with changed(target(machine), {"llite.hybrid_io": 0}):
+        assert set(machine.values.values()) == {"0"}
+    assert not machine.values
 
 
 def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
@@ -57,9 +85,12 @@ def test_a_value_that_is_silently_made_another_is_told(machine: Machine) -> None
 
 
 @pytest.mark.parametrize(
-    ("knob", "value"), [("osc.max_dirty_mb", 2000), ("osc.max_pages_per_rpc", 4096), ("llite.max_read_ahead_mb", 10000000)]
+    ("knob", "value"),
+    [("osc.max_dirty_mb", 2000), ("osc.max_pages_per_rpc", 4096), ("llite.max_read_ahead_mb", 10000000)],
 )
-def test_a_refused_value_is_told_in_the_words_of_lctl_and_nothing_stays(machine: Machine, knob: str, value: int) -> None:
+def test_a_refused_value_is_told_in_the_words_of_lctl_and_nothing_stays(
+    machine: Machine, knob: str, value: int
+) -> None:
     with pytest.raises(BadInputError) as caught, changed(target(machine), {"osc.max_rpcs_in_flight": 16, knob: value}):
         pass
     assert "Numerical result out of range" in caught.value.why
@@ -68,7 +99,10 @@ def test_a_refused_value_is_told_in_the_words_of_lctl_and_nothing_stays(machine:
 
 def test_ranges_of_the_catalogue_are_those_that_were_refused(machine: Machine) -> None:
     for value in (0, 100000):
-        with pytest.raises(BadInputError, match="1 to 256"), changed(target(machine), {"osc.max_rpcs_in_flight": value}):
+        with (
+            pytest.raises(BadInputError, match="1 to 256"),
+            changed(target(machine), {"osc.max_rpcs_in_flight": value}),
+        ):
             pass
 
 
@@ -80,7 +114,10 @@ def test_an_unprivileged_user_is_told_so() -> None:
         return replay(argv, timeout_s) if argv[0] == "lfs" else Replay(Path("/mnt/labfs"), AS_ROOT)(argv, timeout_s)
 
     place = LustreTarget(Path("/mnt/labfs"), MOUNT, runner=as_user)
-    with pytest.raises(EnvironmentLacksError, match="Permission denied"), changed(place, {"osc.max_rpcs_in_flight": 16}):
+    with (
+        pytest.raises(EnvironmentLacksError, match="Permission denied"),
+        changed(place, {"osc.max_rpcs_in_flight": 16}),
+    ):
         pass
 
 

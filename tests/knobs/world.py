@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from strakes.knobs.knob import Knob
 from strakes.knobs.loader import load
-from strakes.knobs.model import Knob
-from strakes.targets.base import Target
+from strakes.targets.calls import mount_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
 from strakes.targets.local import LocalTarget
-from strakes.targets.mountinfo import mount_of
+from strakes.targets.target import Target
 
 MOST = 100
 

@@ -47,12 +47,19 @@ def test_placement_groups_are_a_power_of_two_and_enough() -> None:
 
 
 def test_the_configuration_keeps_everything_in_the_directory_and_on_loopback() -> None:
-    text = config_text(Path("/lab"), "an-id", {"a": 20001, "b": 20002}, CephOptions(osd_memory=1 << 27), {1: Path("/dev/loop9")})
+    text = config_text(
+        Path("/lab"), "an-id", {"a": 20001, "b": 20002}, CephOptions(osd_memory=1 << 27), {1: Path("/dev/loop9")}
+    )
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.read_string(text)
     assert parsed["global"]["mon_host"] == "[v2:127.0.0.1:20001/0],[v2:127.0.0.1:20002/0]"
     assert parsed["global"]["public_addr"] == parsed["global"]["cluster_addr"] == "127.0.0.1"
     assert parsed["osd"]["bluestore_cache_size"] == str(1 << 27)
     assert parsed["osd.1"]["bluestore_block_path"] == "/dev/loop9" and "osd.0" not in parsed
-    paths = [value for section in parsed.values() for key, value in section.items() if value.startswith("/") and "device" not in key]
+    paths = [
+        value
+        for section in parsed.values()
+        for key, value in section.items()
+        if value.startswith("/") and "device" not in key
+    ]
     assert all(path.startswith(("/lab/", "/dev/loop9")) for path in paths) and len(paths) > 8

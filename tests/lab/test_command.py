@@ -36,19 +36,21 @@ def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["up", "lustre"], "no such lab: lustre"),
-        (["up", "ceph", "--slow-osd", "fast"], "not ID=IOPS"),
-        (["up", "ceph", "--slow-mds", "1=101"], "'101' is out of bounds: 5 to 100"),
+        (["up", "lustre"], "no such kind of lab: lustre"),
+        (["up", "ceph", "--slow-osd", "fast"], "expected ID=IOPS"),
+        (["up", "ceph", "--slow-mds", "1=101"], "'101' is out of range: 5 to 100"),
         (["up", "ceph", "--slow-osd", "0=1"], "at least 10"),
         (["up", "ceph", "--osds", "0"], "--osds"),
         (["up", "xfs", "--size", "1MiB"], "--size must be at least 320 MiB"),
-        (["up", "xfs", "--name", "../x"], "not a name"),
+        (["up", "xfs", "--name", "../x"], "not a valid name"),
         pytest.param(["up", "tmpfs", "--at", "/proc/nowhere"], "cannot be made", marks=needs_root),
         (["mount", "ceph"], "ceph is not up"),
         (["down", "ceph", "--all"], "not both"),
     ],
 )
-def test_bad_input_ends_with_2_and_says_what_is_wrong(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_ends_with_2_and_says_what_is_wrong(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["lab", *words]) == 2
     captured = capsys.readouterr()
     assert complaint in captured.err and not captured.out

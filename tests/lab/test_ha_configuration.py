@@ -18,7 +18,9 @@ KINDS = ("namespaces", "machines")
 
 def cib(kind: str, directory: Path) -> str:
     if kind == "namespaces":
-        return namespace_cib(cluster(directory, 1.0, device="/dev/null", mount="/none", drbd="9"), directory, "/journal")
+        return namespace_cib(
+            cluster(directory, 1.0, device="/dev/null", mount="/none", drbd="9"), directory, "/journal"
+        )
     return machine_cib(cluster(directory, 5.0, device="/dev/vdb", mount="/srv/journal", drbd="8.4"), directory)
 
 
@@ -27,14 +29,26 @@ def test_pacemaker_accepts_it(kind: str, tmp_path: Path) -> None:
     if shutil.which("crm_simulate", path="/usr/sbin") is None:
         pytest.skip("pacemaker-cli-utils is not installed")
     (tmp_path / "cib.xml").write_text(cib(kind, tmp_path))
-    words = ["--xml-file", str(tmp_path / "cib.xml"), "--node-up", "mds-a", "--node-up", "mds-b", "--quorum", "true", "--simulate"]
+    words = [
+        "--xml-file",
+        str(tmp_path / "cib.xml"),
+        "--node-up",
+        "mds-a",
+        "--node-up",
+        "mds-b",
+        "--quorum",
+        "true",
+        "--simulate",
+    ]
     done = subprocess.run(["/usr/sbin/crm_simulate", *words], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     assert "start" in done.stdout.lower()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fencing_stays_as_planned_but_for_what_the_software_bmc_knows_and_namespaces_need_not_wait_for(kind: str, tmp_path: Path) -> None:
+def test_fencing_stays_as_planned_but_for_what_the_software_bmc_knows_and_namespaces_need_not_wait_for(
+    kind: str, tmp_path: Path
+) -> None:
     devices = [one for one in Xml.fromstring(cib(kind, tmp_path)).iter("primitive") if one.get("class") == "stonith"]
     assert len(devices) == 2
     for device in devices:
@@ -63,8 +77,21 @@ def test_alerts_are_the_planned_programs_and_a_notice_between_copies_is_none(tmp
     (tmp_path / "mail").chmod(0o755)
     told = {}
     for task, status in (("notify", "0"), ("monitor", "0"), ("monitor", "7"), ("start", "0")):
-        happened = {"task": task, "rc": status, "kind": "resource", "rsc": "r", "node": "n", "desc": "d", "recipient": "x"}
-        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **{f"CRM_alert_{name}": value for name, value in happened.items()}}
-        done = subprocess.run(["sh", str(tmp_path / "alert-mail")], env=environment, capture_output=True, text=True, timeout=10)
+        happened = {
+            "task": task,
+            "rc": status,
+            "kind": "resource",
+            "rsc": "r",
+            "node": "n",
+            "desc": "d",
+            "recipient": "x",
+        }
+        environment = {
+            "PATH": f"{tmp_path}:/usr/bin:/bin",
+            **{f"CRM_alert_{name}": value for name, value in happened.items()},
+        }
+        done = subprocess.run(
+            ["sh", str(tmp_path / "alert-mail")], env=environment, capture_output=True, text=True, timeout=10
+        )
         told[task, status] = bool(done.stdout)
     assert told == {("notify", "0"): False, ("monitor", "0"): False, ("monitor", "7"): True, ("start", "0"): True}

@@ -28,7 +28,10 @@ def test_missing_packages_are_named_with_the_command_that_installs_them() -> Non
     error = refusal(install=False)
     assert error.exit_status == 3
     assert NOT_THERE.name in error.what and NOT_THERE.needed in error.why and "coreutils" not in error.what
-    assert "the same command with --install" in error.remedy and f"apt-get install --no-install-recommends {NOT_THERE.name}" in error.remedy
+    assert (
+        "the command as root with --install" in error.remedy
+        and f"apt-get install --no-install-recommends {NOT_THERE.name}" in error.remedy
+    )
 
 
 def test_only_root_installs() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from mounts import other_user
 from strakes.errors import BadInputError
-from strakes.lab.places import (
+from strakes.lab.lab_directory import (
     ROOT_MARKER,
     all_places,
     default_root,
@@ -79,10 +79,13 @@ def test_a_lab_elsewhere_is_found_by_its_name_alone(root: Path, tmp_path: Path) 
 def test_one_name_is_not_for_two_labs(tmp_path: Path) -> None:
     with working_in(place_of("ceph", tmp_path / "a"), make=True):
         pass
-    with pytest.raises(BadInputError, match="elsewhere"):
+    with pytest.raises(BadInputError, match="in another directory"):
         refuse_other_lab(place_of("ceph", tmp_path / "b"))
     refuse_other_lab(place_of("ceph", tmp_path / "a"))
-    with pytest.raises(BadInputError, match="elsewhere"), working_in(place_of("ceph", tmp_path / "b"), make=True):
+    with (
+        pytest.raises(BadInputError, match="in another directory"),
+        working_in(place_of("ceph", tmp_path / "b"), make=True),
+    ):
         pass
 
 
@@ -112,7 +115,7 @@ def test_somebody_who_only_looks_stops_nobody(monkeypatch: pytest.MonkeyPatch) -
         pass
     looking = os.open(place.directory, os.O_RDONLY)
     fcntl.flock(looking, fcntl.LOCK_SH)
-    monkeypatch.setattr("strakes.lab.places.time.sleep", lambda _seconds: fcntl.flock(looking, fcntl.LOCK_UN))
+    monkeypatch.setattr("strakes.lab.lab_directory.time.sleep", lambda _seconds: fcntl.flock(looking, fcntl.LOCK_UN))
     with working_in(place, make=False) as there:
         assert there
     os.close(looking)
@@ -123,13 +126,16 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
     directory = tmp_path / "shared/ceph"
     directory.mkdir(parents=True)
     os.chown(directory, 65534, -1)
-    with pytest.raises(BadInputError, match="somebody else"), working_in(place_of("ceph", tmp_path / "shared"), make=False):
+    with (
+        pytest.raises(BadInputError, match="another user"),
+        working_in(place_of("ceph", tmp_path / "shared"), make=False),
+    ):
         pass
 
 
 def test_a_file_where_the_lab_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ceph").touch()
-    with pytest.raises(BadInputError, match="no directory"), working_in(place_of("ceph", tmp_path), make=True):
+    with pytest.raises(BadInputError, match="not the directory"), working_in(place_of("ceph", tmp_path), make=True):
         pass
 
 

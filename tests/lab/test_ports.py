@@ -16,7 +16,7 @@ def test_a_port_that_somebody_listens_on_is_never_given(monkeypatch: pytest.Monk
         assert ports.is_listening(number)
         monkeypatch.setattr(ports, "_LOWEST", number)
         monkeypatch.setattr(ports, "_HIGHEST", number + 1)
-        with pytest.raises(EnvironmentLacksError, match="no ports"):
+        with pytest.raises(EnvironmentLacksError, match="no free ports"):
             ports.free_ports(1)
     assert ports.free_ports(1) == (number,)
     assert not ports.is_listening(number)

@@ -47,7 +47,10 @@ def test_who_dies_before_opening_the_gate_has_started_nothing(tmp_path: Path) ->
         os.kill(os.getpid(), 9)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], env={**os.environ, "PYTHONPATH": str(SOURCES)}, capture_output=True, text=True
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == -signal.SIGKILL
     pid, started = map(int, done.stdout.split())

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.lab.state import JOURNAL, Journal, ProcessRecord, read_state
+from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord, read_state
 
 
-def journal_in(directory: Path) -> Journal:
-    journal, _ = Journal.create(directory, "ceph", "one", {"osds": 3})
+def journal_in(directory: Path) -> LabJournal:
+    journal, _ = LabJournal.create(directory, "ceph", "one", {"osds": 3})
     return journal
 
 

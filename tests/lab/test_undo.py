@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.lab.places import place_of
-from strakes.lab.state import JOURNAL, Journal, ProcessRecord
+from strakes.lab.lab_directory import place_of
+from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord
 from strakes.lab.undo import undo
 from strakes.processes import process_start
 
@@ -16,7 +16,7 @@ from strakes.processes import process_start
 def test_after_a_reboot_numbers_of_processes_mean_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "66"])
     (tmp_path / "ceph").mkdir()
-    journal, _ = Journal.create(tmp_path / "ceph", "ceph", "ceph", {})
+    journal, _ = LabJournal.create(tmp_path / "ceph", "ceph", "ceph", {})
     journal.process(ProcessRecord("mon.a", process.pid, process_start(process.pid) or 0))
     journal.close()
     head, *rest = (tmp_path / "ceph" / JOURNAL).read_text().splitlines()

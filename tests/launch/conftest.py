@@ -62,7 +62,7 @@ def fake_engine(tmp_path: Path) -> FakeEngine:
     """An engine that misbehaves as its body says, which no real one does when asked."""
 
     def make(body: str) -> Path:
-        from strakes import __version__
+        from strakes.version import __version__
 
         path = tmp_path / "fake-engine"
         path.write_text(_PREAMBLE.format(python=sys.executable, version=__version__) + body)

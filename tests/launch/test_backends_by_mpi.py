@@ -23,12 +23,19 @@ from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan import Plan, ProbePhase, Stop, TransferPhase
 from strakes.targets.workspace import Workspace
 
+pytestmark = pytest.mark.more
+
 KIB = 1 << 10
 RANKS = 4
 Backend = Literal["mpiio", "hdf5", "pnetcdf"]
 Way = tuple[Backend, str]
 # Each library with each MPI it may be built for: MPICH has its own MPI-IO (ROMIO), and so has Open MPI (OMPIO).
-WAYS: list[Way] = [("mpiio", "mpiexec"), ("mpiio", "mpiexec.openmpi"), ("hdf5", "mpiexec.openmpi"), ("pnetcdf", "mpiexec.openmpi")]
+WAYS: list[Way] = [
+    ("mpiio", "mpiexec"),
+    ("mpiio", "mpiexec.openmpi"),
+    ("hdf5", "mpiexec.openmpi"),
+    ("pnetcdf", "mpiexec.openmpi"),
+]
 SHAPES = [
     ("file-per-process", "segmented"),
     ("file-per-process", "random"),
@@ -41,7 +48,9 @@ PAUSE = ProbePhase("pause", "file-stat", rate_per_s=2.0, seconds=1.1)
 ALL_BYTES = RANKS * 4 * 64 * KIB
 
 
-def of(way: Way, name: str, operation: str, layout: str = "shared-file", access: str = "segmented", **more: object) -> TransferPhase:
+def of(
+    way: Way, name: str, operation: str, layout: str = "shared-file", access: str = "segmented", **more: object
+) -> TransferPhase:
     sizes = {"transfer_bytes": 16 * KIB, "block_bytes": 64 * KIB, "segments": 4, "backend": way[0]}
     return TransferPhase(name, operation, layout, access, **{**sizes, **more})  # type: ignore[arg-type]
 
@@ -98,7 +107,7 @@ def in_pause(act: Callable[[], object]) -> Callable[[Progress], None]:
 
 
 def effective(result: PlanResult, phase: str) -> dict[str, Any]:
-    return dict(next(one.raw["effective"] for one in result.samples if one.name == phase))
+    return dict(next(one.effective for one in result.samples if one.name == phase))
 
 
 def check_usable(engine: MpiEngine, way: Way, directory: Path) -> None:
@@ -119,7 +128,9 @@ def test_what_is_written_is_read_back_in_every_layout_and_access(
             of(way, "r", "read", layout, access, collective=collective, verify=True, cache="drop"),
             of(way, "again", "rewrite", layout, access, collective=collective, time_open=False),
             of(way, "shifted", "read", layout, access, collective=collective, verify=True, rank_shift=1, sync="none"),
-            of(way, "other", "read", layout, access, collective=not collective, verify=True, stop=Stop("seconds", 0.01)),
+            of(
+                way, "other", "read", layout, access, collective=not collective, verify=True, stop=Stop("seconds", 0.01)
+            ),
         ]
         if not collective:
             phases.append(of(way, "m", "mixed", layout, access, verify=True, read_percent=40))
@@ -132,7 +143,10 @@ def test_what_is_written_is_read_back_in_every_layout_and_access(
 
 
 def test_every_rank_reads_the_whole_file(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
-    reads = [of(way, f"r{collective:d}", "read", access="whole", collective=collective, verify=True) for collective in (False, True)]
+    reads = [
+        of(way, f"r{collective:d}", "read", access="whole", collective=collective, verify=True)
+        for collective in (False, True)
+    ]
     result = engine.run(Plan(RANKS, (of(way, "w", "write"), *reads)), workspace.path, "c", 60)
     assert (result.ended, result.errors) == ("ok", ())
     assert [sample.bytes for sample in result.samples] == [ALL_BYTES, RANKS * ALL_BYTES, RANKS * ALL_BYTES]
@@ -160,32 +174,39 @@ def test_mpiio_leaves_the_bytes_that_posix_leaves(engines: Callable[[Way], MpiEn
         engine = engines(way)
         for layout, access in SHAPES:
             by_posix: Way = ("posix", "")  # type: ignore[assignment]
-            expected = kept_files(engine, Plan(RANKS, (of(by_posix, "w", "write", layout, access),)), workspace.path, "p")
+            expected = kept_files(
+                engine, Plan(RANKS, (of(by_posix, "w", "write", layout, access),)), workspace.path, "p"
+            )
+            shutil.rmtree(workspace.path / "p")
             write = of(way, "w", "write", layout, access, collective=layout == "shared-file")
-            found = kept_files(engine, Plan(RANKS, (write,)), workspace.path, "m")
+            # In the same directory under the same name: the data follow from them.
+            found = kept_files(engine, Plan(RANKS, (write,)), workspace.path, "p")
             assert found == expected
             shutil.rmtree(workspace.path / "p")
-            shutil.rmtree(workspace.path / "m")
 
 
-def test_collective_calls_stop_together_and_what_they_wrote_is_read(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
+def test_collective_calls_stop_together_and_what_they_wrote_is_read(
+    engine: MpiEngine, way: Way, workspace: Workspace
+) -> None:
     late = Stop("stonewall", 0.1)
     write = of(way, "w", "write", segments=100_000, collective=True, stop=late)
     read = of(way, "r", "read", segments=100_000, collective=True, verify=True)
     result = engine.run(Plan(RANKS, (write, read)), workspace.path, "s", 120)
     assert (result.ended, result.errors) == ("ok", ())
-    assert len({row[4] for row in result.samples[0].raw["ranks"]}) == 1
+    assert len({row[4] for row in result.samples[0].ranks}) == 1
     assert result.samples[0].stopped_by == "seconds"
     assert 0 < result.samples[0].bytes == result.samples[1].bytes == effective(result, "r")["verified_bytes"]
 
 
-def test_ranks_with_less_to_read_join_the_calls_of_those_with_more(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
+def test_ranks_with_less_to_read_join_the_calls_of_those_with_more(
+    engine: MpiEngine, way: Way, workspace: Workspace
+) -> None:
     """Each rank writes for itself until the time is over, and they get unequally far."""
     write = of(way, "w", "write", segments=100_000, stop=Stop("stonewall", 0.03))
     read = of(way, "r", "read", segments=100_000, collective=True, verify=True)
     result = engine.run(Plan(RANKS, (write, read)), workspace.path, "u", 120)
     assert (result.ended, result.errors) == ("ok", ())
-    assert [row[4] for row in result.samples[1].raw["ranks"]] == [row[4] for row in result.samples[0].raw["ranks"]]
+    assert [row[4] for row in result.samples[1].ranks] == [row[4] for row in result.samples[0].ranks]
     assert effective(result, "r")["verified_bytes"] == result.samples[0].bytes
 
 
@@ -204,7 +225,9 @@ def test_a_cancelled_collective_phase_ends_in_order(engine: MpiEngine, way: Way,
     check_usable(engine, way, workspace.path)
 
 
-def test_the_hints_in_effect_are_told_and_those_that_are_not_are_named(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
+def test_the_hints_in_effect_are_told_and_those_that_are_not_are_named(
+    engine: MpiEngine, way: Way, workspace: Workspace
+) -> None:
     asked = (("cb_buffer_size", "1048576"), ("no_such_hint", "1"))
     result = engine.run(Plan(RANKS, (of(way, "w", "write", collective=True, hints=asked),)), workspace.path, "h", 60)
     assert (result.ended, result.errors) == ("ok", ())
@@ -216,7 +239,9 @@ def test_the_hints_in_effect_are_told_and_those_that_are_not_are_named(engine: M
         assert list(wanted) == ["no_such_hint"]
 
 
-@pytest.mark.parametrize("collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"])
+@pytest.mark.parametrize(
+    "collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"]
+)
 def test_wrong_data_are_found(engine: MpiEngine, way: Way, workspace: Workspace, collective: bool) -> None:
     def corrupt() -> None:
         path = workspace.path / "x" / "data.data"
@@ -265,7 +290,16 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
         if why := engine.start().absent.get(way[0]):
             pytest.skip(why["why"])
         for collective in (False, True):
-            write = of(way, "w", "write", layout, transfer_bytes=256 * KIB, block_bytes=2048 * KIB, collective=collective, sync="fsync")
+            write = of(
+                way,
+                "w",
+                "write",
+                layout,
+                transfer_bytes=256 * KIB,
+                block_bytes=2048 * KIB,
+                collective=collective,
+                sync="fsync",
+            )
             result = engine.run(Plan(RANKS, (write, of(way, "never", "read", layout))), workspace.path, "f", 60)
             assert result.ended == "failed"
             assert [sample.name for sample in result.samples] == ["w"], result.errors
@@ -292,7 +326,9 @@ def test_a_place_that_becomes_read_only_is_told(engine: MpiEngine, way: Way) -> 
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)
         assert result.ended == "failed"
         assert {error.where["phase"] for error in result.errors} == {"again"}
-        assert all(error.where["operation"] in ("open", "MPI_File_open", "H5Fopen", "ncmpi_open") for error in result.errors)
+        assert all(
+            error.where["operation"] in ("open", "MPI_File_open", "H5Fopen", "ncmpi_open") for error in result.errors
+        )
         assert all(error.errno in ("EROFS", "EACCES", "EPERM", "") and error.why for error in result.errors)
 
 
@@ -321,5 +357,5 @@ def test_ranks_that_are_threads_say_that_it_needs_processes(workspace: Workspace
         for backend in ("mpiio", "hdf5", "pnetcdf"):
             result = engine.run(Plan(2, (of((backend, ""), "w", "write"),)), workspace.path, "t", 60)
             assert (result.ended, result.errors[0].where["key"]) == ("refused", "phases[0].backend")
-            assert "ranks as processes" in result.errors[0].what
+            assert "ranks that are processes" in result.errors[0].what
             assert "--launcher mpi" in result.errors[0].remedy

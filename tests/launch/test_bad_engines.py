@@ -17,7 +17,12 @@ PLAN = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50),))
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in {"local._HELLO_S": 3.0, "engine._OVERTIME_S": 0.3, "engine._CANCEL_S": 0.5, "engine._STOP_S": 0.3}.items():
+    for name, seconds in {
+        "local._HELLO_S": 3.0,
+        "engine._OVERTIME_S": 0.3,
+        "engine._CANCEL_S": 0.5,
+        "engine._STOP_S": 0.3,
+    }.items():
         monkeypatch.setattr(f"strakes.launch.{name}", seconds)
 
 
@@ -40,11 +45,11 @@ def test_one_that_ends_at_once_is_quoted(fake_engine: FakeEngine) -> None:
 
 
 def test_one_that_says_nothing_is_not_waited_for(fake_engine: FakeEngine) -> None:
-    assert "said nothing" in start_fails(fake_engine("time.sleep(60)")).why
+    assert "sent nothing" in start_fails(fake_engine("time.sleep(60)")).why
 
 
 def test_one_that_says_something_else_first_is_not_used(fake_engine: FakeEngine) -> None:
-    assert "no hello" in start_fails(fake_engine("say('done', id='x')\ntime.sleep(60)")).why
+    assert "not a valid hello" in start_fails(fake_engine("say('done', id='x')\ntime.sleep(60)")).why
 
 
 def test_a_file_that_is_no_program_is_not_started(tmp_path: Path) -> None:
@@ -75,7 +80,16 @@ for plan in plans():
         result = engine.run(PLAN, workspace.path, "v1", 5)
     assert (result.ended, result.samples, result.errors) == ("ok", (), ())
     text = "\n".join(log)
-    for kept in ("launcher: a word", "{not json", "later", '"version": 2', "another plan", "sometimes", "a warning", "\ufffd"):
+    for kept in (
+        "launcher: a word",
+        "{not json",
+        "later",
+        '"version": 2',
+        "another plan",
+        "sometimes",
+        "a warning",
+        "\ufffd",
+    ):
         assert kept in text
 
 
@@ -95,7 +109,9 @@ for plan in plans():
     assert not (workspace.path / "v1").exists()
 
 
-def test_one_that_does_not_cancel_is_stopped_and_heard_to_the_end(fake_engine: FakeEngine, workspace: Workspace) -> None:
+def test_one_that_does_not_cancel_is_stopped_and_heard_to_the_end(
+    fake_engine: FakeEngine, workspace: Workspace
+) -> None:
     body = """
 hello()
 def last_words(*_):
@@ -113,7 +129,9 @@ for plan in plans():
     assert len(result.errors) == 2
 
 
-def test_the_second_cancel_is_not_patient(fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_cancel_is_not_patient(
+    fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("strakes.launch.engine._CANCEL_S", 3600)
     body = """
 hello()

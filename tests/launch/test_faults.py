@@ -53,7 +53,9 @@ def run(engine: LocalEngine, plan: Plan, directory: Path, act: Callable[[Progres
 
 def check_told(result: PlanResult, *, errno: str | set[str], phase: str, operations: set[str], entry: str) -> None:
     assert result.ended == "failed"
-    assert result.errors and {error.errno for error in result.errors} <= ({errno} if isinstance(errno, str) else errno), result.errors
+    assert result.errors and {error.errno for error in result.errors} <= (
+        {errno} if isinstance(errno, str) else errno
+    ), result.errors
     for error in result.errors:
         assert error.where["phase"] == phase
         assert error.where["operation"] in operations
@@ -63,7 +65,7 @@ def check_told(result: PlanResult, *, errno: str | set[str], phase: str, operati
     assert result.samples[-1].name == phase
     assert result.samples[-1].stopped_by == "error"
     # All ranks have a row: they have come back from the phase.
-    assert len(result.samples[-1].raw["ranks"]) == 2
+    assert len(result.samples[-1].ranks) == 2
 
 
 @contextmanager
@@ -77,7 +79,9 @@ def failing_device() -> Iterator[tuple[Path, Path]]:
             file.truncate(256 * MIB)
         # Without a journal an error stays the error of those whose data it hit.
         subprocess.run(
-            ["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=1", image], check=True, capture_output=True
+            ["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=1", image],
+            check=True,
+            capture_output=True,
         )
         place = memory / "mount"
         place.mkdir()
@@ -95,11 +99,22 @@ def data(name: str, operation: str, **more: object) -> TransferPhase:
 
 
 @pytest.mark.parametrize("backend", ["posix", "stdio", "mmap", "uring"])
-def test_a_device_that_promised_too_much_ends_the_phase_and_everything_is_removed(engine: LocalEngine, backend: str) -> None:
+def test_a_device_that_promised_too_much_ends_the_phase_and_everything_is_removed(
+    engine: LocalEngine, backend: str
+) -> None:
     if backend not in engine.start().backends:
         pytest.skip(f"the engine is without {backend}")
     with failing_device() as (place, _):
-        write = TransferPhase("w", "write", "file-per-process", "segmented", MIB, 32 * MIB, sync="fsync", backend=backend)  # type: ignore[arg-type]
+        write = TransferPhase(
+            "w",
+            "write",
+            "file-per-process",
+            "segmented",
+            MIB,
+            32 * MIB,
+            sync="fsync",
+            backend=backend,
+        )
         directory = marked(place)
         result = run(engine, Plan(2, (write, data("never", "read", files="data"))), directory)
         # Kernels differ in what a loop device makes of it.
@@ -111,11 +126,13 @@ def test_a_device_that_promised_too_much_ends_the_phase_and_everything_is_remove
 
 # Not mmap: pages that are there take writes until they are synchronised.
 @pytest.mark.parametrize("backend", ["posix", "stdio", "uring"])
-def test_a_file_system_that_shuts_down_while_it_is_written_to_is_told_and_what_is_left_is_named(engine: LocalEngine, backend: str) -> None:
+def test_a_file_system_that_shuts_down_while_it_is_written_to_is_told_and_what_is_left_is_named(
+    engine: LocalEngine, backend: str
+) -> None:
     if backend not in engine.start().backends:
         pytest.skip(f"the engine is without {backend}")
     with loop_mounted("ext4") as place:
-        write = TransferPhase("w", "write", "file-per-process", "segmented", MIB, 2 * MIB, stop=LONG, backend=backend)  # type: ignore[arg-type]
+        write = TransferPhase("w", "write", "file-per-process", "segmented", MIB, 2 * MIB, stop=LONG, backend=backend)
 
         def shut_down() -> None:
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
@@ -125,7 +142,9 @@ def test_a_file_system_that_shuts_down_while_it_is_written_to_is_told_and_what_i
                 os.close(descriptor)
 
         result = run(engine, Plan(2, (write,)), marked(place), once_in("w", shut_down))
-        check_told(result, errno="EIO", phase="w", operations={"open", "write", "fsync", "fclose", "close"}, entry="p/data.")
+        check_told(
+            result, errno="EIO", phase="w", operations={"open", "write", "fsync", "fclose", "close"}, entry="p/data."
+        )
         assert not result.cleaned
         assert result.left
 
@@ -137,7 +156,17 @@ def test_a_device_that_stops_reading_is_told_with_the_offset(engine: LocalEngine
     with failing_device() as (place, image):
         phases = (
             TransferPhase("w", "write", "file-per-process", "segmented", MIB, 4 * MIB, sync="fsync"),
-            TransferPhase("r", "read", "file-per-process", "segmented", MIB, 4 * MIB, direct=True, stop=LONG, backend=backend),  # type: ignore[arg-type]
+            TransferPhase(
+                "r",
+                "read",
+                "file-per-process",
+                "segmented",
+                MIB,
+                4 * MIB,
+                direct=True,
+                stop=LONG,
+                backend=backend,
+            ),
         )
 
         def cut() -> None:
@@ -180,7 +209,7 @@ def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspa
         pytest.skip(f"the engine is without {backend}")
     phases = (
         MetadataPhase("create", "file-create", "unique", items=50),
-        MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG, backend=backend, queue_depth=1),  # type: ignore[arg-type]
+        MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG, backend=backend, queue_depth=1),
     )
     gone = workspace_path / "p" / "items.1.tree" / "f1.07"
     result = run(engine, Plan(2, phases), workspace_path, once_in("stat", gone.unlink))

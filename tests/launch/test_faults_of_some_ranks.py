@@ -21,6 +21,8 @@ from strakes.launch.mpi import MpiEngine
 from strakes.plan import Plan
 from strakes.targets.workspace import Workspace
 
+pytestmark = pytest.mark.more
+
 POSIX: Way = ("posix", "mpiexec")  # type: ignore[assignment]
 # They open files as posix does.
 LIKE_POSIX = [pytest.param((backend, "mpiexec"), marks=pytest.mark.long) for backend in ("stdio", "mmap", "uring")]
@@ -55,7 +57,9 @@ def workspace(faulty: FaultyMount) -> Iterator[Workspace]:
         yield workspace
 
 
-@pytest.fixture(params=[*WAYS, POSIX, *LIKE_POSIX], ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}")
+@pytest.fixture(
+    params=[*WAYS, POSIX, *LIKE_POSIX], ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}"
+)
 def way(request: pytest.FixtureRequest) -> Way:
     chosen: Way = request.param
     return chosen
@@ -128,15 +132,22 @@ def test_a_rank_that_cannot_close_the_file_says_so(
     check_usable(engine, ("mpiio", way[1]), workspace.path)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}", indirect=True)
-@pytest.mark.parametrize("collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"])
+@pytest.mark.parametrize(
+    "way", WAYS, ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}", indirect=True
+)
+@pytest.mark.parametrize(
+    "collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"]
+)
 def test_a_quota_that_is_used_up_is_told_by_those_who_met_it(
     engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, collective: bool
 ) -> None:
     engine = engines(way)
     faulty.fail("write", errno=errno.EDQUOT, after_bytes=600 * KIB)
     result = engine.run(
-        Plan(RANKS, (of(way, "x", "write", collective=collective, sync="fsync"), of(way, "never", "read"))), workspace.path, "p", 20
+        Plan(RANKS, (of(way, "x", "write", collective=collective, sync="fsync"), of(way, "never", "read"))),
+        workspace.path,
+        "p",
+        20,
     )
     faulty.mend()
     assert (result.ended, [sample.name for sample in result.samples], result.cleaned) == ("failed", ["x"], True)
@@ -154,7 +165,14 @@ def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
 ) -> None:
     engines(WAYS[0])
     plan = tmp_path / "plan.toml"
-    phase = {"kind": "transfer", "name": "x", "operation": "write", "backend": backend, "layout": "shared-file", "access": "segmented"}
+    phase = {
+        "kind": "transfer",
+        "name": "x",
+        "operation": "write",
+        "backend": backend,
+        "layout": "shared-file",
+        "access": "segmented",
+    }
     rows = [
         f"{name} = {json.dumps(value)}"
         for name, value in {**phase, "transfer_bytes": "16KiB", "block_bytes": "64KiB", "segments": 1}.items()

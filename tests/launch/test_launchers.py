@@ -23,7 +23,11 @@ def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("SLURM_NTASKS", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     tool(tmp_path, "srun", r"printf 'MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\n' >&2")
-    tool(tmp_path, "ldd", "echo 'libmpi.so.40 => /usr/lib/libmpi.so.40'; echo 'libopen-pal.so.40 => /usr/lib/libopen-pal.so.40'")
+    tool(
+        tmp_path,
+        "ldd",
+        "echo 'libmpi.so.40 => /usr/lib/libmpi.so.40'; echo 'libopen-pal.so.40 => /usr/lib/libopen-pal.so.40'",
+    )
     return tmp_path
 
 
@@ -33,7 +37,14 @@ def tool(directory: Path, name: str, body: str) -> None:
 
 
 def launched(**given: object) -> Launch:
-    nothing = {"ranks": None, "hosts": None, "ranks_per_node": None, "mpiexec": None, "launcher_options": None, "launcher_command": None}
+    nothing = {
+        "ranks": None,
+        "hosts": None,
+        "ranks_per_node": None,
+        "mpiexec": None,
+        "launcher_options": None,
+        "launcher_command": None,
+    }
     return launch_from(**{"launcher": "local", **nothing, **given})  # type: ignore[arg-type]
 
 
@@ -51,19 +62,21 @@ def test_srun_is_told_what_the_engines_mpi_speaks(in_a_job: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("speaks", "told", "right"), [("libopen-pal.so.40", "pmi2", "pmix"), ("libmpi_abi.so.1", "pmix", "pmi2")])
+@pytest.mark.parametrize(
+    ("speaks", "told", "right"), [("libopen-pal.so.40", "pmi2", "pmix"), ("libmpi_abi.so.1", "pmix", "pmi2")]
+)
 def test_the_wrong_language_is_refused_with_the_right_flag(in_a_job: Path, speaks: str, told: str, right: str) -> None:
     tool(in_a_job, "ldd", f"echo '{speaks} => /usr/lib/{speaks}'")
     with pytest.raises(BadInputError) as caught:
         SlurmEngine(6, options=[f"--mpi={told}"], executable=Path("/engine")).command()
-    assert f"told to speak {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
+    assert f"told to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
 
 
 def test_a_slurm_that_lacks_the_language_is_named(in_a_job: Path) -> None:
     tool(in_a_job, "srun", r"printf 'MPI plugin types are...\n\tnone\n\tpmi2\n' >&2")
     with pytest.raises(EnvironmentLacksError) as caught:
         SlurmEngine(6, executable=Path("/engine")).command()
-    assert "speaks pmix" in caught.value.what and "none, pmi2" in caught.value.why
+    assert "uses pmix" in caught.value.what and "none, pmi2" in caught.value.why
 
 
 def test_outside_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +103,7 @@ def test_a_command_template_is_filled_in() -> None:
     [
         ("jsrun -n {ranks}", (), "lacks {engine}"),
         ("jsrun -n {tasks} {engine}", (), "cannot be filled in"),
-        ("jsrun -n {ranks} {engine}", ("a",), "would not be heard"),
+        ("jsrun -n {ranks} {engine}", ("a",), "would have no effect"),
         ("jsrun -r {ranks_per_node} {engine}", (), "--ranks-per-node"),
         ("jsrun '{engine}", (), "cannot be read"),
     ],

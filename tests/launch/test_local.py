@@ -14,15 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from strakes import __version__
 from strakes.errors import EnvironmentLacksError
-from strakes.launch.local import LocalEngine, engine_version, find_engine
+from strakes.launch.local import LocalEngine, find_engine
 from strakes.launch.messages import Progress
 from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
 from strakes.targets.workspace import Workspace
+from strakes.version import __version__
 
 MIB = 1 << 20
-SHORT = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50), MetadataPhase("stat", "file-stat", "unique", items=50)))
+SHORT = Plan(
+    2,
+    (
+        MetadataPhase("create", "file-create", "unique", items=50),
+        MetadataPhase("stat", "file-stat", "unique", items=50),
+    ),
+)
 ENDLESS = Plan(
     2,
     (
@@ -50,7 +56,7 @@ def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
 
 def test_the_engine_says_what_it_is(engine: LocalEngine) -> None:
     hello = engine.start()
-    assert hello.engine == __version__ == engine_version()
+    assert hello.engine == __version__
     assert "posix" in hello.backends
     assert set(hello.kinds) >= {"transfer", "metadata"}
     assert engine.start() is hello
@@ -60,7 +66,7 @@ def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: W
     result = engine.run(SHORT, workspace.path, "c1.v1", 60)
     assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
     assert [(sample.name, sample.operations) for sample in result.samples] == [("create", 100), ("stat", 100)]
-    assert result.samples[0].raw["id"] == "c1.v1"
+    assert result.samples[0].extra["id"] == "c1.v1"
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
 
 
@@ -78,10 +84,27 @@ def test_what_is_to_be_kept_stays(engine: LocalEngine, workspace: Workspace) -> 
 
 def test_progress_is_told(engine: LocalEngine, workspace: Workspace) -> None:
     seen: list[Progress] = []
-    plan = Plan(2, (*ENDLESS.phases[:1], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 1.2))))
+    plan = Plan(
+        2, (*ENDLESS.phases[:1], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 1.2)))
+    )
     engine.run(plan, workspace.path, "p", 60, seen.append)
     assert {(progress.phase, progress.name) for progress in seen} == {(1, "stat")}
     assert seen[0].operations > 0
+
+
+def test_a_directory_whose_name_is_not_utf_8_is_measured(engine: LocalEngine, tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    with Workspace.create(place, "20260101-000000-test-0000") as workspace:
+        assert engine.run(SHORT, workspace.path, "p", 30.0).ended == "ok"
+
+
+def test_a_request_that_the_engine_does_not_read_is_refused_at_once(
+    engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.launch.engine._directory_of", lambda path: {"directory": path + "x" * (5 << 20)})
+    result = engine.run(SHORT, workspace.path, "p", 30.0)
+    assert (result.ended, result.errors[0].what) == ("refused", "the line is too long")
 
 
 def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace) -> None:
@@ -171,7 +194,9 @@ def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngin
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
-def test_a_stopped_engine_is_over_its_limit(engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_engine_is_over_its_limit(
+    engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("strakes.launch.engine._OVERTIME_S", 0.5)
     monkeypatch.setattr("strakes.launch.engine._STOP_S", 0.5)
     pid = engine.start().pid
@@ -243,7 +268,9 @@ def test_the_engine_of_a_killed_front_end_cleans_up_and_leaves(engine: LocalEngi
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
 
 
-def test_ctrl_c_in_a_terminal_reaches_the_engine_through_the_front_end_only(engine: LocalEngine, workspace: Workspace) -> None:
+def test_ctrl_c_in_a_terminal_reaches_the_engine_through_the_front_end_only(
+    engine: LocalEngine, workspace: Workspace
+) -> None:
     process, pid = front_end(workspace)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, errors = process.communicate(timeout=60)

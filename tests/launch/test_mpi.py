@@ -18,7 +18,7 @@ from mounts import loop_mounted
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.impact import UNLIMITED, Impact
 from strakes.launch.local import LocalEngine
-from strakes.launch.messages import Progress, timeline_of
+from strakes.launch.messages import Progress
 from strakes.launch.mpi import MpiEngine, find_mpiexec
 from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan import MetadataPhase, MixedPhase, Part, Plan, ProbePhase, StagePhase, Stop, TransferPhase
@@ -26,8 +26,16 @@ from strakes.targets.workspace import Workspace
 
 KIB = 1 << 10
 _FREEZE, _THAW = 0xC0045877, 0xC0045878
-SHORT = Plan(4, (MetadataPhase("create", "file-create", "unique", items=20), MetadataPhase("stat", "file-stat", "unique", items=20)))
-ENDLESS = Plan(4, (SHORT.phases[0], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3600.0))))
+SHORT = Plan(
+    4,
+    (
+        MetadataPhase("create", "file-create", "unique", items=20),
+        MetadataPhase("stat", "file-stat", "unique", items=20),
+    ),
+)
+ENDLESS = Plan(
+    4, (SHORT.phases[0], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3600.0)))
+)
 
 
 def has_mpi() -> bool:
@@ -74,7 +82,7 @@ def test_a_plan_gives_the_samples_that_threads_give(engine: MpiEngine, workspace
     result = engine.run(SHORT, workspace.path, "c1", 60)
     assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
     assert [(sample.name, sample.operations) for sample in result.samples] == [("create", 80), ("stat", 80)]
-    assert [row[0] for row in result.samples[0].raw["ranks"]] == [0, 1, 2, 3]
+    assert [row[0] for row in result.samples[0].ranks] == [0, 1, 2, 3]
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
 
 
@@ -88,7 +96,7 @@ def test_processes_have_a_limit_between_them(engine: MpiEngine, workspace: Works
     assert result.ended == "ok"
     for sample in result.samples:
         assert sample.operations_per_s <= 400.5
-        assert sample.raw["impact"]["held_back_s"] > 0
+        assert sample.impact is not None and sample.impact.held_back_s > 0
 
 
 @needs_mpi
@@ -97,12 +105,14 @@ def test_one_launch_serves_plans_of_different_teams(engine: MpiEngine, workspace
     for ranks in (3, 1, 4, 2):
         result = engine.run(Plan(ranks, SHORT.phases), workspace.path, f"v{ranks}", 60)
         assert result.ended == "ok", result.errors
-        assert len(result.samples[1].raw["ranks"]) == ranks
+        assert len(result.samples[1].ranks) == ranks
     assert engine.start().pid == pid
 
 
 @needs_mpi
-def test_a_process_that_was_held_up_during_plans_of_others_comes_to_its_own(engine: MpiEngine, workspace: Workspace) -> None:
+def test_a_process_that_was_held_up_during_plans_of_others_comes_to_its_own(
+    engine: MpiEngine, workspace: Workspace
+) -> None:
     pid = pid_of(engine, 3)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -124,11 +134,15 @@ def test_more_ranks_than_processes_are_refused_with_what_to_do(engine: MpiEngine
 
 @needs_mpi
 def test_what_one_process_wrote_another_reads(engine: MpiEngine, workspace: Workspace) -> None:
-    write = TransferPhase("write", "write", "file-per-process", "segmented", 64 * KIB, 256 * KIB, preallocate=True, rank_shift=1)
-    read = TransferPhase("read", "read", "file-per-process", "segmented", 64 * KIB, 256 * KIB, verify=True, rank_shift=2)
+    write = TransferPhase(
+        "write", "write", "file-per-process", "segmented", 64 * KIB, 256 * KIB, preallocate=True, rank_shift=1
+    )
+    read = TransferPhase(
+        "read", "read", "file-per-process", "segmented", 64 * KIB, 256 * KIB, verify=True, rank_shift=2
+    )
     result = engine.run(Plan(4, (write, read)), workspace.path, "s", 60)
     assert (result.ended, result.errors) == ("ok", ())
-    assert result.samples[1].raw["effective"]["verified_bytes"] == 4 * 256 * KIB
+    assert result.samples[1].effective["verified_bytes"] == 4 * 256 * KIB
 
 
 @needs_mpi
@@ -141,8 +155,12 @@ def test_a_cancelled_plan_ends_in_order(engine: MpiEngine, workspace: Workspace)
 
 
 @needs_mpi
-@pytest.mark.parametrize(("victim", "how"), [(2, signal.SIGKILL), (0, signal.SIGKILL), (3, signal.SIGSTOP), (0, signal.SIGSTOP)])
-def test_a_rank_that_goes_is_named_and_the_run_ends_in_order(workspace: Workspace, victim: int, how: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("victim", "how"), [(2, signal.SIGKILL), (0, signal.SIGKILL), (3, signal.SIGSTOP), (0, signal.SIGSTOP)]
+)
+def test_a_rank_that_goes_is_named_and_the_run_ends_in_order(
+    workspace: Workspace, victim: int, how: signal.Signals
+) -> None:
     with MpiEngine(ranks=4) as engine:
         host = engine.start().host
         pid = pid_of(engine, victim)
@@ -175,7 +193,9 @@ def frozen(place: Path) -> Iterator[Callable[[], object]]:
 
 
 @needs_mpi
-def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     swept: list[str] = []
     monkeypatch.setattr("strakes.launch.mpi.sweep", lambda _, name: swept.append(name))
     write = TransferPhase("w", "write", "file-per-process", "segmented", KIB, 4 * KIB, stop=Stop("seconds", 60.0))
@@ -216,14 +236,14 @@ def test_every_node_has_counters_and_a_timeline(two_nodes: MpiEngine, workspace:
     plan = Plan(4, (SHORT.phases[0], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3.5))))
     result = two_nodes.run(plan, workspace.path, "n", 60)
     assert result.errors == ()
-    here, there = result.samples[1].raw["nodes"]
-    assert [here["host"], there["host"]] == hosts
-    assert "timeline" not in here
-    rows = [dict(zip(there["timeline"]["columns"], row, strict=True)) for row in there["timeline"]["rows"]]
+    here, there = result.samples[1].nodes
+    assert [here.host, there.host] == hosts
+    assert not here.timeline
+    rows = [dict(zip(there.timeline["columns"], row, strict=True)) for row in there.timeline["rows"]]
     assert rows
     assert all(row["took_s"] > 0.9 and row["cpu_user_s"] + row["cpu_system_s"] + row["cpu_idle_s"] > 0 for row in rows)
     assert [row["t_s"] for row in rows] == sorted(row["t_s"] for row in rows)
-    assert timeline_of(result.samples[1])
+    assert result.samples[1].timeline["rows"]
 
 
 @needs_mpi
@@ -240,31 +260,41 @@ def test_writers_merge_across_nodes(two_nodes: MpiEngine, workspace: Workspace, 
         writers=writers,
         grouping=grouping,  # type: ignore[arg-type]
     )
-    read = TransferPhase("r", "read", "shared-file", "strided", 16 * KIB, 64 * KIB, segments=9, rank_shift=1, verify=True)
+    read = TransferPhase(
+        "r", "read", "shared-file", "strided", 16 * KIB, 64 * KIB, segments=9, rank_shift=1, verify=True
+    )
     result = two_nodes.run(Plan(4, (write, read)), workspace.path, "w", 60)
     assert (result.ended, result.errors) == ("ok", ())
-    assert result.samples[1].raw["effective"]["verified_bytes"] == 4 * 9 * 64 * KIB
-    assert sum(row[3] > 0 for row in result.samples[0].raw["ranks"]) == (2 * writers if grouping == "node" else writers)
+    assert result.samples[1].effective["verified_bytes"] == 4 * 9 * 64 * KIB
+    assert sum(row[3] > 0 for row in result.samples[0].ranks) == (2 * writers if grouping == "node" else writers)
 
 
 @needs_mpi
 @pytest.mark.parametrize("broadcast", [False, True])
-def test_a_stage_passes_on_what_few_ranks_of_each_node_read(two_nodes: MpiEngine, workspace: Workspace, broadcast: bool) -> None:
+def test_a_stage_passes_on_what_few_ranks_of_each_node_read(
+    two_nodes: MpiEngine, workspace: Workspace, broadcast: bool
+) -> None:
     size = 4 * 300 * KIB
     write = TransferPhase("w", "write", "shared-file", "segmented", 4 * KIB, 300 * KIB)
     stage = StagePhase("load", 32 * KIB, readers_per_node=1, broadcast=broadcast, verify=True)
     result = two_nodes.run(Plan(4, (write, stage)), workspace.path, "s", 60)
     assert (result.ended, result.errors) == ("ok", ())
-    raw = result.samples[1].raw
-    assert raw["bytes"] == raw["effective"]["verified_bytes"] == 4 * size
-    assert raw["staged"] == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
+    load = result.samples[1]
+    assert load.bytes == load.effective["verified_bytes"] == 4 * size
+    assert load.extra["staged"] == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
 
 
 @needs_mpi
 def test_sixteen_processes_with_two_writers_leave_what_verifies(workspace: Workspace) -> None:
     phases = []
     for layout in ("shared-file", "file-per-writer"):
-        same = {"layout": layout, "access": "segmented", "transfer_bytes": 64 * KIB, "block_bytes": 256 * KIB, "files": layout}
+        same = {
+            "layout": layout,
+            "access": "segmented",
+            "transfer_bytes": 64 * KIB,
+            "block_bytes": 256 * KIB,
+            "files": layout,
+        }
         again = {"writers": 2} if layout == "file-per-writer" else {}
         phases.append(TransferPhase(f"w-{layout}", "write", **same, writers=2))  # type: ignore[arg-type]
         phases.append(TransferPhase(f"r-{layout}", "read", **same, **again, rank_shift=5, verify=True))  # type: ignore[arg-type]
@@ -272,8 +302,8 @@ def test_sixteen_processes_with_two_writers_leave_what_verifies(workspace: Works
         result = engine.run(Plan(16, tuple(phases)), workspace.path, "w", 60)
     assert (result.ended, result.errors) == ("ok", ())
     for write, read in (result.samples[0:2], result.samples[2:4]):
-        assert [row[0] for row in write.raw["ranks"] if row[3] > 0] == [0, 8]
-        assert read.raw["effective"]["verified_bytes"] == write.bytes == 16 * 256 * KIB
+        assert [row[0] for row in write.ranks if row[3] > 0] == [0, 8]
+        assert read.effective["verified_bytes"] == write.bytes == 16 * 256 * KIB
 
 
 @needs_mpi
@@ -290,15 +320,15 @@ def test_parts_of_a_mixed_phase_are_what_they_are_with_threads(engine: MpiEngine
             result = one.run(plan, workspace.path, "m", 60)
             assert (result.ended, result.errors) == ("ok", ())
             both, again, seen = result.samples
-            parts = both.raw["parts"]
-            assert [(part["name"], [row[0] for row in part["ranks"]]) for part in parts] == [
+            parts = both.parts
+            assert [(part.name, [row[0] for row in part.ranks]) for part in parts] == [
                 ("dump", [0, 1]),
                 ("make", [2]),
                 ("watch", [3]),
             ]
-            assert [(part["operations"], part["bytes"]) for part in parts] == [(8, 128 * KIB), (20, 2000), (20, 0)]
-            assert [list(part["histograms"]) for part in parts] == [["write"], ["file-create"], ["lag", "file-stat"]]
-            assert again.raw["effective"]["verified_bytes"] == 128 * KIB
+            assert [(part.operations, part.bytes) for part in parts] == [(8, 128 * KIB), (20, 2000), (20, 0)]
+            assert [list(part.histograms) for part in parts] == [["write"], ["file-create"], ["lag", "file-stat"]]
+            assert again.effective["verified_bytes"] == 128 * KIB
             assert seen.operations == 20
             assert [(row.phase, row.rank) for row in result.log] == [("watch", 3)] * 20
 
@@ -310,12 +340,17 @@ def test_256_processes_on_one_machine_measure_together(workspace: Workspace) -> 
         result = engine.run(Plan(256, SHORT.phases), workspace.path, "w", 300)
     assert (result.ended, result.errors) == ("ok", ())
     assert [sample.operations for sample in result.samples] == [256 * 20, 256 * 20]
-    assert [row[0] for row in result.samples[0].raw["ranks"]] == list(range(256))
+    assert [row[0] for row in result.samples[0].ranks] == list(range(256))
 
 
 @needs_mpi
 def test_another_number_of_ranks_than_launched_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run([find_mpi_engine()], env={**os.environ, "SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, capture_output=True, text=True)
+    done = subprocess.run(
+        [find_mpi_engine()],
+        env={**os.environ, "SLURM_PROCID": "0", "SLURM_NTASKS": "4"},
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode, done.stdout) == (3, "")
     assert "4 tasks (SLURM_NTASKS), but MPI joined 1" in done.stderr
     assert "Use --mpi=pmi2 with srun." in done.stderr

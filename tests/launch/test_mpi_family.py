@@ -47,8 +47,12 @@ def test_an_mpiexec_of_open_mpi_gets_the_sites_engine(tmp_path: Path, both: tupl
     assert "--oversubscribe" in placed(mpiexec, 4, (), None)
 
 
-@pytest.mark.parametrize("version", ["HYDRA build details: Version: 4.2", "Intel(R) MPI Library for Linux* OS, Version 2021.14"])
-def test_an_mpiexec_of_mpichs_family_gets_the_engine_of_the_standard_abi(tmp_path: Path, both: tuple[Path, Path], version: str) -> None:
+@pytest.mark.parametrize(
+    "version", ["HYDRA build details: Version: 4.2", "Intel(R) MPI Library for Linux* OS, Version 2021.14"]
+)
+def test_an_mpiexec_of_mpichs_family_gets_the_engine_of_the_standard_abi(
+    tmp_path: Path, both: tuple[Path, Path], version: str
+) -> None:
     assert find_mpi_engine(says(tmp_path / "hydra" / "mpiexec", version)) == both[0]
 
 
@@ -63,7 +67,7 @@ def test_an_mpiexec_without_its_engine_is_refused_before_anything_starts(tmp_pat
     with pytest.raises(EnvironmentLacksError) as caught:
         find_mpi_engine(mpiexec)
     assert (caught.value.exit_status, caught.value.where) == (3, str(mpiexec))
-    assert f"it is that of Open MPI; there is {only} ({MPICH})" in caught.value.why
+    assert f"it belongs to Open MPI; the engines are {only} ({MPICH})" in caught.value.why
     assert "docs/guide/mpi.md" in caught.value.remedy
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from strakes.launch.nodes.check import Node, differences
+from strakes.launch.nodes.check import CheckedNode, differences
 from strakes.units import GIB
 
-USUAL = Node("n1", "0.1.0", "0.1.0", "6.1", 8, 20 * GIB, 0.001, 0.0001, None, (1e9, 1.1e9, 1e9))
+USUAL = CheckedNode("n1", "0.1.0", "0.1.0", "6.1", 8, 20 * GIB, 0.001, 0.0001, None, (1e9, 1.1e9, 1e9))
 NODES = [replace(USUAL, host=f"n{number}") for number in range(1, 5)]
-SEEN = {"file_system": "lustre", "source": "mgs:/work", "mount_point": "/work", "read_only": False, "total_bytes": 1, "content": "token"}
+SEEN = {
+    "file_system": "lustre",
+    "source": "mgs:/work",
+    "mount_point": "/work",
+    "read_only": False,
+    "total_bytes": 1,
+    "content": "token",
+}
 
 
-def found(*changed: Node, content: str = "") -> list[tuple[str, str, bool]]:
+def found(*changed: CheckedNode, content: str = "") -> list[tuple[str, str, bool]]:
     nodes = [next((one for one in changed if one.host == node.host), node) for node in NODES]
     return [(one.host, one.what, one.wrong) for one in differences(nodes, content)]
 
@@ -44,4 +51,6 @@ def test_little_memory_and_a_slow_link_are_told_but_not_wrong() -> None:
 
 
 def test_a_clock_that_is_off_is_named_with_how_much() -> None:
-    assert found(replace(NODES[3], clock_ahead_s=-2.5)) == [("n4", "its wall clock is 2.501 s behind the others", False)]
+    assert found(replace(NODES[3], clock_ahead_s=-2.5)) == [
+        ("n4", "its wall clock is 2.501 s behind the others", False)
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from strakes.launch.local import LocalEngine
-from strakes.launch.messages import timeline_of
 from strakes.plan import Plan, ProbePhase
 from strakes.targets.workspace import Workspace
 
@@ -15,19 +14,21 @@ def test_every_operation_of_a_probe_is_in_the_result(tmp_path: Path) -> None:
     with LocalEngine() as engine, Workspace.create(tmp_path, "probe") as workspace:
         result = engine.run(Plan(ranks=2, phases=(phase,)), workspace.path, "c0.v0", limit_s=30)
     assert result.ended == "ok"
-    assert sorted((one.rank, one.number) for one in result.log) == [(rank, number) for rank in range(2) for number in range(20)]
+    assert sorted((one.rank, one.number) for one in result.log) == [
+        (rank, number) for rank in range(2) for number in range(20)
+    ]
     assert all(one.acknowledged and one.phase == "watch" for one in result.log)
     assert all(one.due_s <= one.begun_s <= one.ended_s for one in result.log)
     sample = result.samples[0]
     assert sample.operations == 40
-    assert abs(min(one.begun_s for one in result.log) - sample.raw["origin_unix_s"]) < 1
+    assert abs(min(one.begun_s for one in result.log) - sample.origin_unix_s) < 1
 
 
 def test_a_phase_has_a_row_for_each_of_its_seconds(tmp_path: Path) -> None:
     phase = ProbePhase("watch", "file-create", rate_per_s=20, seconds=2.6)
     with LocalEngine() as engine, Workspace.create(tmp_path, "probe") as workspace:
         (sample,) = engine.run(Plan(ranks=1, phases=(phase,)), workspace.path, "c0.v0", limit_s=30).samples
-    rows = timeline_of(sample)
+    rows = [dict(zip(sample.timeline["columns"], row, strict=True)) for row in sample.timeline["rows"]]
     assert rows
-    assert 0 < sum(row.operations for row in rows) <= sample.operations
-    assert all(row.took_s > 0.9 and row.counters["memory_available_bytes"] > 0 for row in rows)
+    assert 0 < sum(row["operations"] for row in rows) <= sample.operations
+    assert all(row["took_s"] > 0.9 and row["memory_available_bytes"] > 0 for row in rows)

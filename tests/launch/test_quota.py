@@ -24,9 +24,13 @@ def write(backend: str, **more: object) -> TransferPhase:
     return data("w", "write", backend=backend, **more)
 
 
-def check_quota(result: PlanResult, directory: Path, phase: str, operations: set[str], entry: str, kind: str = "") -> None:
+def check_quota(
+    result: PlanResult, directory: Path, phase: str, operations: set[str], entry: str, kind: str = ""
+) -> None:
     # XFS says of projects that the file system is full.
-    check_told(result, errno="ENOSPC" if kind == "xfs-project" else "EDQUOT", phase=phase, operations=operations, entry=entry)
+    check_told(
+        result, errno="ENOSPC" if kind == "xfs-project" else "EDQUOT", phase=phase, operations=operations, entry=entry
+    )
     assert all("quota" in error.remedy for error in result.errors)
     assert [sample.name for sample in result.samples] == [phase]
     assert result.cleaned
@@ -56,7 +60,11 @@ def test_a_quota_met_when_the_cache_is_written_back_is_told(engine: LocalEngine,
         faulty.fail("write", errno=errno.EDQUOT, after_bytes=6 * MIB)
         result = run(engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory)
         # Who has to halt when the other fails closes without synchronising, and the kernel keeps no better number for that.
-        told = [error for error in result.errors if (error.errno, error.where["operation"]) not in (("EIO", "close"), ("EIO", "fclose"))]
+        told = [
+            error
+            for error in result.errors
+            if (error.errno, error.where["operation"]) not in (("EIO", "close"), ("EIO", "fclose"))
+        ]
         check_quota(replace(result, errors=tuple(told)), directory, "w", {"fsync", "msync"}, "p/data.")
 
 
@@ -91,7 +99,9 @@ def test_a_real_quota_is_told(nobodys_engine: LocalEngine, kind: str, backend: s
     with_backend(nobodys_engine, backend)
     with quota_mounted(kind, 12 * MIB) as place:
         directory = nobodys(marked(place))
-        result = run(nobodys_engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory)
+        result = run(
+            nobodys_engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory
+        )
         check_quota(result, directory, "w", {"write", "pwrite", "msync", "fsync", "fflush"}, "p/data.", kind)
 
 
@@ -101,7 +111,7 @@ def test_a_real_quota_of_files_is_told(nobodys_engine: LocalEngine, kind: str, b
     with_backend(nobodys_engine, backend)
     with quota_mounted(kind, 12 * MIB, limit_files=50) as place:
         directory = nobodys(marked(place))
-        create = MetadataPhase("c", "file-create", "unique", items=100, backend=backend)  # type: ignore[arg-type]
+        create = MetadataPhase("c", "file-create", "unique", items=100, backend=backend)
         check_quota(run(nobodys_engine, Plan(2, (create,)), directory), directory, "c", {"open"}, "p/items.", kind)
 
 

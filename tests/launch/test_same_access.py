@@ -47,12 +47,10 @@ class Traced:
     trace: Path
     local: LocalEngine
     processes: dict[int, MpiEngine] = field(default_factory=dict)
-    plans: int = 0
 
     def run(self, plan: Plan, engine: Engine) -> tuple[Counter[Sequence], Mapping[str, bytes]]:
         """What each rank did, in its order, and the files that were left."""
-        self.plans += 1
-        name = f"p{self.plans}"
+        name = plan.fingerprint()  # the data follow from it, too
         directory = self.place / name
         result = engine.run(plan, self.place, name, 60, keep=True)
         assert (result.ended, result.errors) == ("ok", ())
@@ -66,7 +64,9 @@ class Traced:
             rows = [line.split() for line in path.read_text().splitlines()]
             path.write_text("")
             mine = tuple(
-                (op, file.removeprefix(directory), int(at), int(size), mark) for op, file, at, size, mark in rows if directory in file
+                (op, file.removeprefix(directory), int(at), int(size), mark)
+                for op, file, at, size, mark in rows
+                if directory in file
             )
             if mine:
                 sequences[mine] += 1
@@ -176,7 +176,12 @@ def plans(draw: st.DrawFn) -> Plan:
 
 def covered_once(sequences: Counter[Sequence], files: Mapping[str, bytes], name: str) -> bool:
     """Whether every byte of the file was written by one write of one rank."""
-    writes = sorted((at, size) for sequence in sequences.elements() for op, file, at, size, _ in sequence if op == "w" and file == name)
+    writes = sorted(
+        (at, size)
+        for sequence in sequences.elements()
+        for op, file, at, size, _ in sequence
+        if op == "w" and file == name
+    )
     end = 0
     for at, size in writes:
         if at != end:
@@ -199,7 +204,10 @@ def test_a_plan_gives_the_same_accesses_with_threads_and_with_processes(traced: 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     plan=st.builds(
-        lambda phases, ranks, seed: Plan(ranks, (phases[0],), seed), transfers("a"), st.integers(1, MOST_RANKS), st.integers(0, 99)
+        lambda phases, ranks, seed: Plan(ranks, (phases[0],), seed),
+        transfers("a"),
+        st.integers(1, MOST_RANKS),
+        st.integers(0, 99),
     )
 )
 def test_no_byte_of_a_file_is_written_twice_or_missed(traced: Traced, plan: Plan) -> None:
@@ -214,7 +222,14 @@ def test_no_byte_of_a_file_is_written_twice_or_missed(traced: Traced, plan: Plan
 def test_with_writers_no_byte_is_written_twice_or_missed_and_all_is_read_back(traced: Traced, layout: str) -> None:
     same = {"transfer_bytes": 1000, "block_bytes": 3000, "segments": 5, "layout": layout, "access": "strided"}
     write = TransferPhase("w", "write", **same, writers=2)  # type: ignore[arg-type]
-    read = TransferPhase("r", "read", **same, writers=2 if layout == "file-per-writer" else 0, rank_shift=1, verify=True)  # type: ignore[arg-type]
+    read = TransferPhase(
+        "r",
+        "read",
+        **same,  # type: ignore[arg-type]
+        writers=2 if layout == "file-per-writer" else 0,
+        rank_shift=1,
+        verify=True,
+    )
     left = []
     for engine in (traced.local, traced.processes[MOST_RANKS]):
         sequences, files = traced.run(Plan(MOST_RANKS, (write, read)), engine)
@@ -226,7 +241,9 @@ def test_with_writers_no_byte_is_written_twice_or_missed_and_all_is_read_back(tr
 
 @needs_mpi
 @pytest.mark.parametrize(("readers", "broadcast"), [(0, False), (1, False), (2, True)])
-def test_a_staged_file_is_whole_for_all_and_read_by_its_readers_only(traced: Traced, readers: int, broadcast: bool) -> None:
+def test_a_staged_file_is_whole_for_all_and_read_by_its_readers_only(
+    traced: Traced, readers: int, broadcast: bool
+) -> None:
     write = TransferPhase("w", "write", "shared-file", "segmented", 1000, 9000)
     stage = StagePhase("load", 512, readers_per_node=readers, broadcast=broadcast, verify=True)
     for engine in (traced.local, traced.processes[MOST_RANKS]):

@@ -10,7 +10,8 @@ import pytest
 from conftest import StrakesRunner
 from strakes.cli.main import run
 from strakes.errors import BadInputError
-from strakes.launch.impact import Impact, impact_from_message, parse_impact
+from strakes.findings.record import from_record, to_record
+from strakes.launch.impact import Impact, parse_impact
 from strakes.neighbour.limit import parse_neighbour
 from strakes.units import MIB
 
@@ -45,7 +46,7 @@ BAD_NEIGHBOURS = ["20ms", "p99", "p99=", "p95=20ms", "p99=fast", "p99=0", "p99=1
 )
 def test_limits_are_of_bytes_of_operations_or_of_both(words: list[str], expected: Impact) -> None:
     assert parse_impact(words) == expected
-    assert impact_from_message(expected.to_message()) == expected
+    assert from_record(Impact, to_record(expected)) == expected
 
 
 @pytest.mark.parametrize("word", BAD_LIMITS)
@@ -66,9 +67,12 @@ def test_what_is_no_limit_for_neighbours_is_refused(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("survey",), ("study", "open-close"), ("run", "plan.toml"), ("accept", "needs.toml"), ("reproduce", "S1")]
+    "command",
+    [("survey",), ("study", "open-close"), ("run", "plan.toml"), ("accept", "needs.toml"), ("reproduce", "S1")],
 )
-@pytest.mark.parametrize("option", [("--impact", "2ops/s"), ("--impact", "fast"), ("--neighbour", "p50=1s"), ("--neighbour", "20ms")])
+@pytest.mark.parametrize(
+    "option", [("--impact", "2ops/s"), ("--impact", "fast"), ("--neighbour", "p50=1s"), ("--neighbour", "20ms")]
+)
 def test_every_command_that_measures_refuses_them_with_2_before_it_looks_at_the_target(
     command: tuple[str, ...], option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,10 @@ def _unknown(words: list[str]) -> list[str]:
         if inner is None:
             return words[:1]
         command, words = inner, words[1:]
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "-h"}
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {
+        "--help",
+        "-h",
+    }
     options = [word.split("=")[0] for word in words if re.fullmatch(r"--?[a-z][\w-]*(=.*)?", word)]
     return [option for option in options if option not in known]
 
@@ -55,7 +58,9 @@ def test_every_command_of_the_guide_is_one_that_the_command_line_knows(page: Pat
             if found is None or re.match(r"run\b.* (ior|mdtest)\b|lab exec\b", found[1]):
                 continue
             words = shlex.split(
-                re.split(r"[>|]| --batch | --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", found[1]))[0].replace(")", "")
+                re.split(r"[>|]| --batch | --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", found[1]))[0].replace(
+                    ")", ""
+                )
             )
             assert _unknown(words) == [], command
 
@@ -78,7 +83,9 @@ def test_a_block_takes_the_comments_before_it_and_leaves_none_to_the_next() -> N
 
 
 @needs_root
-def test_commands_of_a_page_share_a_shell_and_what_they_say_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_a_page_share_a_shell_and_what_they_say_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(live, "BUILT", tmp_path)
     text = "<!-- live: as s/1000/1/ -->\n```sh\nA=1000\n```\n<!-- live: first B=2 -->\n<!-- live: status 1 -->\n"
     text += "```console\n$ echo $A$B; false\nnot this\n```\n"
@@ -86,7 +93,9 @@ def test_commands_of_a_page_share_a_shell_and_what_they_say_is_kept(tmp_path: Pa
 
 
 @needs_root
-def test_a_command_that_ends_otherwise_is_named_with_its_line_and_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_ends_otherwise_is_named_with_its_line_and_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(live, "BUILT", tmp_path)
     with pytest.raises(live.LiveError, match=r"(?s)page, line 1: ls /nowhere\nstatus 2, expected 0\n.*No such file"):
         live.run("page", live.read("```sh\nls /nowhere\ntrue\n```\n"))

@@ -23,12 +23,14 @@ names = st.from_regex(r"[a-z0-9][a-z0-9-]{0,31}", fullmatch=True)
 sizes = st.integers(1, 2**50)
 stops = st.one_of(
     st.just(AMOUNT),
-    st.builds(Stop, st.sampled_from(["stonewall", "seconds"]), st.floats(0, 86400, exclude_min=True, allow_subnormal=False)),
+    st.builds(
+        Stop, st.sampled_from(["stonewall", "seconds"]), st.floats(0, 86400, exclude_min=True, allow_subnormal=False)
+    ),
 )
 visible = st.characters(min_codepoint=33, max_codepoint=126)
-hints = st.dictionaries(st.text(visible, min_size=1, max_size=35), st.text(visible, min_size=1, max_size=255), max_size=3).map(
-    lambda found: tuple(sorted(found.items()))
-)
+hints = st.dictionaries(
+    st.text(visible, min_size=1, max_size=35), st.text(visible, min_size=1, max_size=255), max_size=3
+).map(lambda found: tuple(sorted(found.items())))
 transfers = st.builds(
     TransferPhase,
     name=names,
@@ -95,7 +97,10 @@ streams = st.builds(
     stop=stops,
 )
 counts = st.integers(0, 2**30)
-flow = st.lists(st.builds(FlowOperation, st.sampled_from(["create", "write", "read", "close", "delete"]), counts, counts), max_size=6)
+flow = st.lists(
+    st.builds(FlowOperation, st.sampled_from(["create", "write", "read", "close", "delete"]), counts, counts),
+    max_size=6,
+)
 small_files = st.builds(
     SmallFilesPhase,
     name=names,
@@ -140,7 +145,9 @@ mixed = st.builds(MixedPhase, name=names, parts=st.lists(parts, min_size=2, max_
 plans = st.builds(
     Plan,
     ranks=st.integers(1, 65536),
-    phases=st.lists(st.one_of(transfers, metadata, streams, small_files, probes, stages, mixed), min_size=1, max_size=5).map(tuple),
+    phases=st.lists(
+        st.one_of(transfers, metadata, streams, small_files, probes, stages, mixed), min_size=1, max_size=5
+    ).map(tuple),
     seed=st.integers(0, 2**32 - 1),
     ranks_per_node=st.none() | st.integers(1, 65536),
     memory_hog_bytes=st.integers(0, 2**50),

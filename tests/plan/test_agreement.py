@@ -21,7 +21,9 @@ CONTRADICTORY = sorted((PLANS / "contradictory").glob("*.json"))
 
 @pytest.fixture(scope="module")
 def backends(engine: Path) -> frozenset[str]:
-    hello = json.loads(subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0])
+    hello = json.loads(
+        subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0]
+    )
     return frozenset(hello["backends"])
 
 

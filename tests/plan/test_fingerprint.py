@@ -12,7 +12,9 @@ PLAN = """{"schema": 1, "seed": %s, "team": {"ranks": %s}, "phases": [{"kind": "
 
 
 def test_four_and_four_point_zero_are_the_same_plan() -> None:
-    whole, decimal = (plan_from_json(json.loads(PLAN % numbers)) for numbers in (("1", "2", "4", "5"), ("1.0", "2.0", "4.0", "5.0")))
+    whole, decimal = (
+        plan_from_json(json.loads(PLAN % numbers)) for numbers in (("1", "2", "4", "5"), ("1.0", "2.0", "4.0", "5.0"))
+    )
     assert whole == decimal
     assert whole.fingerprint() == decimal.fingerprint()
 

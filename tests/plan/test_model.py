@@ -2,12 +2,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import get_args, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 
 from plan.strategies import plans
-from strakes.plan import MetadataPhase, MixedPhase, Part, Phase, Plan, SmallFilesPhase, Stop, StreamPhase, TransferPhase, plan_from_json
+from strakes.plan import (
+    MetadataPhase,
+    MixedPhase,
+    Part,
+    Phase,
+    Plan,
+    ProbePhase,
+    SmallFilesPhase,
+    StagePhase,
+    Stop,
+    StreamPhase,
+    TransferPhase,
+    plan_from_json,
+)
 from strakes.schemas import load_schema
 
 KINDS: dict[str, type[Phase]] = {
@@ -15,6 +29,8 @@ KINDS: dict[str, type[Phase]] = {
     "metadata": MetadataPhase,
     "stream": StreamPhase,
     "small-files": SmallFilesPhase,
+    "probe": ProbePhase,
+    "stage": StagePhase,
     "mixed": MixedPhase,
 }
 
@@ -49,6 +65,14 @@ def test_the_model_has_exactly_the_keys_of_the_schema(kind: str, phase: type[Pha
     assert {one.name for one in dataclasses.fields(phase)} == set(load_schema("plan")["$defs"][kind]["properties"])
 
 
+@pytest.mark.parametrize(("kind", "phase"), KINDS.items())
+def test_the_model_takes_the_values_that_the_schema_lists(kind: str, phase: type[Phase]) -> None:
+    types = get_type_hints(phase)
+    for key, rule in load_schema("plan")["$defs"][kind]["properties"].items():
+        if "enum" in rule and key != "backend":
+            assert list(get_args(types[key])) == rule["enum"], key
+
+
 def test_left_out_keys_and_spelt_out_defaults_are_one_plan() -> None:
     short = {"kind": "metadata", "name": "c", "operation": "file-create", "directory": "unique", "items": 3}
     document = {"schema": 1, "seed": 0, "team": {"ranks": 1}, "phases": [short]}
@@ -59,7 +83,9 @@ def test_left_out_keys_and_spelt_out_defaults_are_one_plan() -> None:
 
 def test_the_seed_is_no_part_of_the_fingerprint() -> None:
     phases = (MetadataPhase("c", "file-create", "unique", items=3),)
-    assert Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()
+    assert (
+        Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()
+    )
 
 
 def test_a_mixed_phase_costs_what_its_parts_cost() -> None:

@@ -21,7 +21,9 @@ def installed(place: Path) -> Path:
 
 def title_there(place: Path) -> subprocess.CompletedProcess[str]:
     script = "from strakes.schemas import load_schema; print(load_schema('plan')['title'])"
-    return subprocess.run([sys.executable, "-S", "-c", script], cwd=place, env={"PYTHONPATH": str(place)}, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-S", "-c", script], cwd=place, env={"PYTHONPATH": str(place)}, capture_output=True, text=True
+    )
 
 
 def test_a_checkout_has_its_schemas() -> None:
@@ -36,7 +38,7 @@ def test_an_installed_package_has_its_schemas(tmp_path: Path) -> None:
 
 def test_a_package_without_them_says_so(tmp_path: Path) -> None:
     installed(tmp_path)
-    assert "not part of this installation" in title_there(tmp_path).stderr
+    assert "missing from this installation" in title_there(tmp_path).stderr
 
 
 def test_a_schema_that_is_none_is_named() -> None:

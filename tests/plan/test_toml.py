@@ -43,7 +43,9 @@ def test_hints_may_be_a_file_beside_the_plan(tmp_path: Path) -> None:
     assert phase_with('"romio-hints"', tmp_path).hints == (("cb_nodes", "4"), ("romio_cb_write", "enable"))
 
 
-@pytest.mark.parametrize(("text", "why"), [("cb_nodes = 4\n", "line 1"), ("a 1\nb\n", "line 2"), (None, "No such file")])
+@pytest.mark.parametrize(
+    ("text", "why"), [("cb_nodes = 4\n", "line 1"), ("a 1\nb\n", "line 2"), (None, "No such file")]
+)
 def test_a_file_of_hints_that_is_none_is_named(tmp_path: Path, text: str | None, why: str) -> None:
     if text is not None:
         (tmp_path / "hints").write_text(text)

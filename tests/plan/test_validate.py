@@ -19,7 +19,13 @@ TRANSFER: dict[str, Any] = {
     "block_bytes": 65536,
     "segments": 1,
 }
-METADATA: dict[str, Any] = {"kind": "metadata", "name": "create", "operation": "file-create", "directory": "unique", "items": 10}
+METADATA: dict[str, Any] = {
+    "kind": "metadata",
+    "name": "create",
+    "operation": "file-create",
+    "directory": "unique",
+    "items": 10,
+}
 LEFT_OUT = object()
 
 
@@ -51,18 +57,22 @@ def test_a_plan_is_accepted(phase: dict[str, Any]) -> None:
         (plan_of(TRANSFER, name=LEFT_OUT), "phases[0].name", "is missing"),
         (plan_of(TRANSFER, name="Upper"), "phases[0].name", "must be 1 to 32 of a-z"),
         (plan_of(TRANSFER, name="data\n"), "phases[0].name", "must be 1 to 32 of a-z"),
-        (plan_of(TRANSFER, items=3), "phases[0].items", "is no key here; there are kind, name"),
+        (plan_of(TRANSFER, items=3), "phases[0].items", "is not a valid key; the keys are kind, name"),
         (plan_of(TRANSFER, verify=1), "phases[0].verify", "must be true or false"),
         (plan_of(TRANSFER, read_percent=100), "phases[0].read_percent", "must be at most 99"),
         (plan_of(TRANSFER, stop={"rule": "seconds"}), "phases[0].stop.seconds", "is missing"),
         (plan_of(TRANSFER, stop={"rule": "seconds", "seconds": 0}), "phases[0].stop.seconds", "must be more than 0"),
-        (plan_of(TRANSFER, stop={"rule": "seconds", "seconds": math.nan}), "phases[0].stop.seconds", "must be a number"),
-        (plan_of(TRANSFER, stop={"rule": "amount", "seconds": 3}), "phases[0].stop.seconds", "is no key here"),
+        (
+            plan_of(TRANSFER, stop={"rule": "seconds", "seconds": math.nan}),
+            "phases[0].stop.seconds",
+            "must be a number",
+        ),
+        (plan_of(TRANSFER, stop={"rule": "amount", "seconds": 3}), "phases[0].stop.seconds", "is not a valid key"),
         (plan_of(TRANSFER, stop={"rule": "later"}), "phases[0].stop.rule", "must be one of amount, stonewall, seconds"),
         (plan_of(TRANSFER, stop={}), "phases[0].stop.rule", "is missing"),
         (plan_of(TRANSFER, stop=3), "phases[0].stop", "must be an object, it is 3"),
         (plan_of(METADATA, items=2.5), "phases[0].items", "must be a whole number"),
-        (plan_of(METADATA, layout="shared-file"), "phases[0].layout", "is no key here"),
+        (plan_of(METADATA, layout="shared-file"), "phases[0].layout", "is not a valid key"),
         (plan_of(METADATA, kind="metdata"), "phases[0].kind", "must be one of transfer, metadata, stream, small-files"),
         (plan_of(METADATA, kind=LEFT_OUT), "phases[0].kind", "is missing"),
         (
@@ -72,7 +82,11 @@ def test_a_plan_is_accepted(phase: dict[str, Any]) -> None:
         ),
         ({**plan_of(METADATA), "schema": 2}, "schema", "must be 1, it is 2"),
         ({**plan_of(METADATA), "seed": -1}, "seed", "must be at least 0"),
-        ({**plan_of(METADATA), "team": {"ranks": 1, "threads": 2}}, "team.threads", "is no key here; there are ranks"),
+        (
+            {**plan_of(METADATA), "team": {"ranks": 1, "threads": 2}},
+            "team.threads",
+            ("is not a valid key; the keys are ranks"),
+        ),
         ({**plan_of(METADATA), "phases": []}, "phases", "must be a list of at least 1"),
         ({**plan_of(METADATA), "phases": ["write"]}, "phases[0]", "must be an object"),
         ({**plan_of(METADATA), "phases": {}}, "phases", "must be a list"),
@@ -107,5 +121,10 @@ def test_a_wrong_long_value_is_shown_shortened() -> None:
 
 def test_every_key_at_fault_is_named_at_once() -> None:
     error = refusal(plan_of(TRANSFER, layout=LEFT_OUT, access="sequential", transfer_size=4096, segments=LEFT_OUT))
-    for fault in ("layout is missing", "access must be one of", "transfer_size is no key here", "segments is missing"):
+    for fault in (
+        "layout is missing",
+        "access must be one of",
+        ("transfer_size is not a valid key"),
+        "segments is missing",
+    ):
         assert f"phases[0].{fault}" in str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from strakes.portrait.model import (
+from strakes.findings.portrait import (
     CellEstimate,
     Figure,
     Finding,
@@ -31,7 +31,9 @@ _CONFIDENCE = 0.9
 
 def example_portrait() -> Portrait:
     """Every study with figure, findings and warnings; the same value at every call."""
-    cells = {cell.id: cell for cell in (*_transfer(), *_data(), *_processes(), *_open_close(), *_metadata(), *_patterns())}
+    cells = {
+        cell.id: cell for cell in (*_transfer(), *_data(), *_processes(), *_open_close(), *_metadata(), *_patterns())
+    }
     return Portrait(
         run={
             "id": "2026-11-21-0625-9f3c",
@@ -86,14 +88,25 @@ def example_portrait() -> Portrait:
             SkippedCell("data-per-process", {"data_bytes": 2 * GIB, "ranks": 4}, "the budget did not allow it"),
             SkippedCell("data-per-process", {"data_bytes": 4 * GIB, "ranks": 4}, "the budget did not allow it"),
             SkippedCell("processes-per-node", {"ranks": 64}, "more processes than 4 for each of 8 processors"),
-            SkippedCell("access-patterns", {"pattern": "SFWA", "direct": True}, "O_DIRECT is refused on a shared file here"),
+            SkippedCell(
+                "access-patterns", {"pattern": "SFWA", "direct": True}, "O_DIRECT is refused on a shared file here"
+            ),
         ),
-        reproduce=(f"strakes survey '{HOSTILE_PATH}' --budget 2m --confidence 0.9", "strakes report 2026-11-21-0625-9f3c"),
+        reproduce=(
+            f"strakes survey '{HOSTILE_PATH}' --budget 2m --confidence 0.9",
+            "strakes report 2026-11-21-0625-9f3c",
+        ),
     )
 
 
 def _cell(
-    key: str, settings: Mapping[str, Setting], centre: float, unit: str, runs: int = 9, spread: float = 0.05, warnings: tuple[str, ...] = ()
+    key: str,
+    settings: Mapping[str, Setting],
+    centre: float,
+    unit: str,
+    runs: int = 9,
+    spread: float = 0.05,
+    warnings: tuple[str, ...] = (),
 ) -> CellEstimate:
     noise = random.Random(key)
     values = tuple(float(f"{centre * noise.lognormvariate(0.0, spread):.6g}") for _ in range(runs))
@@ -124,15 +137,37 @@ def _transfer() -> list[CellEstimate]:
     cells = []
     for size in TRANSFERS:
         ramp = size / (size + 96 * KIB)
-        common: dict[str, Setting] = {"study": "transfer-size", "transfer_bytes": size, "ranks": 4, "layout": "file per process"}
+        common: dict[str, Setting] = {
+            "study": "transfer-size",
+            "transfer_bytes": size,
+            "ranks": 4,
+            "layout": "file per process",
+        }
         key = f"transfer-size-{size}"
-        cells.append(_cell(f"{key}:write", {**common, "operation": "write", "direct": False}, 1180 * MIB * (0.25 + 0.75 * ramp), "B/s"))
         cells.append(
             _cell(
-                f"{key}:read", {**common, "operation": "read", "direct": False}, 5100 * MIB * (0.3 + 0.7 * ramp), "B/s", 7, 0.08, (_CACHE,)
+                f"{key}:write",
+                {**common, "operation": "write", "direct": False},
+                1180 * MIB * (0.25 + 0.75 * ramp),
+                "B/s",
             )
         )
-        cells.append(_cell(f"{key}:direct-read", {**common, "operation": "read", "direct": True}, 880 * MIB * ramp, "B/s", 8, 0.04))
+        cells.append(
+            _cell(
+                f"{key}:read",
+                {**common, "operation": "read", "direct": False},
+                5100 * MIB * (0.3 + 0.7 * ramp),
+                "B/s",
+                7,
+                0.08,
+                (_CACHE,),
+            )
+        )
+        cells.append(
+            _cell(
+                f"{key}:direct-read", {**common, "operation": "read", "direct": True}, 880 * MIB * ramp, "B/s", 8, 0.04
+            )
+        )
     return cells
 
 
@@ -142,11 +177,18 @@ DATA = tuple(MIB * 4**power for power in range(6))
 def _data() -> list[CellEstimate]:
     cells = []
     for size in DATA:
-        common: dict[str, Setting] = {"study": "data-per-process", "data_bytes": size, "ranks": 4, "transfer_bytes": MIB}
+        common: dict[str, Setting] = {
+            "study": "data-per-process",
+            "data_bytes": size,
+            "ranks": 4,
+            "transfer_bytes": MIB,
+        }
         write = 900 * MIB * size / (size + 6 * MIB)
         runs = 3 if size == GIB else 8
         cells.append(_cell(f"data-{size}:write", {**common, "operation": "write"}, write, "B/s", runs, 0.07))
-        cells.append(_cell(f"data-{size}:read", {**common, "operation": "read"}, 4900 * MIB, "B/s", runs, 0.09, (_CACHE,)))
+        cells.append(
+            _cell(f"data-{size}:read", {**common, "operation": "read"}, 4900 * MIB, "B/s", runs, 0.09, (_CACHE,))
+        )
     return cells
 
 
@@ -173,7 +215,9 @@ def _open_close() -> list[CellEstimate]:
     for ranks in RANKS:
         for step, centre in (("open", 2.4e-6), ("close", 8.5e-7)):
             settings: dict[str, Setting] = {"study": "open-close", "ranks": ranks, "step": step}
-            cells.append(_cell(f"open-close-{ranks}:{step}", settings, centre * (1 + (ranks / 6) ** 1.7), "s", 10, 0.12))
+            cells.append(
+                _cell(f"open-close-{ranks}:{step}", settings, centre * (1 + (ranks / 6) ** 1.7), "s", 10, 0.12)
+            )
     return cells
 
 
@@ -192,7 +236,12 @@ def _metadata() -> list[CellEstimate]:
     for ranks in (1, 4):
         for operation, rate in OPERATIONS.items():
             key = f"metadata-{ranks}:{operation.replace(' ', '-').replace('directory', 'dir')}"
-            settings: dict[str, Setting] = {"study": "metadata-ops", "ranks": ranks, "operation": operation, "directory": "unique"}
+            settings: dict[str, Setting] = {
+                "study": "metadata-ops",
+                "ranks": ranks,
+                "operation": operation,
+                "directory": "unique",
+            }
             cells.append(_cell(key, settings, rate * (1.0 if ranks == 1 else 3.1), "op/s", 7, 0.06))
     return cells
 
@@ -244,7 +293,10 @@ def _figures() -> tuple[Figure, ...]:
             ),
             (
                 Reference(
-                    "S1", f"S1 recommends 64 KiB to 8 MiB; reads peak near 8 MiB and drop behind it, {S1_MACHINE}.", 64 * KIB, 8 * MIB
+                    "S1",
+                    f"S1 recommends 64 KiB to 8 MiB; reads peak near 8 MiB and drop behind it, {S1_MACHINE}.",
+                    64 * KIB,
+                    8 * MIB,
                 ),
             ),
         ),
@@ -260,7 +312,10 @@ def _figures() -> tuple[Figure, ...]:
             (_series("write", DATA, "data-{}:write"), _series("read", DATA, "data-{}:read")),
             (
                 Reference(
-                    "S1", f"S1 recommends 64 MiB to 1 GiB; reads of less than 1 GiB came from the page cache, {S1_MACHINE}.", 64 * MIB, GIB
+                    "S1",
+                    f"S1 recommends 64 MiB to 1 GiB; reads of less than 1 GiB came from the page cache, {S1_MACHINE}.",
+                    64 * MIB,
+                    GIB,
                 ),
             ),
         ),
@@ -273,8 +328,15 @@ def _figures() -> tuple[Figure, ...]:
             "log",
             "rate of all processes",
             "B/s",
-            (_series("write", RANKS, "processes-{}:write"), _series("read past the cache", RANKS, "processes-{}:read past the cache")),
-            (Reference("S1", f"S1: the node's link is full from 8 processes on; 8 to 32 are fine, {S1_MACHINE}.", 8, 32),),
+            (
+                _series("write", RANKS, "processes-{}:write"),
+                _series("read past the cache", RANKS, "processes-{}:read past the cache"),
+            ),
+            (
+                Reference(
+                    "S1", f"S1: the node's link is full from 8 processes on; 8 to 32 are fine, {S1_MACHINE}.", 8, 32
+                ),
+            ),
         ),
         Figure(
             "open-close",
@@ -300,7 +362,10 @@ def _figures() -> tuple[Figure, ...]:
             tuple(
                 Series(
                     "1 process" if ranks == 1 else f"{ranks} processes",
-                    tuple(Point(name, f"metadata-{ranks}:{name.replace(' ', '-').replace('directory', 'dir')}") for name in OPERATIONS),
+                    tuple(
+                        Point(name, f"metadata-{ranks}:{name.replace(' ', '-').replace('directory', 'dir')}")
+                        for name in OPERATIONS
+                    ),
                 )
                 for ranks in (1, 4)
             ),
@@ -323,7 +388,11 @@ def _figures() -> tuple[Figure, ...]:
             tuple(
                 Series(
                     operation,
-                    tuple(Point(name, f"patterns-{name}:{operation}") for name, rates in PATTERNS.items() if rates[index] is not None),
+                    tuple(
+                        Point(name, f"patterns-{name}:{operation}")
+                        for name, rates in PATTERNS.items()
+                        if rates[index] is not None
+                    ),
                 )
                 for index, operation in enumerate(("write", "read"))
             ),

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from strakes.portrait.model import Figure, Point, Reference, Series
+from strakes.findings.portrait import Figure, Point, Reference, Series
 from strakes.report.axes import band, x_axis, y_axis
 from strakes.units import GIB, KIB, MIB
 
 
 def figure(
-    points: list[float | str], scale: str = "log", unit: str = "B", y_unit: str = "B/s", references: tuple[Reference, ...] = ()
+    points: list[float | str],
+    scale: str = "log",
+    unit: str = "B",
+    y_unit: str = "B/s",
+    references: tuple[Reference, ...] = (),
 ) -> Figure:
     series = Series("write", tuple(Point(x, f"c{i}") for i, x in enumerate(points)))
     return Figure("s", "t", "q", "size", unit, scale, "rate", y_unit, (series,), references)  # type: ignore[arg-type]
@@ -98,7 +102,9 @@ def test_times_on_a_log_axis_carry_their_own_units() -> None:
     assert axis.title == "rate"
 
 
-@pytest.mark.parametrize(("largest", "unit"), [(3.0, "rate (s)"), (0.02, "rate (ms)"), (4e-6, "rate (us)"), (4e-10, "rate (ns)")])
+@pytest.mark.parametrize(
+    ("largest", "unit"), [(3.0, "rate (s)"), (0.02, "rate (ms)"), (4e-6, "rate (us)"), (4e-10, "rate (ns)")]
+)
 def test_times_on_a_linear_axis_take_the_unit_of_the_largest(largest: float, unit: str) -> None:
     assert y_axis(figure([1], y_unit="s"), [largest], [largest]).title == unit
 
@@ -116,5 +122,16 @@ def test_any_number_of_decades_has_a_legible_number_of_ticks(decades: int) -> No
 
 def test_a_million_files_is_written_out() -> None:
     theirs = Reference("S3", "ten million", label="S3", points=((1e7, 500.0),))
-    figure = Figure("s", "t", "q", "files", "", "log", "rate", "op/s", (Series("ours", (Point(1e3, "a"), Point(1e4, "b"))),), (theirs,))
+    figure = Figure(
+        "s",
+        "t",
+        "q",
+        "files",
+        "",
+        "log",
+        "rate",
+        "op/s",
+        (Series("ours", (Point(1e3, "a"), Point(1e4, "b"))),),
+        (theirs,),
+    )
     assert "10,000,000" in [text for _, text in x_axis(figure).ticks]

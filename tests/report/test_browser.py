@@ -85,8 +85,13 @@ def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(visit: Visit, f
 
 def test_every_figure_is_drawn_with_every_point(visit: Visit) -> None:
     page = visit.drawn()
-    expected = {plot.number: plot.drawing.points for part in sections(example_portrait()) for plot in part.plots if plot.drawing}
-    drawn = {number: page.locator(f"#figure-{number} svg.main-svg .scatterlayer .points path.point").count() for number in expected}
+    expected = {
+        plot.number: plot.drawing.points for part in sections(example_portrait()) for plot in part.plots if plot.drawing
+    }
+    drawn = {
+        number: page.locator(f"#figure-{number} svg.main-svg .scatterlayer .points path.point").count()
+        for number in expected
+    }
     assert drawn == expected
     assert len(expected) == 6
 
@@ -112,7 +117,9 @@ def test_no_labels_of_an_axis_overlap(visit: Visit) -> None:
 def test_nothing_runs_off_the_page(visit: Visit, width: int) -> None:
     page = visit.drawn()
     page.set_viewport_size({"width": width, "height": 900})
-    assert eventually(page, "[...document.querySelectorAll('.plot')].every(one => one.scrollWidth <= one.clientWidth + 1)")
+    assert eventually(
+        page, "[...document.querySelectorAll('.plot')].every(one => one.scrollWidth <= one.clientWidth + 1)"
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -142,7 +149,7 @@ def test_after_printing_the_page_is_as_it_was(visit: Visit, tmp_path: Path) -> N
 
 def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Path) -> None:
     visit = Visit(browser, file, java_script_enabled=False)
-    assert "scripts are off here" in visit.page.locator("noscript p").inner_text()
+    assert "scripts are switched off" in visit.page.locator("noscript p").inner_text()
     assert visit.page.get_by_text("Bytes per call: rate of all processes against transfer size").first.is_visible()
     visit.page.locator("summary").first.click()
     assert visit.page.get_by_text("1,716 MiB/s").first.is_visible()

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from strakes.cli.main import run as strakes
-from strakes.portrait.collect import cell_record
+from strakes.findings.cell import Cell
 from strakes.report.findings import portrait_from_document
 from strakes.store import Store
-from strakes.studies.base import Cell
+from strakes.store.records import FactsFound
 from strakes.studies.registry import STUDIES
 from studies.world import NEEDS, context, flat, visits_of
+from studies.world import stored as stored_visits
 
 
 @pytest.fixture
@@ -22,7 +23,12 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()
-    cells = [cell for study in STUDIES for cell in study.cells(context(**NEEDS.get(study.name, {}))) if isinstance(cell, Cell)]
+    cells = [
+        cell
+        for study in STUDIES
+        for cell in study.cells(context(**NEEDS.get(study.name, {})))
+        if isinstance(cell, Cell)
+    ]
     options = {
         "studies": [study.name for study in STUDIES],
         "confidence": 0.9,
@@ -31,11 +37,10 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "command": f"strakes survey {target}",
     }
     with Store().create("survey", "survey", target, options, {"host": "n1", "kernel": "6.1"}) as writer:
-        writer.write_cells([cell_record(cell) for cell in cells])
-        writer.append_event(
-            {"event": "facts", "facts": {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}}
-        )
-        for visit in visits_of(cells, flat, blocks=6, noise=0.02):
+        writer.write_cells(cells)
+        facts = {"path": str(target), "file_system": "xfs", "remote": False, "memory_bytes": 2**34}
+        writer.append_event(FactsFound(facts))
+        for visit in stored_visits(visits_of(cells, flat, blocks=6, noise=0.02)):
             writer.append_visit(visit)
         writer.finish("complete")
         return writer.id
@@ -51,19 +56,25 @@ def test_a_stored_run_is_rendered_again(stored: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", ["latest", "beginning", "nothing"])
-def test_the_run_may_be_named_by_its_beginning_or_be_the_latest(stored: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_run_may_be_named_by_its_beginning_or_be_the_latest(
+    stored: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert strakes(["report", *{"latest": ["latest"], "beginning": [stored[:-2]], "nothing": []}[name]]) == 0
     assert stored in capsys.readouterr().out
 
 
-def test_the_findings_on_standard_output_stand_alone_and_give_the_portrait(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_findings_on_standard_output_stand_alone_and_give_the_portrait(
+    stored: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert strakes(["report", stored, "--json", "-"]) == 0
     portrait = portrait_from_document(json.loads(capsys.readouterr().out))
     assert portrait.run["id"] == stored
     assert {cell.study for cell in portrait.cells} == {study.name for study in STUDIES}
 
 
-def test_report_and_findings_go_to_the_files_asked_for(stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_and_findings_go_to_the_files_asked_for(
+    stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     html, document = tmp_path / "out.html", tmp_path / "out.json"
     assert strakes(["report", stored, "--html", str(html), "--json", str(document)]) == 0
     assert f"Report  {html}" in capsys.readouterr().out

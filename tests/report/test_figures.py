@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from report.example import HOSTILE_PATH, example_portrait
-from strakes.portrait.model import CellEstimate, Figure, Point, Portrait, Series
+from strakes.findings.portrait import CellEstimate, Figure, Point, Portrait, Series
 from strakes.report.figures import Drawing, draw
 
 CELL = next(iter(example_portrait().cells))
@@ -41,7 +41,9 @@ def test_every_run_is_drawn_besides_the_medians() -> None:
 
 def test_error_bars_are_the_intervals() -> None:
     cells = cells_of(example_portrait())
-    median = next(trace for trace in traces(drawing_of("transfer-size")) if trace["name"] == "write" and "error_y" in trace)
+    median = next(
+        trace for trace in traces(drawing_of("transfer-size")) if trace["name"] == "write" and "error_y" in trace
+    )
     first = cells["transfer-size-4096:write"]
     assert first.low is not None
     assert first.high is not None
@@ -66,7 +68,9 @@ def test_what_others_published_is_hatched_named_as_theirs_and_has_no_marker() ->
     theirs = [trace for trace in traces(drawing_of("transfer-size")) if "fillpattern" in trace]
     assert [trace["name"] for trace in theirs] == ["published by S1, not measured here"]
     assert theirs[0]["mode"] == "lines"
-    assert not any("published" in trace["name"] for trace in traces(drawing_of("transfer-size")) if "markers" in trace["mode"])
+    assert not any(
+        "published" in trace["name"] for trace in traces(drawing_of("transfer-size")) if "markers" in trace["mode"]
+    )
 
 
 def test_a_cell_with_a_warning_is_hollow() -> None:
@@ -101,7 +105,9 @@ def test_values_that_are_no_numbers_are_left_out() -> None:
 
 def test_names_are_shown_as_they_are_not_read_as_markup() -> None:
     portrait = example_portrait()
-    figure = replace(portrait.figures[0], series=(replace(portrait.figures[0].series[0], name=HOSTILE_PATH),), x_label="<a href='x'>")
+    figure = replace(
+        portrait.figures[0], series=(replace(portrait.figures[0].series[0], name=HOSTILE_PATH),), x_label="<a href='x'>"
+    )
     drawing = draw(figure, cells_of(portrait))
     assert drawing is not None
     assert "<" not in json.dumps([trace["name"] for trace in drawing.data])
@@ -117,17 +123,29 @@ def test_the_alternative_text_names_every_series_with_its_range() -> None:
 def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
     cell = CellEstimate("c", "s", {}, 5.0, None, None, 0.9, 1, "op/s", "budget", (5.0,))
     for scale in ("log", "linear", "category"):
-        figure = Figure("s", "t", "q", "x", "", scale, "y", "op/s", (Series("a", (Point("one" if scale == "category" else 1.0, "c"),)),))
+        figure = Figure(
+            "s",
+            "t",
+            "q",
+            "x",
+            "",
+            scale,
+            "y",
+            "op/s",
+            (Series("a", (Point("one" if scale == "category" else 1.0, "c"),)),),
+        )
         drawing = draw(figure, {"c": cell})
         assert drawing is not None
         assert drawing.points == 2
 
 
 def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_source() -> None:
-    from strakes.portrait.model import Reference
+    from strakes.findings.portrait import Reference
 
     figure = example_portrait().figures[0]
-    theirs = Reference("S3", "S3: so much", label="S3, published: one client", points=((65536.0, 2e8), (1048576.0, 3e8)))
+    theirs = Reference(
+        "S3", "S3: so much", label="S3, published: one client", points=((65536.0, 2e8), (1048576.0, 3e8))
+    )
     drawing = draw(replace(figure, references=(theirs,)), {cell.id: cell for cell in example_portrait().cells})
     assert drawing is not None
     (trace,) = [trace for trace in drawing.data if trace["name"] == "S3, published: one client"]

@@ -12,7 +12,7 @@ import pytest
 
 from report.example import HOSTILE_PATH, example_portrait
 from report.golden import assert_golden
-from strakes.portrait.model import Portrait
+from strakes.findings.portrait import Portrait
 from strakes.report.html import PLOTLY, plotly_bundle, render_html
 
 FIVE_MB = 5_000_000
@@ -36,7 +36,9 @@ class Page(HTMLParser):
         self._inside = tag
         if tag == "script":
             self.scripts.append(values)
-        self.links += [value for key in ("src", "href", "srcset", "data", "action") if (value := values.get(key)) is not None]
+        self.links += [
+            value for key in ("src", "href", "srcset", "data", "action") if (value := values.get(key)) is not None
+        ]
         self.ids += [value for key, value in attrs if key == "id" and value]
 
     def handle_endtag(self, tag: str) -> None:
@@ -106,7 +108,10 @@ def test_hostile_text_in_every_place_stays_text() -> None:
         run={**portrait.run, "id": evil, "status": evil, evil: evil},
         environment={evil: {evil: [evil]}},
         headlines=tuple(replace(one, label=evil) for one in portrait.headlines),
-        cells=tuple(replace(one, settings={**one.settings, evil: evil}, stopped_because=evil, warnings=(evil,)) for one in portrait.cells),
+        cells=tuple(
+            replace(one, settings={**one.settings, evil: evil}, stopped_because=evil, warnings=(evil,))
+            for one in portrait.cells
+        ),
         findings=tuple(replace(one, statement=evil, needs=evil) for one in portrait.findings),
         recommendations=tuple(replace(one, setting=evil, value=evil, reason=evil) for one in portrait.recommendations),
         warnings=tuple(replace(one, text=evil, remedy=evil) for one in portrait.warnings),
@@ -137,7 +142,11 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     portrait = example_portrait()
     said = [one.statement for one in portrait.findings] + [one.needs for one in portrait.findings if one.needs]
     said += [one.text for one in portrait.warnings] + [one.remedy for one in portrait.warnings]
-    said += [one.reason for one in portrait.recommendations] + [one.reason for one in portrait.skipped] + list(portrait.reproduce)
+    said += (
+        [one.reason for one in portrait.recommendations]
+        + [one.reason for one in portrait.skipped]
+        + list(portrait.reproduce)
+    )
     said += [reference.text for figure in portrait.figures for reference in figure.references]
     said += [one.label for one in portrait.headlines] + [portrait.scope]
     assert [text for text in said if text not in page.text] == []
@@ -156,9 +165,13 @@ def test_a_run_that_is_not_whole_says_so_at_its_head(status: str) -> None:
 
 
 def test_a_portrait_of_nothing_is_still_a_report() -> None:
-    text = Page(render_html(Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())).replace(plotly_bundle(), PLACEHOLDER)).text
+    text = Page(
+        render_html(Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())).replace(
+            plotly_bundle(), PLACEHOLDER
+        )
+    ).text
     assert "Nothing was measured often enough" in text
-    assert "No setting stood out" in text
+    assert "No setting is recommended" in text
 
 
 def test_the_vendored_library_is_the_one_its_readme_names() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from report.example import example_portrait
-from strakes.portrait.model import Reference, RunWarning, SkippedCell
+from strakes.findings.portrait import Reference, RunWarning, SkippedCell
 from strakes.report.notices import notices, omissions, touching
 from strakes.report.sections import foremost, sections, statement
 from strakes.report.tables import tables_of
@@ -27,7 +27,12 @@ def test_cells_of_several_studies_make_several_tables() -> None:
 def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_stand_first() -> None:
     found = notices(example_portrait())
     # Both at the end touch neither a headline nor the evidence of a recommendation.
-    assert [one.code for one in found] == ["background-load", "cache-suspect", "impossible-rate", "interval-not-reached"]
+    assert [one.code for one in found] == [
+        "background-load",
+        "cache-suspect",
+        "impossible-rate",
+        "interval-not-reached",
+    ]
     reached = next(one for one in found if one.code == "interval-not-reached")
     assert [len(cells) for _, cells in reached.said] == [1, 2]
     assert reached.text.startswith("For example: ")
@@ -37,12 +42,16 @@ def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_sta
 
 def test_a_notice_beside_a_figure_counts_only_the_cells_of_that_figure() -> None:
     warning = RunWarning("cache-suspect", "text", "remedy", ("a", "b", "c"))
-    (notice,) = touching([warning, RunWarning("other", "text", "remedy", ("d",)), RunWarning("all", "text", "remedy")], {"a", "b"})
+    (notice,) = touching(
+        [warning, RunWarning("other", "text", "remedy", ("d",)), RunWarning("all", "text", "remedy")], {"a", "b"}
+    )
     assert (notice.code, notice.cells) == ("cache-suspect", ("a", "b"))
 
 
 def test_skipped_cells_are_gathered_by_reason() -> None:
-    skipped = [SkippedCell("s", {"data_bytes": size, "ranks": 4}, "the budget") for size in (1024, 2048)] + [SkippedCell("s", {}, "no")]
+    skipped = [SkippedCell("s", {"data_bytes": size, "ranks": 4}, "the budget") for size in (1024, 2048)] + [
+        SkippedCell("s", {}, "no")
+    ]
     assert [(one.reason, one.settings) for one in omissions(skipped)] == [
         ("the budget", ("ranks 4", "data 1 KiB", "data 2 KiB")),
         ("no", ()),
@@ -69,7 +78,9 @@ def test_a_study_without_figure_still_shows_its_warnings_cells_and_findings() ->
 
 def test_every_study_gets_a_turn_among_the_foremost_before_any_gets_a_second() -> None:
     first = example_portrait().findings[0]
-    many = [statement(replace(first, study=study, statement=f"{study}{number}")) for study in "ab" for number in range(3)]
+    many = [
+        statement(replace(first, study=study, statement=f"{study}{number}")) for study in "ab" for number in range(3)
+    ]
     chosen, more = foremost(many, 3)
     assert [one.text for one in chosen] == ["a0", "a1", "b0"]
     assert more == 3

@@ -9,7 +9,7 @@ import pytest
 
 from report.example import example_portrait
 from report.golden import assert_golden
-from strakes.portrait.model import Finding, Headline, Recommendation, RunWarning
+from strakes.findings.portrait import Finding, Headline, Recommendation, RunWarning
 from strakes.report.summary import MOST_LINES, render_summary
 
 REPORT = Path("/home/someone/strakes/runs/2026-11-21-0625-9f3c/report.html")
@@ -31,11 +31,17 @@ def test_it_fits_one_screen_at_any_width(width: int) -> None:
 
 def test_much_to_say_still_fits_and_says_what_was_left_out() -> None:
     portrait = example_portrait()
-    advice = tuple(replace(portrait.recommendations[0], setting=f"setting {number}", reason="because " * 60) for number in range(20))
+    advice = tuple(
+        replace(portrait.recommendations[0], setting=f"setting {number}", reason="because " * 60)
+        for number in range(20)
+    )
     warnings = tuple(RunWarning(f"code-{number}", "text " * 60, "remedy " * 60) for number in range(20))
     headlines = portrait.headlines * 4
     text = render_summary(
-        replace(portrait, recommendations=advice, warnings=warnings, headlines=headlines), REPORT, width=100, colour=False
+        replace(portrait, recommendations=advice, warnings=warnings, headlines=headlines),
+        REPORT,
+        width=100,
+        colour=False,
     )
     assert len(text.splitlines()) <= MOST_LINES
     assert "more in the report" in text
@@ -46,29 +52,37 @@ def test_much_to_say_still_fits_and_says_what_was_left_out() -> None:
 
 def test_every_recommendation_is_named_before_any_is_explained_at_length() -> None:
     portrait = example_portrait()
-    advice = tuple(replace(portrait.recommendations[0], setting=f"setting {number}", reason="because " * 60) for number in range(5))
+    advice = tuple(
+        replace(portrait.recommendations[0], setting=f"setting {number}", reason="because " * 60) for number in range(5)
+    )
     text = render_summary(replace(portrait, recommendations=advice), REPORT, width=100, colour=False)
     assert all(f"setting {number} = " in text for number in range(5))
 
 
 def test_a_run_that_found_nothing_says_so() -> None:
-    empty = replace(example_portrait(), headlines=(), cells=(), findings=(), recommendations=(), figures=(), warnings=())
+    empty = replace(
+        example_portrait(), headlines=(), cells=(), findings=(), recommendations=(), figures=(), warnings=()
+    )
     text = render_summary(empty, None, width=80, colour=False)
     assert "nothing was measured often enough" in text
-    assert "no setting stood out" in text
+    assert "no setting is recommended" in text
     assert "Report" not in text
 
 
 def test_a_run_that_is_not_whole_says_so() -> None:
     portrait = example_portrait()
-    text = render_summary(replace(portrait, run={**portrait.run, "status": "interrupted"}), REPORT, width=100, colour=False)
+    text = render_summary(
+        replace(portrait, run={**portrait.run, "status": "interrupted"}), REPORT, width=100, colour=False
+    )
     assert "This run was interrupted" in text
 
 
 def test_a_hostile_path_cannot_steer_the_terminal_or_break_the_layout() -> None:
     portrait = example_portrait()
     hostile = "/mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
-    text = render_summary(replace(portrait, target={**portrait.target, "path": hostile}), REPORT, width=100, colour=False)
+    text = render_summary(
+        replace(portrait, target={**portrait.target, "path": hostile}), REPORT, width=100, colour=False
+    )
     assert text.splitlines()[0] == "strakes  /mnt/?[31mred??[bold]x[/bold] ?abc"
 
 
@@ -86,12 +100,18 @@ def test_colours_change_nothing_but_colours() -> None:
     import re
 
     coloured = render_summary(example_portrait(), REPORT, width=100, colour=True)
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_summary(example_portrait(), REPORT, width=100, colour=False)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_summary(
+        example_portrait(), REPORT, width=100, colour=False
+    )
 
 
 def test_a_cell_with_too_few_runs_shows_its_value_without_an_interval() -> None:
     portrait = replace(example_portrait(), headlines=(Headline("read of a shared file", "patterns-SFWA:read"),))
-    line = next(line for line in render_summary(portrait, None, width=100, colour=False).splitlines() if "read of a shared" in line)
+    line = next(
+        line
+        for line in render_summary(portrait, None, width=100, colour=False).splitlines()
+        if "read of a shared" in line
+    )
     assert "[too few runs]" in line
     assert line.endswith(" 1")
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
-from strakes.portrait.model import Portrait
+from strakes.findings.portrait import Portrait
+from strakes.literature.replication import disagreements, predicted, table
+from strakes.literature.sources import SOURCES
+from strakes.literature.tables import beside, scale
 from strakes.report.html import render_html
 from strakes.report.published import published
+from strakes.report.reproduced import render, to_document
 from strakes.report.sources import SOURCES as PAPERS
-from strakes.reproduce.replication import disagreements, predicted, table
-from strakes.reproduce.show import render, to_document
-from strakes.reproduce.sources import SOURCES
-from strakes.reproduce.tables import beside, scale
-from strakes.studies.base import Study
 from strakes.studies.population import Population
 from strakes.studies.registry import study_named
 from strakes.studies.stream import Stream
+from strakes.studies.study import Study
 from studies.world import flat, measured
 
 
@@ -29,7 +29,18 @@ def portrait_of(study: Study) -> Portrait:
     cells = tuple(one.estimate for one in results.measured if one.estimate is not None)
     figures = tuple(study.figures(results))
     run = {"id": "20260101-000000-x-0000"}
-    return Portrait(run, {"file_system": "xfs", "cpus": 2}, {}, "one client", (), cells, tuple(study.findings(results)), (), figures, ())
+    return Portrait(
+        run,
+        {"file_system": "xfs", "cpus": 2},
+        {},
+        "one client",
+        (),
+        cells,
+        tuple(study.findings(results)),
+        (),
+        figures,
+        (),
+    )
 
 
 def test_every_source_is_named_by_its_paper_and_made_of_studies_that_exist() -> None:
@@ -53,7 +64,7 @@ def test_a_place_that_was_not_reached_says_so() -> None:
     values = beside(portrait_of(Population()), "S3")
     assert values and not any(one.own for one in values)
     text = " ".join(render(SOURCES["S3"], [portrait_of(Population())], ["r.html"]).split())
-    assert "nothing was measured here at that place" in text
+    assert "nothing was measured here at that point" in text
     assert "as fast as at the beginning (S3: half, at 40 million). [" in text, "no ratio stands without its interval"
 
 
@@ -99,7 +110,11 @@ def test_the_report_of_a_reproduction_sets_theirs_and_ours_in_columns_apart() ->
     found = published(portrait)
     assert found is not None and found.source == "S3"
     value = next(one for one in found.values if one.theirs == "204 MiB/s")
-    assert value.label == "one client" and value.ours and all(median.startswith(("1,0", "9")) for _, median, _ in value.ours)
+    assert (
+        value.label == "one client"
+        and value.ours
+        and all(median.startswith(("1,0", "9")) for _, median, _ in value.ours)
+    )
     page = render_html(portrait)
     assert 'class="n theirs"' in page and "published by S3" in page
     assert published(portrait_of(Stream())) is None
@@ -114,4 +129,4 @@ def test_what_it_takes_two_file_systems_for_is_left_out_only_of_one() -> None:
 
 def test_a_population_is_not_measured_in_turn_with_another(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("reproduce", "S3", tmp_path, "--against", tmp_path)
-    assert done.returncode == 2 and "in turn" in done.stderr
+    assert done.returncode == 2 and "interleaved" in done.stderr

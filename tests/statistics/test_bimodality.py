@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from bench.simulate.claims import group_claims
+from bench.simulate.shapes import Shape, bimodal, heavy_tailed, log_normal, normal, slowed_down
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from strakes.statistics.bimodality import CRITICAL, critical_value, dip, two_groups
-from strakes.statistics.simulate.claims import group_claims
-from strakes.statistics.simulate.shapes import Shape, bimodal, heavy_tailed, log_normal, normal, slowed_down
 
 TRIES = 1000
 ONE_MODE = (normal(0.1), log_normal(1.0), heavy_tailed(0.2), slowed_down(0.4))
@@ -35,7 +35,9 @@ def dip_by_definition(values: list[float]) -> float:
         rows: list[NDArray[np.float64]] = []
         limits: list[float] = []
 
-        def at_most(limit: float, terms: dict[int, float], rows: list[NDArray[np.float64]] = rows, limits: list[float] = limits) -> None:
+        def at_most(
+            limit: float, terms: dict[int, float], rows: list[NDArray[np.float64]] = rows, limits: list[float] = limits
+        ) -> None:
             row = np.zeros(2 * count + 1)
             for unknown, factor in terms.items():
                 row[unknown] += factor

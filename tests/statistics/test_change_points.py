@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from bench.simulate.shapes import Shape, bimodal, heavy_tailed, normal, slowed_down
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.statistics.change_points import SHORTEST, change_points
-from strakes.statistics.simulate.shapes import Shape, bimodal, heavy_tailed, normal, slowed_down
 
 TRIES = 300
 
@@ -21,7 +21,9 @@ def tolerance(share: float) -> float:
     return 3.7 * math.sqrt(share * (1 - share) / TRIES)
 
 
-@pytest.mark.parametrize("shape", [normal(0.1), heavy_tailed(0.2), slowed_down(0.4), bimodal(0.7, 0.6)], ids=lambda shape: shape.name)
+@pytest.mark.parametrize(
+    "shape", [normal(0.1), heavy_tailed(0.2), slowed_down(0.4), bimodal(0.7, 0.6)], ids=lambda shape: shape.name
+)
 def test_a_steady_series_is_given_a_change_no_more_often_than_stated(shape: Shape) -> None:
     series = shape.draw(np.random.default_rng(1), (TRIES, 24)).tolist()
     assert sum(bool(change_points(values, error=0.05)) for values in series) / TRIES <= 0.05 + tolerance(0.05)

@@ -6,12 +6,12 @@ import itertools
 import math
 
 import pytest
+from bench.simulate.claims import drift_claims, pooled_drift_claims
+from bench.simulate.shapes import Shape, bimodal, normal, slowed_down
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.statistics.drift import pooled_trend, trend
-from strakes.statistics.simulate.claims import drift_claims, pooled_drift_claims
-from strakes.statistics.simulate.shapes import Shape, bimodal, normal, slowed_down
 
 TRIES = 2000
 

@@ -15,7 +15,6 @@ from strakes.statistics.interval import (
     Interval,
     coverage,
     interpolated_interval,
-    interpolated_p_value,
     median,
     median_interval,
     smallest_runs,
@@ -69,18 +68,25 @@ def test_the_interpolated_interval_lies_within_the_exact_one(values: list[float]
     exact, interpolated = median_interval(values, confidence), interpolated_interval(values, confidence)
     assert (exact is None) == (interpolated is None)
     if exact and interpolated:
-        assert exact.low <= interpolated.low <= interpolated.high * (1 + 1e-12) and interpolated.high <= exact.high * (1 + 1e-12)
+        assert exact.low <= interpolated.low <= interpolated.high * (1 + 1e-12) and interpolated.high <= exact.high * (
+            1 + 1e-12
+        )
 
 
 @given(samples, confidences, st.sampled_from([0.25, 2.0, 1024.0]))
 def test_scaling_the_values_scales_the_interval(values: list[float], confidence: float, factor: float) -> None:
-    interval, scaled = median_interval(values, confidence), median_interval([factor * value for value in values], confidence)
+    interval, scaled = (
+        median_interval(values, confidence),
+        median_interval([factor * value for value in values], confidence),
+    )
     if interval is not None:
         assert scaled == Interval(factor * interval.low, factor * interval.high, confidence)
 
 
 @given(samples, confidences, st.randoms(use_true_random=False))
-def test_the_order_of_the_values_does_not_matter(values: list[float], confidence: float, shuffler: random.Random) -> None:
+def test_the_order_of_the_values_does_not_matter(
+    values: list[float], confidence: float, shuffler: random.Random
+) -> None:
     shuffled = values.copy()
     shuffler.shuffle(shuffled)
     assert median_interval(shuffled, confidence) == median_interval(values, confidence)
@@ -89,7 +95,10 @@ def test_the_order_of_the_values_does_not_matter(values: list[float], confidence
 
 @given(samples, confidences)
 def test_the_interval_of_seconds_is_that_of_rates_turned_over(values: list[float], confidence: float) -> None:
-    of_rates, of_seconds = median_interval(values, confidence), median_interval([1 / value for value in values], confidence)
+    of_rates, of_seconds = (
+        median_interval(values, confidence),
+        median_interval([1 / value for value in values], confidence),
+    )
     if of_rates is not None:
         assert of_seconds == Interval(1 / of_rates.high, 1 / of_rates.low, confidence)
 
@@ -97,23 +106,6 @@ def test_the_interval_of_seconds_is_that_of_rates_turned_over(values: list[float
 def test_equal_values_give_an_interval_of_no_width() -> None:
     for make in (median_interval, interpolated_interval):
         assert make([7.0] * 9, 0.9) == Interval(7.0, 7.0, 0.9)
-
-
-@given(st.lists(rates, min_size=2, max_size=25, unique=True), st.floats(0.0, 1.0), st.floats(0.01, 0.6))
-def test_the_p_value_is_where_the_interpolated_interval_just_leaves_a_value_out(values: list[float], place: float, error: float) -> None:
-    hypothesis = min(values) + place * (max(values) - min(values))
-    p_value = interpolated_p_value(values, hypothesis)
-    interval = interpolated_interval(values, 1 - error)
-    tolerance = 1e-9 * max(values)
-    if interval is not None and error < p_value - 1e-6:
-        assert interval.low - tolerance <= hypothesis <= interval.high + tolerance
-    if interval is not None and error > p_value + 1e-6:
-        assert not interval.low + tolerance < hypothesis < interval.high - tolerance
-
-
-def test_values_beyond_all_runs_get_the_smallest_p_value_there_is() -> None:
-    assert interpolated_p_value([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.5) == 2 * 0.5**6
-    assert interpolated_p_value([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 7.0) == 2 * 0.5**6
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])

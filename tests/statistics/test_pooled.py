@@ -13,7 +13,9 @@ from strakes.statistics.pooled import pooled_rate
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=20), st.floats(1, 1e9))
 def test_for_equal_work_it_is_the_harmonic_mean_of_the_rates(seconds: list[float], work: float) -> None:
-    assert pooled_rate([work] * len(seconds), seconds) == pytest.approx(harmonic_mean([work / each for each in seconds]))
+    assert pooled_rate([work] * len(seconds), seconds) == pytest.approx(
+        harmonic_mean([work / each for each in seconds])
+    )
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(0.01, 100)), min_size=1, max_size=20))

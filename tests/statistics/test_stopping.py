@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.simulate.shapes import Shape, bimodal, coverage_shapes, normal
+from bench.simulate.stopping import Stop, coverage_under, ever_missed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.statistics.interval import coverage, symmetric_rank
-from strakes.statistics.simulate.shapes import Shape, bimodal, coverage_shapes, normal
-from strakes.statistics.simulate.stopping import Stop, coverage_under, ever_missed
 from strakes.statistics.stopping import StoppingRule, first_look, runs_for, sequential_rank
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -67,7 +67,9 @@ def test_coverage_is_nominal_at_other_confidences_and_widths(confidence: float) 
 
 
 @given(st.lists(st.floats(1.0, 100.0), min_size=1, max_size=70), confidences, st.sampled_from([0.05, 0.1, 0.5]))
-def test_a_cell_stops_at_the_first_narrow_interval_or_at_the_most_runs(values: list[float], confidence: float, wanted: float) -> None:
+def test_a_cell_stops_at_the_first_narrow_interval_or_at_the_most_runs(
+    values: list[float], confidence: float, wanted: float
+) -> None:
     judgement = StoppingRule(confidence, wanted).judge(values)
     if judgement.estimate.relative_half_width <= wanted:
         assert (judgement.stop, judgement.reason) == (True, "interval-reached")
@@ -117,5 +119,7 @@ def test_estimating_two_hundred_cells_is_quick_because_it_imports_nothing_heavy(
         "for cell in range(200): rule.judge([1.0 + (cell * run) % 7 for run in range(60)])\n"
         "print('numpy' in sys.modules or 'scipy' in sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": str(SRC)}, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": str(SRC)}, capture_output=True, text=True, check=True
+    )
     assert ran.stdout.strip() == "False"

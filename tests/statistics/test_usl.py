@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from bench.simulate.shapes import Shape, normal, slowed_down
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.statistics.simulate.shapes import Shape, normal, slowed_down
 from strakes.statistics.usl import Law, fit
 
 CLIENTS = (1, 2, 4, 8, 16, 32)
@@ -41,7 +41,9 @@ def test_contention_alone_never_lets_the_rate_fall_and_full_contention_never_let
 
 @given(laws, st.lists(st.lists(st.floats(0.8, 1.25), min_size=5, max_size=5), min_size=4, max_size=6))
 def test_the_fit_is_at_least_as_good_as_any_law_nearby_and_never_negative(true: Law, noise: list[list[float]]) -> None:
-    rates = {clients: [true.rate(clients) * factor for factor in row] for clients, row in zip(CLIENTS, noise, strict=False)}
+    rates = {
+        clients: [true.rate(clients) * factor for factor in row] for clients, row in zip(CLIENTS, noise, strict=False)
+    }
     law = fit(rates).law
     middle = {clients: sorted(row)[2] for clients, row in rates.items()}
 
@@ -62,7 +64,9 @@ def test_intervals_cover_the_true_coefficients_and_rates(law: Law, shape: Shape)
     generator = np.random.default_rng(3)
     held = np.zeros(5)
     for _ in range(tries):
-        rates = {clients: (law.rate(clients) * shape.draw(generator, (runs,)) / shape.median).tolist() for clients in CLIENTS}
+        rates = {
+            clients: (law.rate(clients) * shape.draw(generator, (runs,)) / shape.median).tolist() for clients in CLIENTS
+        }
         found = fit(rates)
         held += [
             found.contention.contains(law.contention),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from store.conftest import MakeRun
 from strakes.store import Store
+from strakes.store.catalogue import Catalogue
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_a_broken_catalogue_is_made_again(store: Store, three: list[str], conten
     before = store.runs()
     (store.root / "catalogue.sqlite").write_bytes(content)
     assert store.runs() == before
-    assert store.rebuild_catalogue() == 3
+    assert Catalogue(store.root).rebuild() == 3
 
 
 def test_a_catalogue_with_torn_pages_is_made_again(store: Store, make_run: MakeRun) -> None:
@@ -61,6 +63,28 @@ def test_a_catalogue_of_another_layout_is_made_again(store: Store, three: list[s
         connection.execute("CREATE TABLE runs (id TEXT, something TEXT)")
         connection.execute("PRAGMA user_version = 99")
     assert listed(store) == three
+
+
+def test_a_catalogue_that_lacks_its_table_is_made_again(store: Store, three: list[str]) -> None:
+    catalogue = store.root / "catalogue.sqlite"
+    with closing(sqlite3.connect(catalogue)) as connection, connection:
+        connection.execute("DROP TABLE runs")
+    assert listed(store) == three
+    with closing(sqlite3.connect(catalogue)) as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (3,)
+
+
+def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
+    """What the system gives as bytes, and a lone surrogate that only an imported file can hold."""
+    target = measured / os.fsdecode(b"caf\xe9")
+    target.mkdir()
+    with store.create("survey", "lone \ud800", target, {}, {}) as writer:
+        writer.finish("complete")
+    for _ in range(2):
+        (run,) = store.runs()
+        assert (os.fsencode(run.target), run.name) == (os.fsencode(target), "lone \ud800")
+    shutil.rmtree(run.path)
+    assert store.runs() == []
 
 
 def test_a_removed_run_is_listed_no_more(store: Store, three: list[str]) -> None:
@@ -83,7 +107,9 @@ def test_a_status_that_changed_without_the_catalogue_is_seen(store: Store, three
     assert [run.status for run in store.runs()] == ["partial", "complete", "complete"]
 
 
-def test_a_locked_catalogue_does_not_keep_the_list_back(store: Store, three: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_catalogue_does_not_keep_the_list_back(
+    store: Store, three: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("strakes.store.catalogue._BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(store.root / "catalogue.sqlite", isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -104,10 +130,15 @@ def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> 
         "    with Store(Path(sys.argv[1])).create('study', f'w{sys.argv[3]}', Path(sys.argv[2]), {}, {}) as writer:\n"
         "        writer.append_visit({'visit': number}); writer.finish('complete')\n"
     )
-    writers = [subprocess.Popen([sys.executable, "-c", script, str(store.root), str(measured), str(number)]) for number in range(3)]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", script, str(store.root), str(measured), str(number)])
+        for number in range(3)
+    ]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
     runs = store.runs()
     assert len(runs) == 30
     assert {run.status for run in runs} == {"complete"}
     with closing(sqlite3.connect(store.root / "catalogue.sqlite")) as connection:
-        assert connection.execute("SELECT count(*) FROM runs WHERE status = 'complete'").fetchone() == (30,)
+        assert connection.execute("SELECT count(*) FROM runs WHERE status = CAST('complete' AS BLOB)").fetchone() == (
+            30,
+        )

@@ -18,7 +18,9 @@ from strakes.store import Store
 WRITER = """
 import sys
 from pathlib import Path
+from strakes.findings.cell import Cell
 from strakes.store import Store
+from strakes.store.records import UnknownEvent, Visit
 
 store = Store(Path(sys.argv[1]))
 def begin():
@@ -30,12 +32,12 @@ else:
 print("begun", writer.id, flush=True)
 number = len(writer.run.visits)
 while True:
-    writer.append_visit({"visit": number, "text": "x" * (number * 977 % 20000)})
-    writer.append_event({"event": number})
+    writer.append_visit(Visit(number, extra={"text": "x" * (number * 977 % 20000)}))
+    writer.append_event(UnknownEvent(extra={"event": str(number)}))
     print("visit", number, flush=True)
     number += 1
     if number % 7 == 0:
-        writer.write_cells([{"key": str(cell)} for cell in range(number)])
+        writer.write_cells([Cell("s", str(cell), {}) for cell in range(number)])
         writer.write_findings({"visits": number})
     if number % 11 == 0:
         writer.finish("interrupted")
@@ -46,7 +48,10 @@ while True:
 def run_and_kill(store: Store, measured: Path, how: str, moment: random.Random) -> int:
     """Returns the last visit the writer said it had written, -1 for none."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(store.root), str(measured), how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, str(store.root), str(measured), how],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None and process.stderr is not None
     first = process.stdout.readline()
@@ -66,7 +71,7 @@ def test_a_writer_killed_at_any_moment_loses_no_visit_and_is_resumed(store: Stor
         (summary,) = store.runs()
         assert summary.status == "interrupted"
         run = store.open("latest")
-        visits = [visit["visit"] for visit in run.visits]
+        visits = [visit.visit for visit in run.visits]
         assert visits == list(range(len(visits)))
         assert len(visits) >= said + 1
         assert run.manifest["options"] == {"fingerprint": "f"}
@@ -77,7 +82,9 @@ def test_a_writer_killed_at_any_moment_loses_no_visit_and_is_resumed(store: Stor
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_writer_killed_while_it_begins_leaves_a_store_that_works(store: Store, measured: Path, seed: int) -> None:
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(store.root), str(measured), "new"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(store.root), str(measured), "new"], stdout=subprocess.DEVNULL
+    )
     runs = store.root / "runs"
     while not (runs.is_dir() and list(runs.iterdir())):
         assert process.poll() is None
@@ -99,12 +106,14 @@ def test_a_killed_writer_holds_no_lock(store: Store, measured: Path) -> None:
 
 
 def test_a_living_writer_keeps_others_out(store: Store, measured: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(store.root), str(measured), "new"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(store.root), str(measured), "new"], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     try:
         assert process.stdout.readline().startswith("begun")
         process.send_signal(signal.SIGSTOP)
-        with pytest.raises(BadInputError, match=r"another strakes process|still going on"):
+        with pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
             store.resume(None, "f")
         assert store.runs()[0].status == "running"
     finally:

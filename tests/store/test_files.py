@@ -12,13 +12,18 @@ from strakes.errors import BadInputError
 from strakes.store.files import AppendFile, json_line, read_json_lines, whole_length, write_json
 
 rows = st.lists(
-    st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=10) | st.lists(st.booleans(), max_size=3), max_size=4), max_size=6
+    st.dictionaries(
+        st.text(max_size=5), st.integers() | st.text(max_size=10) | st.lists(st.booleans(), max_size=3), max_size=4
+    ),
+    max_size=6,
 )
 
 
 @settings(deadline=None)
 @given(rows, st.data())
-def test_whatever_a_crash_cuts_off_only_the_last_row_is_lost(written: list[dict[str, object]], data: st.DataObject) -> None:
+def test_whatever_a_crash_cuts_off_only_the_last_row_is_lost(
+    written: list[dict[str, object]], data: st.DataObject
+) -> None:
     lines = [json_line(row).encode() for row in written]
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
@@ -85,3 +90,10 @@ def test_a_document_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == {"status": "complete"}
     assert path.stat().st_ino != before
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_what_is_kept_of_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
+    """Command lines and paths stand in it."""
+    write_json(tmp_path / "run.json", {"command": ["strakes"]})
+    AppendFile(tmp_path / "visits.jsonl", durable=False).close()
+    assert [path.stat().st_mode & 0o777 for path in sorted(tmp_path.iterdir())] == [0o600, 0o600]

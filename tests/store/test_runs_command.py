@@ -22,12 +22,18 @@ def ids(measured: Path) -> list[str]:
     return ids
 
 
-def test_runs_are_listed_uncut_with_what_they_are(ids: list[str], measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_listed_uncut_with_what_they_are(
+    ids: list[str], measured: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["runs"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.strip() and "─" not in line]
     assert lines[0].split() == ["id", "when", "what", "target", "file", "system", "status"]
     for line, identifier, what, status in zip(
-        lines[1:], ids, ("survey", "study transfer-size", "study open-close"), ("complete", "complete", "interrupted"), strict=True
+        lines[1:],
+        ids,
+        ("survey", "study transfer-size", "study open-close"),
+        ("complete", "complete", "interrupted"),
+        strict=True,
     ):
         for text in (identifier, what, str(measured), "xfs", status):
             assert text in line
@@ -45,7 +51,7 @@ def test_a_limit_shows_the_newest(ids: list[str], capsys: pytest.CaptureFixture[
     assert run(["runs", "--json", "--limit", "2"]) == 0
     assert [one["id"] for one in json.loads(capsys.readouterr().out)] == ids[1:]
     assert run(["runs", "--limit", "1"]) == 0
-    assert "2 older ones" in capsys.readouterr().out
+    assert "2 older runs" in capsys.readouterr().out
     assert run(["runs", "--limit", "0"]) == 2
 
 

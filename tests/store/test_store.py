@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mounts import bind_mounted, other_user
+from mounts import other_user
 from store.conftest import MakeRun
 from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.findings.cell import Cell
 from strakes.store import RunWriter, Store, default_root
+from strakes.store.records import CellDropped, Visit
+from strakes.targets.workspace import Workspace
 
 
 def test_the_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -25,19 +28,23 @@ def test_the_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, measured: Path) -> None:
     with make_run() as writer:
-        writer.write_cells([{"key": "a"}, {"key": "b"}])
-        writer.append_visit({"visit": 0, "cell": "a"})
-        writer.append_visit({"visit": 1, "cell": "b"})
-        writer.append_event({"event": "note"})
+        writer.write_cells([Cell("s", "a", {}), Cell("s", "b", {})])
+        writer.append_visit(Visit(0, cell="a"))
+        writer.append_visit(Visit(1, cell="b"))
+        writer.append_event(CellDropped("a", "no time"))
         writer.write_findings({"schema": 1})
         writer.finish("complete")
     run = store.open(writer.id)
-    assert [cell["key"] for cell in run.cells] == ["a", "b"]
-    assert [visit["cell"] for visit in run.visits] == ["a", "b"]
-    assert run.events == [{"event": "note"}]
+    assert [cell.key for cell in run.cells] == ["a", "b"]
+    assert [visit.cell for visit in run.visits] == ["a", "b"]
+    assert run.events == [CellDropped("a", "no time")]
     assert run.findings == {"schema": 1}
     assert run.environment == {"mount": {"file_system": "xfs"}}
-    assert (run.manifest["id"], run.manifest["status"], run.manifest["target"]) == (writer.id, "complete", str(measured))
+    assert (run.manifest["id"], run.manifest["status"], run.manifest["target"]) == (
+        writer.id,
+        "complete",
+        str(measured),
+    )
     assert run.manifest["command"][0] == "strakes"
 
 
@@ -76,32 +83,27 @@ def test_a_run_is_found_by_the_beginning_of_its_id(make_run: MakeRun, store: Sto
 
 def test_an_empty_store_is_read_without_being_made(store: Store) -> None:
     assert store.runs() == []
-    with pytest.raises(BadInputError, match="no run yet"):
+    with pytest.raises(BadInputError, match="no runs yet"):
         store.open("latest")
     assert not store.root.exists()
 
 
 @pytest.mark.parametrize("inside", ["", "store", "deep/er/store"])
-def test_a_store_inside_the_measured_directory_is_refused(measured: Path, inside: str) -> None:
-    with pytest.raises(BadInputError, match="inside the measured directory") as caught:
-        Store(measured / inside).create("survey", "survey", measured, {}, {})
-    assert "STRAKES_STORE" in caught.value.remedy
-    assert list(measured.iterdir()) == []
+def test_a_store_inside_the_measured_directory_is_beside_the_workspace(measured: Path, inside: str) -> None:
+    """A home directory holds the usual store, and is measured like any other: only the run's own directory is the measured tree."""
+    Store(measured / inside).create("survey", "survey", measured, {}, {}).close()
+    assert len(Store(measured / inside).runs()) == 1
 
 
-def test_a_store_that_leads_into_the_measured_directory_by_a_link_is_refused(measured: Path, tmp_path: Path) -> None:
-    (measured / "sub").mkdir()
-    link = tmp_path / "link"
-    link.symlink_to(measured / "sub")
-    with pytest.raises(BadInputError, match="inside the measured directory"):
-        Store(link / "store").create("survey", "survey", measured, {}, {})
-
-
-def test_a_measured_directory_given_by_a_link_is_the_directory_itself(measured: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("inside", ["", "store", "deep/er/store"])
+def test_a_store_inside_a_workspace_is_refused(measured: Path, tmp_path: Path, inside: str) -> None:
     link = tmp_path / "link"
     link.symlink_to(measured)
-    with pytest.raises(BadInputError, match="inside the measured directory"):
-        Store(measured / "store").create("survey", "survey", link, {}, {})
+    with Workspace.create(measured, "20260101-000000-demo-1a2b") as workspace:
+        for place in (workspace.path / inside, link / workspace.path.name / inside):
+            with pytest.raises(BadInputError, match="inside a directory of a run") as caught:
+                Store(place).create("survey", "survey", measured, {}, {})
+            assert "STRAKES_STORE" in caught.value.remedy
 
 
 def test_a_store_beside_a_directory_of_a_similar_name_is_fine(measured: Path) -> None:
@@ -129,18 +131,18 @@ def test_a_measured_directory_that_is_missing_makes_no_run(store: Store, tmp_pat
 
 def test_an_unfinished_run_is_resumed_with_what_it_had(store: Store, make_run: MakeRun) -> None:
     with make_run() as writer:
-        writer.write_cells([{"key": "a"}])
-        writer.append_visit({"visit": 0})
+        writer.write_cells([Cell("s", "a", {})])
+        writer.append_visit(Visit(0))
         writer.finish("interrupted")
     with store.resume(None, "f") as again:
         assert again.id == writer.id
-        assert again.run.cells == [{"key": "a"}]
-        again.append_visit({"visit": 1})
-        assert again.run.visits == [{"visit": 0}]
+        assert again.run.cells == [Cell("s", "a", {})]
+        again.append_visit(Visit(1))
+        assert again.run.visits == [Visit(0)]
         assert store.runs()[0].status == "running"
         again.finish("complete")
     run = store.open(writer.id)
-    assert [visit["visit"] for visit in run.visits] == [0, 1]
+    assert [visit.visit for visit in run.visits] == [0, 1]
     assert len(run.manifest["resumed"]) == 1
 
 
@@ -163,7 +165,7 @@ def test_a_complete_run_is_not_resumed(store: Store, make_run: MakeRun, run: str
 
 @pytest.mark.parametrize("run", [None, "latest"])
 def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: MakeRun, run: str | None) -> None:
-    with make_run(), pytest.raises(BadInputError, match=r"another strakes process|still going on"):
+    with make_run(), pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
         store.resume(run, "f")
 
 
@@ -172,7 +174,7 @@ def test_a_run_with_other_options_is_not_resumed(store: Store, make_run: MakeRun
         writer.finish("interrupted")
     with pytest.raises(BadInputError, match="other options"):
         store.resume(writer.id, "g")
-    with pytest.raises(BadInputError, match="no run to resume"):
+    with pytest.raises(BadInputError, match="no run with this directory and these options"):
         store.resume(None, "g")
 
 
@@ -181,33 +183,35 @@ def test_a_run_whose_manifest_is_damaged_is_listed_so(store: Store, make_run: Ma
         pass
     (writer.path / "run.json").write_text("{")
     assert [(run.id, run.status) for run in store.runs()] == [(writer.id, "damaged")]
-    with pytest.raises(BadInputError, match="no run to resume"):
+    with pytest.raises(BadInputError, match="no run with this directory and these options"):
         store.resume(None, "f")
 
 
 def test_a_store_without_room_ends_the_run_in_words(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     writer = store.create("survey", "survey", measured, {}, {})
-    writer.append_visit({"visit": 0})
+    writer.append_visit(Visit(0))
     with writer, pytest.raises(EnvironmentLacksError, match="the store is full") as caught:
         _fill(writer)
     assert "--resume" in caught.value.remedy
     kept = store.open(writer.id).visits
-    assert [visit["visit"] for visit in kept] == list(range(len(kept)))
+    assert [visit.visit for visit in kept] == list(range(len(kept)))
     assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")
 
 
-def test_the_runs_of_another_user_can_be_read(tmpfs: Path, measured: Path) -> None:
+def test_the_runs_of_another_user_are_private_and_that_is_said(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     with store.create("survey", "survey", measured, {}, {}) as writer:
-        writer.append_visit({"visit": 0})
+        writer.append_visit(Visit(0))
         writer.finish("complete")
     for catalogue in ("kept", "missing"):
         if catalogue == "missing":
             (store.root / "catalogue.sqlite").unlink()
         with other_user():
-            assert [run.status for run in store.runs()] == ["complete"]
-            assert store.open("latest").visits == [{"visit": 0}]
+            assert len(store.runs()) == 1
+            with pytest.raises(EnvironmentLacksError, match="belongs to another user") as refused:
+                _ = store.open("latest").visits
+            assert "strakes export" in refused.value.remedy
 
 
 def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
@@ -218,13 +222,6 @@ def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
     assert (caught.value.why, "STRAKES_STORE" in caught.value.remedy) == ("Permission denied", True)
 
 
-def test_a_bind_mount_of_the_measured_directory_is_the_measured_directory(measured: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    with bind_mounted(measured, elsewhere), pytest.raises(BadInputError, match="inside the measured directory"):
-        Store(elsewhere / "store").create("survey", "survey", measured, {}, {})
-
-
 def _fill(writer: RunWriter) -> None:
     for visit in range(1, 10_000):
-        writer.append_visit({"visit": visit, "samples": "x" * 50_000})
+        writer.append_visit(Visit(visit, extra={"text": "x" * 50_000}))

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import SkippedCell
 from strakes.plan import TransferPhase
 from strakes.plan.validate import validate_plan_document
-from strakes.portrait.model import SkippedCell
-from strakes.studies.base import Cell, Study
 from strakes.studies.registry import STUDIES, study_named
+from strakes.studies.study import Study
 from strakes.units import KIB, MIB
 from studies.world import NEEDS, context, flat, measured
 
@@ -93,3 +94,9 @@ def test_an_unknown_study_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInputError) as caught:
         study_named("striping-guide")
     assert "transfer-size" in caught.value.remedy
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(BadInputError) as refused:
+        study_named("metdata-ops")
+    assert refused.value.remedy.startswith("Did you mean metadata-ops?")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Finding
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, TransferPhase
-from strakes.portrait.model import Finding
 from strakes.studies.access_patterns import AccessPatterns
-from strakes.studies.base import Cell, Study
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
 from strakes.studies.processes_per_node import ProcessesPerNode
-from strakes.studies.results import Results
+from strakes.studies.study import Study
 from strakes.studies.transfer_size import TransferSize
 from strakes.units import KIB, MIB
 from studies.world import context, measured, results_of, visits_of
@@ -118,18 +119,33 @@ def test_noise_leaves_a_close_call_inconclusive() -> None:
     assert finding(study, results, "access-patterns-s5-2").verdict == "inconclusive"
 
 
-def test_where_saturation_is_not_shown_a_setting_that_beats_the_smallest_is_still_advised() -> None:
+def test_what_seems_enough_is_proposed_against_its_rival_and_the_level_below() -> None:
     study = TransferSize()
-    results = measured(study, saturating_at_one_mebibyte, blocks=6, noise=0.3, striping=None)
+    results = measured(study, saturating_at_one_mebibyte, striping=None)
     advice = next(one for one in study.advice(results) if one.setting == "transfer size, writes")
-    assert advice.against == "transfer-size/buffered/4096:write"
-    assert "too wide to tell" in advice.reason
+    assert advice.value == "1 MiB"
+    rival, below = advice.contests()
+    assert (rival.rival, rival.threshold) == ("transfer-size/buffered/8388608:write", 0.9)
+    assert (below.rival, below.threshold) == ("transfer-size/buffered/65536:write", 1.0)
 
 
-def test_nothing_is_advised_where_nothing_differs_beyond_the_noise() -> None:
+def test_the_smallest_level_has_none_below_to_be_better_than() -> None:
     study = TransferSize()
-    results = measured(study, lambda phase, ranks: 1000.0 * MIB, blocks=5, noise=0.5)
-    assert list(study.advice(results)) == []
+    results = measured(study, lambda phase, ranks: 1000.0 * MIB)
+    for advice in study.advice(results):
+        assert advice.value == "4 KiB" and len(advice.contests()) == 1
+
+
+def test_a_ratio_that_may_be_one_asserts_nothing() -> None:
+    study = TransferSize()
+    noisy = measured(study, lambda phase, ranks: 1000.0 * MIB, noise=0.5)
+    undecided = finding(study, noisy, "transfer-size-write-buffered-to-direct")
+    assert undecided.verdict == "inconclusive" and not undecided.claims
+    assert undecided.statement.startswith("Not shown either way") and undecided.needs
+    steady = finding(
+        study, measured(study, lambda phase, ranks: 1000.0 * MIB), "transfer-size-write-buffered-to-direct"
+    )
+    assert steady.verdict == "measured" and len(steady.claims) == 1
 
 
 def test_all_seven_statements_of_s5_are_answered() -> None:

@@ -7,20 +7,22 @@ from typing import Any
 
 import pytest
 
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Finding, SkippedCell
 from strakes.plan import MetadataPhase, Phase
-from strakes.portrait.model import Finding, SkippedCell
-from strakes.studies.base import Cell
-from strakes.studies.nodes import Nodes
+from strakes.studies.nodes import NodesStudy
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.writers import Writers
 from strakes.units import GIB, MIB
 from studies.world import context, results_of, visits_of
 
 HOSTS = {"n1": 2, "n2": 2, "n3": 2, "n4": 2}
-STUDY = Nodes()
+STUDY = NodesStudy()
 
 
-def findings(rate_of_node: float, limit: float, link: float | None, slow: Mapping[str, float] | None = None) -> dict[str, Finding]:
+def findings(
+    rate_of_node: float, limit: float, link: float | None, slow: Mapping[str, float] | None = None
+) -> dict[str, Finding]:
     """On a file system that gives each node ``rate_of_node`` until all together have ``limit``, with some nodes so many times slower."""
     cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
 
@@ -32,7 +34,11 @@ def findings(rate_of_node: float, limit: float, link: float | None, slow: Mappin
         for sample in visit["samples"]:
             sample.update(_rows(len(sample["ranks"]), slow or {}))
     links = {} if link is None else {host: [link * (1 + number / 1000) for number in range(6)] for host in HOSTS}
-    facts: dict[str, Any] = {"remote": True, "memory_bytes": 24 * GIB, "nodes": {"processes": HOSTS, "link_bytes_per_s": links}}
+    facts: dict[str, Any] = {
+        "remote": True,
+        "memory_bytes": 24 * GIB,
+        "nodes": {"processes": HOSTS, "link_bytes_per_s": links},
+    }
     return {one.id: one for one in STUDY.findings(results_of(cells, visits, facts))}
 
 
@@ -40,7 +46,11 @@ def _rows(ranks: int, slow: Mapping[str, float]) -> dict[str, Any]:
     hosts = list(HOSTS)[: ranks // 2]
     ends = [slow.get(host, 1.0) for host in hosts for _ in range(2)]
     rows = [[rank, 0.0, end, 100] for rank, end in enumerate(ends)]
-    return {"columns": ["rank", "start_s", "end_s", "operations"], "ranks": rows, "nodes": [{"host": host} for host in hosts]}
+    return {
+        "columns": ["rank", "start_s", "end_s", "operations"],
+        "ranks": rows,
+        "nodes": [{"host": host} for host in hosts],
+    }
 
 
 def test_there_is_nothing_to_measure_on_one_node() -> None:
@@ -50,7 +60,11 @@ def test_there_is_nothing_to_measure_on_one_node() -> None:
 
 def test_every_level_has_as_many_ranks_on_each_node() -> None:
     cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
-    assert [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells] == [(1, 2, 2), (2, 4, 2), (4, 8, 2)]
+    assert [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells] == [
+        (1, 2, 2),
+        (2, 4, 2),
+        (4, 8, 2),
+    ]
 
 
 def test_nodes_that_together_get_more_than_a_link_carries_show_that_the_link_limits() -> None:
@@ -84,4 +98,7 @@ def test_processes_of_one_node_do_not_spill_over_to_the_next() -> None:
 
 def test_writers_are_counted_on_each_node() -> None:
     cells = [one for one in Writers().cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
-    assert {(one.settings["writers"], one.plan.ranks, one.plan.ranks_per_node) for one in cells} == {(1, 8, 2), (2, 8, 2)}
+    assert {(one.settings["writers"], one.plan.ranks, one.plan.ranks_per_node) for one in cells} == {
+        (1, 8, 2),
+        (2, 8, 2),
+    }

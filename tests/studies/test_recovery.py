@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from strakes.findings.portrait import SkippedCell
+from strakes.findings.results import Results
 from strakes.plan import Phase
-from strakes.portrait.model import SkippedCell
-from strakes.studies.recovery import Recovery
-from strakes.studies.results import Results
+from strakes.studies.recovery import RecoveryStudy
 from studies.world import context, measured
 
 
@@ -15,17 +15,17 @@ def one_after_the_other(phase: Phase, ranks: int) -> float:
 
 
 def results(blocks: int = 8) -> Results:
-    return measured(Recovery(), one_after_the_other, blocks=blocks, file_system="fuse.ceph-fuse")
+    return measured(RecoveryStudy(), one_after_the_other, blocks=blocks, file_system="fuse.ceph-fuse")
 
 
 def test_a_service_that_takes_its_clients_back_one_after_the_other_is_told_by_the_ratio() -> None:
-    (growth,) = [one for one in Recovery().findings(results()) if one.id == "recovery-growth"]
+    (growth,) = [one for one in RecoveryStudy().findings(results()) if one.id == "recovery-growth"]
     assert growth.verdict == "measured" and growth.interval is not None
-    assert 190 < growth.interval.low < 200 < growth.interval.high < 210 and "of 200 clients" in growth.statement
+    assert 190 < growth.interval.low < 200 < growth.interval.high < 210 and "200 clients take" in growth.statement
 
 
 def test_every_number_of_clients_has_its_first_median_and_last_and_the_published_times_stand_apart() -> None:
-    (figure,) = Recovery().figures(results())
+    (figure,) = RecoveryStudy().figures(results())
     assert [(one.name, [point.x for point in one.points]) for one in figure.series] == [
         (who, [1.0, 10.0, 50.0, 200.0]) for who in ("first client", "median client", "last client")
     ]
@@ -34,11 +34,13 @@ def test_every_number_of_clients_has_its_first_median_and_last_and_the_published
 
 
 def test_nothing_lost_is_claimed_only_after_enough_drills() -> None:
-    by_runs = {blocks: next(iter(Recovery().findings(results(blocks)))).verdict for blocks in (2, 8)}
+    by_runs = {blocks: next(iter(RecoveryStudy().findings(results(blocks)))).verdict for blocks in (2, 8)}
     assert by_runs == {2: "inconclusive", 8: "holds"}
 
 
 def test_where_a_client_is_a_mount_there_is_one_and_the_rest_say_why() -> None:
-    one, *others = Recovery().cells(context())
+    one, *others = RecoveryStudy().cells(context())
     assert not isinstance(one, SkippedCell) and one.plan.ranks == 1
-    assert len(others) == 3 and all(isinstance(other, SkippedCell) and "a client is a mount" in other.reason for other in others)
+    assert len(others) == 3 and all(
+        isinstance(other, SkippedCell) and "a client is a mount" in other.reason for other in others
+    )

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from strakes.findings.cell import Cell
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase
 from strakes.studies.against import Against
-from strakes.studies.base import Cell, Study
 from strakes.studies.replication_cost import ReplicationCost
-from strakes.studies.results import Results
+from strakes.studies.study import Study
 from studies.world import context, results_of, visits_of
 
 _SENT_PER_FILE = 4096.0
@@ -49,7 +50,11 @@ def test_bytes_of_a_file_are_those_that_the_device_counted() -> None:
     assert "4,096 bytes" in one.statement and "S2: 2,560, published" in one.statement
     # 10,000 files of 4 KiB each at 200 MB/s, beside S2's own prediction and what it measured, and where it contradicts itself.
     arithmetic = found["replication-cost-arithmetic"].statement
-    assert "0.195 s by the bytes" in arithmetic and "0.122 s predicted, 0.488 s measured" in arithmetic and "imply 47 to 50" in arithmetic
+    assert (
+        "0.195 s by the bytes" in arithmetic
+        and "0.122 s predicted, 0.488 s measured" in arithmetic
+        and "imply 47 to 50" in arithmetic
+    )
     assert found["replication-cost-ratio"].verdict == "unknown"
 
 
@@ -73,5 +78,8 @@ def test_against_a_device_without_replication_the_cost_is_a_ratio_and_the_bytes_
 def test_published_values_are_marks_of_their_own() -> None:
     study = ReplicationCost()
     (figure,) = study.figures(run(study, counted=True))
-    assert {reference.label for reference in figure.references} == {"S2, published: predicted at 200 MB/s", "S2, published: measured"}
+    assert {reference.label for reference in figure.references} == {
+        "S2, published: predicted at 200 MB/s",
+        "S2, published: measured",
+    }
     assert [round(point[1]) for reference in figure.references for point in reference.points] == [81_920, 20_492]

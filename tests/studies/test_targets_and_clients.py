@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from strakes.portrait.model import Finding, SkippedCell
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Finding, SkippedCell
+from strakes.findings.results import Results
 from strakes.statistics.usl import Law
 from strakes.studies.against import Against
-from strakes.studies.base import Cell, Study
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.open_close import OpenClose
 from strakes.studies.population import Population
 from strakes.studies.restart_dump import RestartDump
-from strakes.studies.results import Results
 from strakes.studies.small_files import SmallFiles
 from strakes.studies.stream import Stream
+from strakes.studies.study import Study
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers
-from strakes.targets.model import Description
+from strakes.targets.command import Completed
+from strakes.targets.description import Description
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.lfs_getname import ClientName
+from strakes.targets.lustre.observe import client_counters
 from strakes.units import KIB
 from studies.world import PARTS, context, results_of, visits_of
 
+RECORDINGS = Path(__file__).parents[1] / "targets" / "lustre" / "recordings"
 ServerCounts = Callable[[Cell], Mapping[str, Mapping[str, float]]]
 
 
@@ -47,7 +54,11 @@ def measured_by_cell(
         for visit in visits_of([cell], lambda phase, ranks: 1.0, blocks, noise, seed=1000 * seed + number):
             factor = rate(cell, visit["block"])
             samples = [
-                {**one, **{key: one[key] * factor for key in ("bytes_per_s", "operations_per_s")}, "elapsed_s": one["elapsed_s"] / factor}
+                {
+                    **one,
+                    **{key: one[key] * factor for key in ("bytes_per_s", "operations_per_s")},
+                    "elapsed_s": one["elapsed_s"] / factor,
+                }
                 for one in visit["samples"]
             ]
             visits.append({**visit, "samples": samples, "servers": servers(cell)})
@@ -74,17 +85,22 @@ def scaled(results: Results, factors: Mapping[str, float]) -> Results:
     measured = []
     for one in results.measured:
         factor = factors.get(str(one.settings["operation"]), 1.0) if one.settings["target"] == "osd.1" else 1.0
-        measured.append(replace(one, observations=tuple(replace(seen, value=seen.value * factor) for seen in one.observations)))
+        measured.append(
+            replace(one, observations=tuple(replace(seen, value=seen.value * factor) for seen in one.observations))
+        )
     return replace(results, measured=tuple(measured))
 
 
 @pytest.mark.parametrize(
-    ("factors", "said"), [({"write": 0.33}, "slow: 0.57 times"), ({"write": 0.33, "read": 2.0}, "slow at write: 0.33 times")]
+    ("factors", "said"),
+    [({"write": 0.33}, "slow: 0.57 times"), ({"write": 0.33, "read": 2.0}, "slow at write: 0.33 times")],
 )
 def test_a_target_that_is_slow_at_one_operation_only_is_named(factors: dict[str, float], said: str) -> None:
     study = TargetBaseline()
     findings = found(study, scaled(measured_by_cell(study, lambda cell, block: 1e8, noise=0.001), factors))
-    assert {identifier for identifier, one in findings.items() if one.verdict == "does-not"} == {"target-baseline-data-osd.1"}
+    assert {identifier for identifier, one in findings.items() if one.verdict == "does-not"} == {
+        "target-baseline-data-osd.1"
+    }
     assert said in findings["target-baseline-data-osd.1"].statement
 
 
@@ -105,7 +121,9 @@ def test_where_targets_cannot_be_told_apart_the_reason_is_given() -> None:
 
 def test_a_single_target_is_held_against_nothing() -> None:
     alone = Description("lab", "1", metadata_targets=PARTS.metadata_targets[:1])
-    (finding,) = TargetBaseline().findings(measured_by_cell(TargetBaseline(), lambda cell, block: 1e8, description=alone))
+    (finding,) = TargetBaseline().findings(
+        measured_by_cell(TargetBaseline(), lambda cell, block: 1e8, description=alone)
+    )
     assert finding.verdict == "unknown"
 
 
@@ -119,7 +137,9 @@ def scaling(automatic: float) -> Callable[[Cell, int], float]:
     return rate
 
 
-@pytest.mark.parametrize(("share", "verdict", "word"), [(1.0, "holds", "RECOMMENDED"), (0.4, "does-not", "NOT recommended")])
+@pytest.mark.parametrize(
+    ("share", "verdict", "word"), [(1.0, "holds", "RECOMMENDED"), (0.4, "does-not", "NOT recommended")]
+)
 def test_automatic_placement_is_judged_as_s4_did(share: float, verdict: str, word: str) -> None:
     study = NamespaceScaling()
     findings = found(study, measured_by_cell(study, scaling(share)))
@@ -147,8 +167,35 @@ def test_who_served_how_many_requests_comes_from_the_servers() -> None:
     assert "mds.0 100%, mds.1 0%" in findings["namespace-scaling-served-automatic"].statement
 
 
+def counted_by_a_client() -> dict[str, dict[str, float]]:
+    """What a real client counted for its two metadata targets."""
+    text = (RECORDINGS / "wave2" / "client_stats.txt").read_text()
+    answers = Answers(lambda argv, timeout_s=10: Completed(tuple(argv), 0, text, ""))
+    return client_counters(answers, ClientName("labfs", "ffff888104cfa800"))
+
+
+def test_without_counters_of_servers_the_split_is_that_of_the_client_s_own_requests() -> None:
+    study = NamespaceScaling()
+    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted_by_a_client()))
+    statement = findings["namespace-scaling-served-automatic"].statement
+    assert statement.startswith("Requests that this node sent, automatic placement over 3 metadata targets: ")
+    # 4,130 and 8,525 of them.
+    assert "labfs-MDT0000 33%, labfs-MDT0001 67% of " in statement
+
+
+def test_without_any_counters_the_split_is_unknown_and_says_what_it_takes() -> None:
+    study = NamespaceScaling()
+    counted = {"client": {"client.md.create": 100.0}, "labfs-MDT0000": {"client.data.read_bytes": 0.0}}
+    finding = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))[
+        "namespace-scaling-served-manual"
+    ]
+    assert finding.verdict == "unknown" and "--servers" in finding.needs
+
+
 def test_every_rank_gets_a_directory_on_its_target() -> None:
-    cells = {cell.key: cell for cell in NamespaceScaling().cells(context(file_system="lustre")) if isinstance(cell, Cell)}
+    cells = {
+        cell.key: cell for cell in NamespaceScaling().cells(context(file_system="lustre")) if isinstance(cell, Cell)
+    }
     placed = cells["namespace-scaling/manual/3"].place
     assert [placed.entries[f"items.{rank}.tree"].metadata_targets for rank in range(6)] == [(0,), (1,), (2,)] * 2
     automatic = cells["namespace-scaling/automatic/2"].place.placement
@@ -166,12 +213,15 @@ def test_a_population_that_bends_is_said_to_bend_there() -> None:
     half = float(results.where()[6].settings["files"])
     assert f"From about {half:,.0f} files" in findings["population-bend-1"].statement
     assert findings["population-end-to-start"].tone == "bad"
-    assert "times as fast as they were made" in findings["population-clean-up"].statement
+    assert "times as fast as they were created" in findings["population-clean-up"].statement
 
 
 def test_the_servers_memory_stands_on_the_axis_of_the_population() -> None:
     def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
-        return {"mds.0": {"now.memory_bytes": 1e9 + 10 * float(cell.settings["files"])}, "osd.0": {"data.read_bytes": 1.0}}
+        return {
+            "mds.0": {"now.memory_bytes": 1e9 + 10 * float(cell.settings["files"])},
+            "osd.0": {"data.read_bytes": 1.0},
+        }
 
     study = Population()
     results = measured_by_cell(study, lambda cell, block: 1000.0, blocks=5, servers=servers)
@@ -193,13 +243,15 @@ def test_a_population_grows_to_the_number_asked_for_or_says_what_fits() -> None:
     cells = [one for one in Population().cells(context(files=60_000)) if isinstance(one, Cell)]
     assert cells[-1].settings["files"] == 60_000
     fits = Population().cells(context(files=10_000_000, max_items=100_000))
-    assert any(isinstance(one, SkippedCell) and "there is room for" in one.reason for one in fits)
+    assert any(isinstance(one, SkippedCell) and "there is space for" in one.reason for one in fits)
 
 
 def test_clients_that_queue_are_described_by_the_law() -> None:
     law = Law(1000.0, 0.1, 0.002)
     study = ClientScaling()
-    results = measured_by_cell(study, lambda cell, block: law.rate(float(cell.settings["clients"])), noise=0.01, full=True)
+    results = measured_by_cell(
+        study, lambda cell, block: law.rate(float(cell.settings["clients"])), noise=0.01, full=True
+    )
     findings = found(study, results)
     contention = findings["client-scaling-contention"].interval
     assert contention is not None and contention.low <= 0.1 <= contention.high
@@ -252,7 +304,11 @@ def test_few_writers_are_advised_where_they_are_faster() -> None:
 
 def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
     def rate(cell: Cell, block: int) -> float:
-        return 1e8 * (1.5 if cell.settings["writers"] == 2 else 1.0) * (2.0 if cell.settings.get("stripe_count") == 4 else 1.0)
+        return (
+            1e8
+            * (1.5 if cell.settings["writers"] == 2 else 1.0)
+            * (2.0 if cell.settings.get("stripe_count") == 4 else 1.0)
+        )
 
     study = RestartDump()
     results = measured_by_cell(study, rate, noise=0.01)

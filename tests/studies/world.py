@@ -6,12 +6,15 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from strakes.analysis.collect import collect
+from strakes.findings.cell import Cell
+from strakes.findings.record import from_record
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, SmallFilesPhase, StreamPhase, TransferPhase
-from strakes.portrait.collect import cell_record, collect
 from strakes.statistics.stopping import StoppingRule
-from strakes.studies.base import Cell, Context, Pilot, Study
-from strakes.studies.results import Results
-from strakes.targets.model import DataTarget, Description, MetadataTarget, Striping
+from strakes.store.records import Visit
+from strakes.studies.study import Context, Pilot, Study
+from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
 from strakes.units import GIB, KIB, MIB
 
 # Rate of one phase: B/s for transfers, op/s for metadata.
@@ -83,7 +86,12 @@ def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
 
 
 def measured(
-    study: Study, rates: Rates, blocks: int = 12, noise: float = 0.01, facts: Mapping[str, Any] | None = None, **changes: Any
+    study: Study,
+    rates: Rates,
+    blocks: int = 12,
+    noise: float = 0.01,
+    facts: Mapping[str, Any] | None = None,
+    **changes: Any,
 ) -> Results:
     """The study measured on the made-up file system, every cell in every block."""
     cells = [one for one in study.cells(context(**NEEDS.get(study.name, {}), **changes)) if isinstance(one, Cell)]
@@ -113,9 +121,19 @@ def visits_of(
     ]
 
 
-def results_of(cells: Sequence[Cell], visits: Sequence[Mapping[str, Any]], facts: Mapping[str, Any] | None = None) -> Results:
+def stored(records: Sequence[Mapping[str, Any]]) -> list[Visit]:
+    """The visits as the store gives them back."""
+    return [from_record(Visit, record) for record in records]
+
+
+def results_of(
+    cells: Sequence[Cell], visits: Sequence[Mapping[str, Any]], facts: Mapping[str, Any] | None = None
+) -> Results:
     return collect(
-        [cell_record(cell) for cell in cells], visits, StoppingRule(0.9, 0.1), facts or {"remote": False, "memory_bytes": 24 * GIB}
+        cells,
+        stored(visits),
+        StoppingRule(0.9, 0.1),
+        facts or {"remote": False, "memory_bytes": 24 * GIB},
     )
 
 

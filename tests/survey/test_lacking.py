@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from strakes.findings.cell import Cell
 from strakes.plan import MixedPhase, Part, Plan, StagePhase, StreamPhase, TransferPhase
-from strakes.studies.base import Cell
 from strakes.studies.plan_run import PlanRun
 from strakes.survey.lacking import reasons, without_absent
 
@@ -28,7 +28,9 @@ def test_a_plan_of_interfaces_that_are_there_is_left_as_it_is() -> None:
 
 
 def test_a_phase_of_an_absent_interface_is_skipped_with_the_reason_and_the_others_are_measured() -> None:
-    (kept,), skipped = without_absent([cell(transfer("w", "write"), transfer("r", "read", "mpiio"), transfer("p", "read"))], ABSENT)
+    (kept,), skipped = without_absent(
+        [cell(transfer("w", "write"), transfer("r", "read", "mpiio"), transfer("p", "read"))], ABSENT
+    )
     assert [phase.name for phase in kept.plan.phases] == ["w", "p"]
     assert [measure.phase for measure in kept.measures] == ["w", "p"]
     assert [(one.settings["phase"], one.reason) for one in skipped] == [("r", "mpiio: there is no MPI")]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from strakes.findings.cell import Cell
+from strakes.measure.layout_directories import Places
+from strakes.measure.watch import Watch
 from strakes.plan import MetadataPhase, Plan
-from strakes.studies.base import Cell
-from strakes.survey.places import Places
-from strakes.survey.watch import Watch
+from strakes.targets.calls import mount_of
+from strakes.targets.description import SERVER, Layout, Observation
 from strakes.targets.local import LocalTarget
-from strakes.targets.model import SERVER, Layout, Observation
-from strakes.targets.mountinfo import mount_of
 
 PLAN = Plan(1, (MetadataPhase("create", "file-create", "unique", 1),))
 
@@ -61,7 +61,10 @@ def test_plans_run_where_their_layout_was_given_and_nowhere_else(clamping: Clamp
     good, clamped, refused = Layout(65536, 4), Layout(65536, 99), Layout(65536, 5)
     places = Places(tmp_path, clamping)
     found = places.make([cell(None), cell(good), cell(clamped), cell(good), cell(refused)])
-    assert [(one.wanted, one.differences) for one in found[:2]] == [(good, ()), (clamped, ("stripe count 4 instead of 99",))]
+    assert [(one.wanted, one.differences) for one in found[:2]] == [
+        (good, ()),
+        (clamped, ("stripe count 4 instead of 99",)),
+    ]
     assert found[2].given is None and found[2].differences
     assert places.of(None) == tmp_path
     assert places.of(clamped) is None and places.of(refused) is None
@@ -75,7 +78,7 @@ def test_what_was_counted_between_two_looks_goes_with_the_visit(counting: Counti
     watch = Watch(counting)
     for looks in (2, 3):
         watch.begin()
-        assert watch.end() == {"servers": {"mds": {"md.requests": 1.0}}}
+        assert watch.end() == ({"mds": {"md.requests": 1.0}}, ())
         # What was seen after one visit holds before the next.
         assert counting.looks == looks
 
@@ -84,8 +87,8 @@ def test_a_server_that_changed_is_said_and_not_counted(counting: Counting) -> No
     watch = Watch(counting)
     watch.begin()
     counting.restarted = True
-    found = watch.end()
-    assert found["servers"] == {} and "mds" in found["servers_disturbed"][0]
+    counted, disturbed = watch.end()
+    assert counted == {} and "mds" in disturbed[0]
 
 
 def test_looks_that_take_long_are_rare(counting: Counting) -> None:
@@ -101,4 +104,4 @@ def test_where_nothing_is_counted_nobody_looks_twice(clamping: Clamping) -> None
     watch = Watch(clamping)
     for _ in range(2):
         watch.begin()
-        assert watch.end() == {}
+        assert watch.end() == ({}, ())

@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.errors import BadInputError
-from strakes.portrait.collect import cell_record
-from strakes.studies.base import Pilot
+from strakes.findings.cell import Cell
+from strakes.findings.record import from_record, to_record
+from strakes.findings.sample import Sample
 from strakes.studies.registry import STUDIES
+from strakes.studies.study import Pilot
 from strakes.survey.pilot import pilot_from_samples, pilot_plan
-from strakes.survey.preparation import FREE_SHARE, cell_from_record, choose_cells, limits, make_context
+from strakes.survey.preparation import FREE_SHARE, choose_cells, limits, make_context
 from strakes.survey.request import Request
 from strakes.units import GIB, KIB, MIB
 
@@ -80,7 +82,9 @@ def test_too_little_room_is_refused_with_what_is_there(changes: dict[str, Any]) 
     creates=st.floats(5, 1e6),
     room=st.integers(1 * MIB, 10**12),
 )
-def test_whatever_the_target_every_cell_fits_and_is_valid(budget_s: float, rate: float, creates: float, room: int) -> None:
+def test_whatever_the_target_every_cell_fits_and_is_valid(
+    budget_s: float, rate: float, creates: float, room: int
+) -> None:
     asked = request(budget_s=budget_s)
     context = make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000))
     cells, skipped = choose_cells(asked, context)
@@ -91,14 +95,16 @@ def test_whatever_the_target_every_cell_fits_and_is_valid(budget_s: float, rate:
 
 def test_a_larger_budget_gives_longer_phases() -> None:
     pilot = Pilot(1000.0 * MIB, 1000.0 * MIB, 50_000.0)
-    short, long = (make_context(request(budget_s=budget_s), facts(), pilot, (GIB, 100_000)).phase_s for budget_s in (30.0, 600.0))
+    short, long = (
+        make_context(request(budget_s=budget_s), facts(), pilot, (GIB, 100_000)).phase_s for budget_s in (30.0, 600.0)
+    )
     assert long > 5 * short
 
 
 def test_a_cell_survives_the_store() -> None:
     cells, _ = choose_cells(request(), make_context(request(), facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))
     for cell in cells:
-        assert cell_from_record(cell_record(cell)) == cell
+        assert from_record(Cell, to_record(cell)) == cell
 
 
 def test_the_pilot_is_small_on_a_small_target() -> None:
@@ -108,8 +114,7 @@ def test_the_pilot_is_small_on_a_small_target() -> None:
 
 
 def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:
-    nothing = {"bytes_per_s": 0.0, "operations_per_s": 0.0}
-    pilot = pilot_from_samples({"write": nothing, "read": nothing, "create": nothing})
+    pilot = pilot_from_samples([Sample("write"), Sample("read"), Sample("create")])
     assert pilot.write_bytes_per_s > 0
     assert pilot.creates_per_s > 0
 
@@ -126,5 +131,5 @@ def test_without_the_mount_only_plans_that_are_all_metadata_go_through_libcephfs
     inside = {cell.study for cell in cells if cell.plan.inside_ceph()}
     assert {"metadata-ops", "open-close"} <= inside
     assert not inside & {"transfer-size", "stream", "small-files"}
-    assert all(cell_from_record(cell_record(cell)).plan.inside_ceph() for cell in cells if cell.study in inside)
+    assert all(from_record(Cell, to_record(cell)).plan.inside_ceph() for cell in cells if cell.study in inside)
     assert asked.fingerprint() != request().fingerprint()

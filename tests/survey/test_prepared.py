@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strakes.studies.place import Place
-from strakes.survey.prepared import prepare
+from strakes.findings.place import Place
+from strakes.measure.prepared import prepare
+from strakes.targets.calls import mount_of
+from strakes.targets.description import Placement
 from strakes.targets.local import LocalTarget
-from strakes.targets.model import Placement
-from strakes.targets.mountinfo import mount_of
 
 BELOW = {"items.0.tree": Placement("inherit"), "items.1.tree": Placement("inherit")}
 

@@ -11,10 +11,10 @@ from typing import ClassVar
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.targets.base import Target
+from strakes.targets.calls import mount_of
 from strakes.targets.clean import clean
-from strakes.targets.mountinfo import mount_of
 from strakes.targets.registry import TARGETS, detect
+from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
 RUN = "20260101-000000-conformance-0000"
@@ -41,7 +41,12 @@ class TargetConformance:
 
     def test_facts_describe_the_mount(self, place: Path) -> None:
         facts = detect(place).facts()
-        assert (facts.path, facts.mount_point, facts.file_system, facts.remote) == (place, str(place), self.file_system, self.remote)
+        assert (facts.path, facts.mount_point, facts.file_system, facts.remote) == (
+            place,
+            str(place),
+            self.file_system,
+            self.remote,
+        )
         assert facts.device
         assert "rw" in facts.mount_options
         assert 0 < facts.free_bytes <= facts.total_bytes
@@ -77,7 +82,7 @@ class TargetConformance:
         assert isinstance(facts.direct_io, bool)
 
     def test_direct_io_is_never_tried_outside_a_workspace(self, place: Path) -> None:
-        with pytest.raises(BadInputError, match="strakes made"):
+        with pytest.raises(BadInputError, match="not made by strakes"):
             detect(place).probe_direct(place)
 
     def test_controls_are_lines_for_people(self, place: Path) -> None:

@@ -26,3 +26,9 @@ def xfs() -> Iterator[Path]:
 def ext4() -> Iterator[Path]:
     with loop_mounted("ext4") as place:
         yield place
+
+
+@pytest.fixture(autouse=True)
+def hearts_are_watched_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as they are given here to beat; a test that wants one to beat puts its own clock in."""
+    monkeypatch.setattr("strakes.targets.marker.WATCH_S", 0.01)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import StrakesError
-from strakes.targets.base import Target, UnsupportedError
-from strakes.targets.model import (
+from strakes.targets.description import (
     DataTarget,
     Layout,
     MetadataTarget,
@@ -21,6 +20,7 @@ from strakes.targets.model import (
     layout_differences,
     placement_differences,
 )
+from strakes.targets.target import Target, UnsupportedError
 from strakes.targets.unlike import unlike_targets
 
 
@@ -65,7 +65,9 @@ class ControlConformance:
         assert all(line.endswith(".") for line in unlike_targets(target.describe()))
 
     def test_what_it_cannot_do_has_a_reason(self, target: Target) -> None:
-        assert all(limit.what.strip() and limit.why.strip() and "\n" not in limit.what + limit.why for limit in target.limits())
+        assert all(
+            limit.what.strip() and limit.why.strip() and "\n" not in limit.what + limit.why for limit in target.limits()
+        )
 
     def test_it_observes_without_disturbing(self, target: Target) -> None:
         before, after = target.observe(), target.observe()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.base import Target
 from strakes.targets.registry import detect
+from strakes.targets.target import Target
 from targets.control_conformance import ControlConformance
 
 

@@ -58,7 +58,8 @@ def test_a_device_that_says_little_is_described_all_the_same(sysfs: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("number", "source"), [("0:42", "tmpfs"), ("0:43", "filer:/export"), ("0:44", "/dev/no-such-disk"), ("9:9", "/dev/sdz")]
+    ("number", "source"),
+    [("0:42", "tmpfs"), ("0:43", "filer:/export"), ("0:44", "/dev/no-such-disk"), ("9:9", "/dev/sdz")],
 )
 def test_where_there_is_no_device_there_is_none(sysfs: Path, number: str, source: str) -> None:
     assert block_device_of(mount_on(number, source), sysfs) is None

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mounts import other_user
+from mounts import bind_mounted, other_user
 from strakes.errors import BadInputError
 from strakes.targets.clean import clean
-from strakes.targets.marker import MARKER_NAME, Marker
+from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
 from strakes.targets.workspace import Workspace
 from targets.test_workspace import RUN, killed_workspace
 
@@ -81,12 +81,46 @@ def test_a_process_number_that_was_given_again_is_another_process(tmp_path: Path
 
 @pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"boot": "another"}, {"pid_namespace": "pid:[1]"}])
 @pytest.mark.parametrize(("age_s", "live"), [(0, True), (30, True), (61, False), (1e6, False)])
-def test_of_a_process_we_cannot_see_the_heartbeat_decides(tmp_path: Path, elsewhere: dict[str, str], age_s: float, live: bool) -> None:
+def test_of_a_process_we_cannot_see_the_heartbeat_decides(
+    tmp_path: Path, elsewhere: dict[str, str], age_s: float, live: bool
+) -> None:
     beat = time.time() - age_s
     marker = dataclasses.replace(dead_marker(), heartbeat_unix_s=beat, **elsewhere)  # type: ignore[arg-type]
     place = make(tmp_path, marker=marker)
     assert bool(clean(tmp_path).skipped_live) is live
     assert place.exists() is live
+
+
+def test_a_run_of_another_host_whose_clock_is_behind_stays_while_its_heart_beats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beats are an hour old by our clock, as are the times that such a client gives its files."""
+    behind = dataclasses.replace(dead_marker(), host="another")
+    beating, still = make(tmp_path, marker=behind), make(tmp_path, "still", dataclasses.replace(behind, run="still"))
+
+    def beat(seconds: float) -> None:
+        if seconds != WATCH_S:
+            return  # somebody else's
+        later = dataclasses.replace(behind, heartbeat_unix_s=behind.heartbeat_unix_s + seconds)
+        (beating / MARKER_NAME).write_bytes(later.to_bytes())
+
+    monkeypatch.setattr("strakes.targets.marker.WATCH_S", WATCH_S)
+    monkeypatch.setattr("strakes.targets.marker.time.sleep", beat)
+    report = clean(tmp_path)
+    assert report.removed == (str(still),)
+    assert report.skipped_live[0].path == str(beating)
+    assert (beating / "file").exists()
+
+
+def test_a_workspace_that_is_mounted_from_elsewhere_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    real = make(tmp_path / "elsewhere")
+    place = tmp_path / real.name
+    place.mkdir()
+    with bind_mounted(real, place):
+        (left,) = clean(tmp_path).ignored
+    assert left.path == str(place)
+    assert (real / "file").exists()
 
 
 def test_a_suspended_process_of_this_host_lives_however_old_its_heartbeat(tmp_path: Path) -> None:
@@ -110,7 +144,9 @@ def test_a_suspended_process_of_this_host_lives_however_old_its_heartbeat(tmp_pa
     ],
 )
 @pytest.mark.parametrize("force", [False, True])
-def test_a_marker_that_strakes_did_not_write_for_this_directory_protects_it(tmp_path: Path, content: bytes, force: bool) -> None:
+def test_a_marker_that_strakes_did_not_write_for_this_directory_protects_it(
+    tmp_path: Path, content: bytes, force: bool
+) -> None:
     place = make(tmp_path)
     (place / MARKER_NAME).write_bytes(content)
     report = clean(tmp_path, force=force)
@@ -139,14 +175,14 @@ def test_a_marker_that_is_a_pipe_does_not_hang_us(tmp_path: Path) -> None:
     place = make(tmp_path)
     (place / MARKER_NAME).unlink()
     os.mkfifo(place / MARKER_NAME)
-    assert clean(tmp_path).ignored[0].why == "its marker is no regular file"
+    assert clean(tmp_path).ignored[0].why == "its marker is not a regular file"
 
 
 def test_a_marker_that_is_a_directory_does_not_count(tmp_path: Path) -> None:
     place = make(tmp_path)
     (place / MARKER_NAME).unlink()
     (place / MARKER_NAME).mkdir()
-    assert clean(tmp_path).ignored[0].why == "its marker is no regular file"
+    assert clean(tmp_path).ignored[0].why == "its marker is not a regular file"
 
 
 @pytest.mark.parametrize("of", ["directory", "marker", "both"])
@@ -209,7 +245,7 @@ def test_a_removal_that_was_killed_half_way_is_finished(tmp_path: Path) -> None:
 
 
 def test_a_workspace_itself_is_no_place_to_clean(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="what a run made") as caught:
+    with pytest.raises(BadInputError, match="a directory of a run") as caught:
         clean(make(tmp_path))
     assert str(tmp_path) in caught.value.remedy
 
@@ -221,5 +257,5 @@ def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
 
 def test_the_host_of_a_marker_is_this_one() -> None:
     assert Marker.of_this_process(RUN).host == socket.gethostname()
-    assert Marker.of_this_process(RUN).is_live()
-    assert not dead_marker().is_live()
+    assert Marker.of_this_process(RUN).seems_live()
+    assert not dead_marker().seems_live()

@@ -203,4 +203,8 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
 
     with pytest.raises(MeasurementError, match="cannot be reached") as caught:
         Servers("ssh {host} sudo").runner("oss1", unreachable)(["true"])
-    assert caught.value.where == "oss1" and "No route" in caught.value.why and caught.value.remedy == "Try: ssh oss1 sudo true"
+    assert (
+        caught.value.where == "oss1"
+        and "No route" in caught.value.why
+        and caught.value.remedy == "Try: ssh oss1 sudo true"
+    )

@@ -25,7 +25,7 @@ def test_clean_removes_what_a_killed_run_left(tmp_path: Path, capsys: Captured) 
     assert run(["clean", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"removed {remains}\n"
     assert run(["clean", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"Nothing of strakes in {tmp_path}.\n"
+    assert capsys.readouterr().out == f"No files of strakes in {tmp_path}.\n"
 
 
 def test_clean_leaves_a_living_run_and_says_how_to_force(tmp_path: Path, capsys: Captured) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from mounts import tmpfs_mounted
 from strakes.errors import BadInputError, MeasurementError
-from strakes.targets.base import Target
+from strakes.targets.description import difference
 from strakes.targets.local import LocalTarget
-from strakes.targets.model import difference
 from strakes.targets.registry import detect
+from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
@@ -100,7 +100,7 @@ def test_a_full_target_says_that_direct_io_could_not_be_tried(tmpfs: Path) -> No
     with Workspace.create(tmpfs, "full") as workspace:
         with pytest.raises(OSError, match="No space"):
             (workspace.path / "filler").write_bytes(bytes(32 << 20))
-        with pytest.raises(MeasurementError, match="could not be tried") as caught:
+        with pytest.raises(MeasurementError, match="could not be tested") as caught:
             detect(tmpfs).probe_direct(workspace.path)
         assert caught.value.why == "No space left on device"
         assert sorted(os.listdir(workspace.path)) == [".strakes-marker", "filler"]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.base import UnsupportedError
-from strakes.targets.model import (
+from strakes.targets.description import (
     Layout,
     LayoutComponent,
     Placement,
@@ -17,6 +16,7 @@ from strakes.targets.model import (
     placement_differences,
 )
 from strakes.targets.registry import detect
+from strakes.targets.target import UnsupportedError
 
 
 def test_a_counter_that_appears_began_at_zero() -> None:
@@ -42,7 +42,9 @@ def test_the_client_s_counters_outlive_a_restart_of_the_server() -> None:
     before = {"a": {"x": 5.0, "since_unix_s": 100.0, "client.x": 1.0, "client.since_unix_s": 7.0}}
     after = {"a": {"x": 1.0, "since_unix_s": 200.0, "client.x": 3.0, "client.since_unix_s": 7.0}}
     assert difference(before, after) == {"a": {"client.x": 2.0}}
-    assert disturbed(before, after) == ("a: its counters were cleared or the server started anew during the measurement",)
+    assert disturbed(before, after) == (
+        "a: its counters were cleared or the server was restarted during the measurement",
+    )
     assert "the client's" in disturbed({"a": {"client.x": 2.0}}, {"a": {"client.x": 1.0}})[0]
 
 
@@ -79,7 +81,9 @@ def test_every_value_that_differs_is_named() -> None:
 
 def test_components_are_compared_one_by_one() -> None:
     def parts(*counts: int) -> Layout:
-        return Layout(components=tuple(LayoutComponent(i, i + 1, Layout(stripe_count=count)) for i, count in enumerate(counts)))
+        return Layout(
+            components=tuple(LayoutComponent(i, i + 1, Layout(stripe_count=count)) for i, count in enumerate(counts))
+        )
 
     assert layout_differences(parts(1, 4), parts(1, 4)) == ()
     assert layout_differences(parts(1, 9), parts(1, 4)) == ("component 2: stripe count 4 instead of 9",)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mounts import bind_mounted, tmpfs_mounted
-from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, mount_of, parse_mountinfo, read_mounts
+from strakes.targets.calls import mount_of
+from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, parse_mountinfo, read_mounts
 
 RECORDED = Path(__file__).parent / "recorded" / "mountinfo.txt"
 
@@ -46,7 +47,9 @@ def test_every_line_is_a_mount(mounts: tuple[Mount, ...]) -> None:
         ("/data", "xfs", "/dev/loop0", False),
     ],
 )
-def test_a_path_is_on_its_mount(mounts: tuple[Mount, ...], path: str, file_system: str, source: str, remote: bool) -> None:
+def test_a_path_is_on_its_mount(
+    mounts: tuple[Mount, ...], path: str, file_system: str, source: str, remote: bool
+) -> None:
     mount = at(mounts, path)
     assert (mount.file_system, mount.source, mount.remote) == (file_system, source, remote)
 

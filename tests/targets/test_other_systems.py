@@ -10,14 +10,14 @@ import pytest
 
 from strakes.errors import EnvironmentLacksError, MeasurementError
 from strakes.targets import gluster, moosefs, nfs
-from strakes.targets.base import Target, UnsupportedError
 from strakes.targets.beegfs import BeeGfsTarget, read_pattern
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
+from strakes.targets.description import Layout, Placement, Striping, difference, lost_between
 from strakes.targets.gpfs import GpfsTarget
-from strakes.targets.model import Layout, Placement, Striping
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
 from strakes.targets.stornext import StorNextTarget
+from strakes.targets.target import Target, UnsupportedError
 from strakes.targets.unlike import unlike_targets
 from strakes.units import KIB, MIB
 
@@ -84,7 +84,7 @@ class Answering:
         for words, answer in self.answers.items():
             if words in self.asked[-1]:
                 return Completed(tuple(argv), 0, answer, "")
-        raise EnvironmentLacksError(f"{argv[0]} does not start", why="No such file or directory")
+        raise EnvironmentLacksError(f"{argv[0]} cannot be started", why="No such file or directory")
 
 
 def test_a_gluster_volume_is_its_bricks() -> None:
@@ -114,7 +114,9 @@ def test_a_volume_whose_profile_runs_has_counters_and_one_that_says_no_has_a_rea
         command.read(Completed(command.argv, 1, refused, ""))
     assert caught.value.why == "Profile on Volume strakes is not started"
     with pytest.raises(EnvironmentLacksError):
-        command.read(Completed(command.argv, 1, "", "Connection failed. Please check if gluster daemon is operational."))
+        command.read(
+            Completed(command.argv, 1, "", "Connection failed. Please check if gluster daemon is operational.")
+        )
 
 
 def test_a_moosefs_is_its_master_and_chunkservers() -> None:
@@ -124,10 +126,23 @@ def test_a_moosefs_is_its_master_and_chunkservers() -> None:
     assert [line.split()[0] for line in unlike_targets(told)] == ["10.75.198.90:9502", "10.75.198.91:9503"]
 
 
-@pytest.mark.parametrize(("said", "goal"), [("/mnt/d: 2\n", "2"), ("/mnt/d: goal: 3\n", "3"), ("/mnt/d: archive\n", "archive")])
+@pytest.mark.parametrize(
+    ("said", "goal"), [("/mnt/d: 2\n", "2"), ("/mnt/d: goal: 3\n", "3"), ("/mnt/d: archive\n", "archive")]
+)
 def test_goals_are_read(said: str, goal: str) -> None:
     command = moosefs.goal("/mnt/d")
     assert command.read(Completed(command.argv, 0, said, "")) == goal
+
+
+def test_an_nfs_client_counts_how_often_its_server_was_lost() -> None:
+    connected = MOUNTSTATS.replace("\tper-op", "\txprt:\ttcp 832 1 2 0 4 100 100 0 0 0 2 0 0\n\tper-op")
+    silent = connected.replace("WRITE: 2 2 0 ", "WRITE: 2 5 3 ")
+    counted = [nfs.counters(text, "/mnt/nfs")["client.times_lost"] for text in (MOUNTSTATS, connected, silent)]
+    # Connected twice; and three times a write was not answered in time.
+    assert counted == [0, 2, 5]
+    before, after = ({"client": nfs.counters(text, "/mnt/nfs")} for text in (connected, silent))
+    assert lost_between(before, after) == ("client",) and lost_between(before, before) == ()
+    assert "client.times_lost" not in difference(before, after)["client"]
 
 
 def test_an_nfs_client_counts_its_own_mount_only() -> None:
@@ -141,8 +156,15 @@ def test_an_nfs_client_counts_its_own_mount_only() -> None:
         "client.md.getattr": 11,
     }
     assert nfs.counters(MOUNTSTATS, "/mnt") == {}
-    told = nfs.NfsTarget(Path("/mnt/there"), mount("nfs4", "filer:/export", "rw,vers=4.2,rsize=1048576,addr=10.0.0.9")).describe()
-    assert (told.version, told.servers[0].name, told.servers[0].address, told.client["rsize"]) == ("4.2", "filer", "10.0.0.9", "1048576")
+    told = nfs.NfsTarget(
+        Path("/mnt/there"), mount("nfs4", "filer:/export", "rw,vers=4.2,rsize=1048576,addr=10.0.0.9")
+    ).describe()
+    assert (told.version, told.servers[0].name, told.servers[0].address, told.client["rsize"]) == (
+        "4.2",
+        "filer",
+        "10.0.0.9",
+        "1048576",
+    )
 
 
 def test_a_beegfs_lays_out_through_its_tool() -> None:

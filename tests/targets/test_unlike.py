@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.base import Target
-from strakes.targets.model import DataTarget, Description, MetadataTarget
+from strakes.targets.description import DataTarget, Description, MetadataTarget
 from strakes.targets.registry import detect
+from strakes.targets.target import Target
 from strakes.targets.unlike import unlike_targets
 from strakes.units import GIB
 from targets.control_conformance import ControlConformance
@@ -35,27 +35,34 @@ def test_a_full_target_is_named() -> None:
 
 
 def test_a_target_that_cannot_be_used_is_named_with_its_state() -> None:
-    assert unlike(replace(ODD, state="inactive", total_bytes=0)) == ("odd cannot be used as the others: inactive.",)
+    assert unlike(replace(ODD, state="inactive", total_bytes=0)) == ("odd cannot be used like the others: inactive.",)
     assert unlike(replace(ODD, state="")) == ()
 
 
 def test_a_target_of_another_size_is_named() -> None:
-    assert unlike(replace(ODD, total_bytes=50 * GIB, free_bytes=30 * GIB)) == ("odd has 50 GiB where others have 100 GiB.",)
+    assert unlike(replace(ODD, total_bytes=50 * GIB, free_bytes=30 * GIB)) == (
+        "odd has 50 GiB where others have 100 GiB.",
+    )
 
 
 def test_a_target_that_is_fuller_or_emptier_is_named() -> None:
-    assert unlike(replace(ODD, free_bytes=30 * GIB)) == ("odd is filled to 70% where others are to 40%: new files are not spread evenly.",)
+    assert unlike(replace(ODD, free_bytes=30 * GIB)) == (
+        "odd is filled to 70% where others are to 40%: new files are not spread evenly.",
+    )
     assert "filled to 10%" in unlike(replace(ODD, free_bytes=90 * GIB))[0]
 
 
 def test_a_target_that_did_not_say_is_named_only_where_others_did() -> None:
-    assert unlike(replace(ODD, total_bytes=0, free_bytes=0)) == ("odd did not say how much room it has.",)
+    assert unlike(replace(ODD, total_bytes=0, free_bytes=0)) == ("odd did not report its free space.",)
     silent = tuple(replace(target, total_bytes=0, free_bytes=0) for target in ALIKE)
     assert unlike_targets(Description("fs", "1", data_targets=silent)) == ()
 
 
 def test_metadata_targets_are_compared_among_themselves() -> None:
-    metadata = (MetadataTarget("mdt0", 0, "mds", "active", GIB, GIB // 2, 10, 9), MetadataTarget("mdt1", 1, "mds", "active", GIB, 0, 10, 9))
+    metadata = (
+        MetadataTarget("mdt0", 0, "mds", "active", GIB, GIB // 2, 10, 9),
+        MetadataTarget("mdt1", 1, "mds", "active", GIB, 0, 10, 9),
+    )
     assert unlike_targets(Description("fs", "1", data_targets=ALIKE, metadata_targets=metadata)) == (
         "mdt1 is full: 0 B of 1 GiB are free.",
     )

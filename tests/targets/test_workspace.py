@@ -44,7 +44,7 @@ def test_the_marker_says_who_works_there(tmp_path: Path) -> None:
         assert document["host"] == os.uname().nodename
         assert document["pid"] == os.getpid()
         assert document["heartbeat_unix_s"] == pytest.approx(time.time(), abs=60)
-        assert marker_of(workspace.path).is_live()
+        assert marker_of(workspace.path).seems_live()
         assert workspace.path.stat().st_mode & 0o777 == 0o700
 
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_removed_is_an_error_that_names_it(tmp_path: Path) -> Non
     inner = workspace.path / "inner"
     inner.mkdir()
     with tmpfs_mounted(place=inner):
-        with pytest.raises(MeasurementError, match="not everything") as caught, workspace:
+        with pytest.raises(MeasurementError, match="not all files") as caught, workspace:
             pass
         assert caught.value.where == str(inner)
         assert "strakes clean" in caught.value.remedy
@@ -112,7 +112,11 @@ def test_what_cannot_be_removed_is_an_error_that_names_it(tmp_path: Path) -> Non
 def test_what_cannot_be_removed_does_not_hide_why_we_leave(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     (workspace.path / "inner").mkdir()
-    with tmpfs_mounted(place=workspace.path / "inner"), pytest.raises(ValueError, match="the cause") as caught, workspace:
+    with (
+        tmpfs_mounted(place=workspace.path / "inner"),
+        pytest.raises(ValueError, match="the cause") as caught,
+        workspace,
+    ):
         raise ValueError("the cause")
     assert "inner" in caught.value.__notes__[0]
 
@@ -126,7 +130,12 @@ def test_a_link_to_the_directory_is_the_directory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "what"),
-    [("missing", "no such directory"), ("file", "not a directory"), ("circle", "in a circle"), ("dangling", "no such directory")],
+    [
+        ("missing", "no such directory"),
+        ("file", "not a directory"),
+        ("circle", "in a circle"),
+        ("dangling", "no such directory"),
+    ],
 )
 def test_what_is_no_directory_is_refused(tmp_path: Path, given: str, what: str) -> None:
     (tmp_path / "file").write_text("")
@@ -173,7 +182,7 @@ def test_a_file_system_without_a_free_inode_is_refused() -> None:
         for number in range(7):
             (place / f"file{number}").touch()
         error = refusal(place)
-        assert (error.what, error.why) == ("the file system is full", "no inode is free")
+        assert (error.what, error.why) == ("the file system is full", "no inodes are free")
 
 
 def test_a_file_system_with_one_free_inode_is_refused_and_left_as_it_was() -> None:
@@ -238,7 +247,9 @@ time.sleep(600)
 def killed_workspace(directory: Path, run: str = RUN) -> Path:
     """What a run that was killed leaves."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGKILL)

@@ -6,16 +6,16 @@ import math
 import random
 from collections.abc import Callable, Mapping
 
-from strakes.portrait.model import Setting
-from strakes.tune.search import Observation, Rules, Search, Trial
-from strakes.tune.space import Constraint, Factor, Space
+from strakes.findings.portrait import Setting
+from strakes.tune.search import Rules, Search, Trial, TrialResult
+from strakes.tune.space import Constraint, Factor, SearchSpace
 
 # How good a setting is, with the smaller share of the data where that is asked for.
 Truth = Callable[[Mapping[str, Setting], bool], float]
 
 
-def space() -> Space:
-    return Space(
+def space() -> SearchSpace:
+    return SearchSpace(
         (
             Factor("writers", (1, 2, 4, 8), 8),
             Factor("transfer", (1, 2, 4, 8), 1),
@@ -50,7 +50,7 @@ def searched(search: Search, truth: Truth, budget: float, noise: float, seed: in
         block, drift = search.blocks, chance.gauss(0, noise / 2)
         for trial in trials:
             value = truth(search.space.settings(trial.point), trial.low) * math.exp(drift + chance.gauss(0, noise))
-            search.tell(Observation(trial, block, value))
+            search.tell(TrialResult(trial, block, value))
             spent += cost(trial)
     return search
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
+from strakes.findings.sample import Sample
+from strakes.store.records import Visit
 from strakes.tune.bottleneck import bottlenecks
 from strakes.tune.effects import effects
 from tune.landscapes import hill, search_of, searched
@@ -48,13 +50,8 @@ def test_levels_are_compared_only_where_both_are_possible() -> None:
 
 
 def test_a_device_that_the_target_counts_too_is_named_once() -> None:
-    sample = {
-        "name": "dump",
-        "elapsed_s": 1.0,
-        "bytes": 1,
-        "ranks": [],
-        "counters": {"devices": {"sdb": {"busy_s": 1.0, "read_bytes": 0, "write_bytes": 1}}},
-    }
-    visits = [{"samples": [sample], "servers": {"sdb": {"data.busy_s": 1.0}, "sdc": {"data.busy_s": 0.1}}}]
-    found = bottlenecks(visits, None, {}, {"block_device": {"name": "sdb"}})
+    devices = {"sdb": {"busy_s": 1.0, "read_bytes": 0, "write_bytes": 1}}
+    sample = Sample("dump", elapsed_s=1.0, bytes=1, counters={"devices": devices})
+    visit = Visit(samples=(sample,), servers={"sdb": {"data.busy_s": 1.0}, "sdc": {"data.busy_s": 0.1}})
+    found = bottlenecks([visit], None, {}, {"block_device": {"name": "sdb"}})
     assert [one.what for one in found] == ["data targets"]

@@ -43,12 +43,16 @@ def test_over_the_measured_landscapes_together_the_search_does_better_than_chanc
         total = 0.0
         for grid in KEPT:
             landscape, budget = load(grid.name), 0.15 * len(grid.space.points)
-            total += sum(one.share for one in searches(method, grid, [Sampler(grid, landscape, seed, budget) for seed in range(20)]))
+            total += sum(
+                one.share
+                for one in searches(method, grid, [Sampler(grid, landscape, seed, budget) for seed in range(20)])
+            )
         return total
 
     assert together(tuned) > together(at_random)
 
 
+@pytest.mark.more
 def test_on_landscapes_that_are_made_up_the_search_comes_nearer_to_the_best_than_chance() -> None:
     def together(method: Method) -> float:
         total = 0.0
@@ -71,7 +75,9 @@ def test_what_decides_is_held_out_and_is_not_flattered_by_its_own_luck() -> None
 
     shares, flattered = [], []
     for _ in range(30):
-        flat = Landscape("made up", [{0: run()} for _ in range(40)], [], [{block: run() for block in range(1, 9)} for _ in range(40)])
+        flat = Landscape(
+            "made up", [{0: run()} for _ in range(40)], [], [{block: run() for block in range(1, 9)} for _ in range(40)]
+        )
         worth = Worth(flat)
         shares.append(sum(map(worth.share, range(40))) / 40)
         medians = [median(one.values()) for one in flat.held]
@@ -81,8 +87,13 @@ def test_what_decides_is_held_out_and_is_not_flattered_by_its_own_luck() -> None
 
 
 def test_what_a_whole_block_was_slower_by_is_taken_out() -> None:
-    values = [{0: 10.0 * (number + 1), 1: 10.0 * (number + 1), 2: 5.0 * (number + 1), 3: 5.0 * (number + 1)} for number in range(4)]
-    found = Landscape("made up", [{0: one[0]} for one in values], [], [{block: one[block] for block in (1, 2, 3)} for one in values])
+    values = [
+        {0: 10.0 * (number + 1), 1: 10.0 * (number + 1), 2: 5.0 * (number + 1), 3: 5.0 * (number + 1)}
+        for number in range(4)
+    ]
+    found = Landscape(
+        "made up", [{0: one[0]} for one in values], [], [{block: one[block] for block in (1, 2, 3)} for one in values]
+    )
     assert [round(Worth(found).share(number), 6) for number in range(4)] == [0.25, 0.5, 0.75, 1.0]
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from strakes.advise.app import App, AppPhase
 from strakes.errors import BadInputError
-from strakes.targets.model import Layout, Striping
+from strakes.targets.description import Layout, Striping
 from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
-from strakes.tune.space import Space
+from strakes.tune.space import SearchSpace
 from strakes.tune.words import levels_from
 from strakes.units import KIB, MIB
 
@@ -20,7 +20,7 @@ def app(*phases: AppPhase, interface: str = "posix", grouping: int = 1) -> App:
     return App("t", interface, 64, 8, phases or (DUMP,), grouping)  # type: ignore[arg-type]
 
 
-def levels(space: Space, name: str) -> tuple[object, ...]:
+def levels(space: SearchSpace, name: str) -> tuple[object, ...]:
     return next((factor.levels for factor in space.factors if factor.name == name), ())
 
 
@@ -57,7 +57,10 @@ def test_what_the_target_cannot_do_is_not_offered() -> None:
 
 
 def test_calls_move_no_more_than_a_rank_has_in_the_smallest_trial() -> None:
-    assert max(int(str(size)) for size in levels(offers(app(), Abilities(8, 128 * KIB, ("posix",))), "transfer_bytes")) == 128 * KIB
+    assert (
+        max(int(str(size)) for size in levels(offers(app(), Abilities(8, 128 * KIB, ("posix",))), "transfer_bytes"))
+        == 128 * KIB
+    )
 
 
 def test_one_input_for_all_is_read_by_some_and_passed_on() -> None:
@@ -69,12 +72,18 @@ def test_one_input_for_all_is_read_by_some_and_passed_on() -> None:
 
 def test_who_merges_uses_calls_that_the_engine_can_merge() -> None:
     space = offers(app(grouping=8), ABLE)
-    assert not [point for point in space.points if space.settings(point)["interface"] == "uring" and space.settings(point)["writers"] != 8]
+    assert not [
+        point
+        for point in space.points
+        if space.settings(point)["interface"] == "uring" and space.settings(point)["writers"] != 8
+    ]
 
 
 def test_levels_can_be_left_out_as_people_write_them() -> None:
     space = offers(app(grouping=8), ABLE)
-    less = narrowed(space, levels_from(space, {"transfer": ("64KiB", "1 MiB"), "writers": ("2",), "stripe size": ("4MiB",)}))
+    less = narrowed(
+        space, levels_from(space, {"transfer": ("64KiB", "1 MiB"), "writers": ("2",), "stripe size": ("4MiB",)})
+    )
     assert levels(less, "transfer_bytes") == (64 * KIB, MIB)
     assert less.settings(less.default)["writers"] == 2
 
@@ -84,4 +93,4 @@ def test_levels_that_there_are_not_are_refused_with_those_there_are(name: str, l
     space = offers(app(grouping=8), ABLE)
     with pytest.raises(BadInputError) as refused:
         levels_from(space, {name: (level,)})
-    assert "It can be:" in refused.value.remedy or "There are:" in refused.value.remedy
+    assert "Valid levels are:" in refused.value.remedy or "The settings are:" in refused.value.remedy

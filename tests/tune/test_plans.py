@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from strakes.advise.app import App, AppPhase
+from strakes.findings.sample import Sample
 from strakes.plan import TransferPhase, plan_from_json
 from strakes.plan.stage import StagePhase
+from strakes.store.records import Visit
 from strakes.tune.offers import INTERFACES, Abilities, offers
 from strakes.tune.plans import Scale, goodness, has_shares, layout_of, plan_of, seconds_per_byte
 from strakes.units import KIB, MIB
@@ -22,8 +24,10 @@ def app(*phases: AppPhase) -> App:
 
 
 @pytest.mark.parametrize("phases", [(WRITE,), (WRITE, READ), (READ,), (MESH,), (WRITE, MESH)])
-@pytest.mark.parametrize("share", [1.0, 0.25])
-def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(phases: tuple[AppPhase, ...], share: float) -> None:
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.25, marks=pytest.mark.more)])
+def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(
+    phases: tuple[AppPhase, ...], share: float
+) -> None:
     described = app(*phases)
     space = offers(described, Abilities(8, MIB, tuple(INTERFACES)))
     for point in space.points:
@@ -33,7 +37,9 @@ def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(phases: t
 
 def test_a_share_of_the_data_is_less_for_each_rank_in_less_time_and_the_same_otherwise() -> None:
     described = app(WRITE)
-    settings = offers(described, Abilities(8, MIB, ("posix",))).settings(offers(described, Abilities(8, MIB, ("posix",))).default)
+    settings = offers(described, Abilities(8, MIB, ("posix",))).settings(
+        offers(described, Abilities(8, MIB, ("posix",))).default
+    )
     whole, part = (plan_of(described, settings, SCALE, share).phases[0] for share in (1.0, 0.25))
     assert isinstance(whole, TransferPhase) and isinstance(part, TransferPhase)
     assert (whole.block_bytes, part.block_bytes) == (4 * MIB, MIB)
@@ -59,8 +65,9 @@ def test_phases_count_by_their_share_of_the_io_as_it_is_now() -> None:
     described = app(WRITE, READ)
     assert has_shares(described)
 
-    def samples(write_s: float, read_s: float) -> dict[str, dict[str, float]]:
-        return {"dump": {"bytes": 100, "elapsed_s": write_s}, "restart": {"bytes": 100, "elapsed_s": read_s}}
+    def samples(write_s: float, read_s: float) -> Visit:
+        dump, restart = Sample("dump", bytes=100, elapsed_s=write_s), Sample("restart", bytes=100, elapsed_s=read_s)
+        return Visit(samples=(dump, restart))
 
     usual = seconds_per_byte(described, samples(9.0, 3.0))
     assert goodness(described, samples(9.0, 3.0), usual) == pytest.approx(1.0)
@@ -70,4 +77,4 @@ def test_phases_count_by_their_share_of_the_io_as_it_is_now() -> None:
 
 
 def test_a_phase_that_moved_nothing_is_no_result() -> None:
-    assert goodness(app(WRITE), {"dump": {"bytes": 0, "elapsed_s": 1.0}}, {}) is None
+    assert goodness(app(WRITE), Visit(samples=(Sample("dump", elapsed_s=1.0),)), {}) is None

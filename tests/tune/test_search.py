@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from strakes.portrait.model import Setting
-from strakes.tune.search import Observation, Search
+import pytest
+
+from strakes.findings.portrait import Setting
+from strakes.tune.search import Search, TrialResult
 from tune.landscapes import flat, hill, search_of, searched, space
 
 
@@ -20,13 +22,16 @@ def test_the_best_setting_is_found_with_a_share_of_what_trying_all_would_take() 
 
 def test_the_gain_over_the_default_is_told_with_an_interval_from_fresh_runs_alone() -> None:
     found = searched(search_of(1), hill, budget=60, noise=0.05, seed=1)
-    truth = hill(found.space.settings(found.best), low=False) / hill(found.space.settings(found.space.default), low=False)
+    truth = hill(found.space.settings(found.best), low=False) / hill(
+        found.space.settings(found.space.default), low=False
+    )
     assert found.gain is not None and found.gain.interval is not None
     assert found.gain.interval.low > 1
     assert abs(found.gain.median / truth - 1) < 0.2
     assert found.confirmation is not None and found.gain.runs == found.confirmation.runs
 
 
+@pytest.mark.more
 def test_where_all_settings_are_alike_a_gain_is_reported_in_at_most_8_of_100_tries() -> None:
     reported = 0
     for seed in range(100):
@@ -79,7 +84,7 @@ def test_a_setting_that_fails_is_as_bad_as_can_be_and_ends_nothing() -> None:
         for trial in trials:
             at = search.space.settings(trial.point)
             fails = at["interface"] == "mmap"
-            search.tell(Observation(trial, block, None if fails else hill(at, trial.low)))
+            search.tell(TrialResult(trial, block, None if fails else hill(at, trial.low)))
             spent += 1 / 40
     assert search.space.settings(search.best)["interface"] != "mmap"
 

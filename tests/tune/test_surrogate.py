@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.tune.surrogate import Geometry, Run, Surrogate, _back, _nearer
+from strakes.tune.surrogate import Evaluation, Geometry, Surrogate, _back, _nearer
 from tune.landscapes import hill, space
 
 
@@ -18,8 +18,8 @@ def test_cheap_runs_that_scatter_do_not_make_full_runs_look_noisy() -> None:
     runs = []
     for number in range(0, len(whole.points), 2):
         at = whole.settings(whole.points[number])
-        runs.append(Run(number, hill(at, low=False) * math.exp(chance.gauss(0, 0.03)), number % 7))
-        runs.append(Run(number, hill(at, low=True) * math.exp(chance.gauss(0, 0.6)), number % 7, low=True))
+        runs.append(Evaluation(number, hill(at, low=False) * math.exp(chance.gauss(0, 0.03)), number % 7))
+        runs.append(Evaluation(number, hill(at, low=True) * math.exp(chance.gauss(0, 0.6)), number % 7, low=True))
     scales = Surrogate(Geometry(whole), runs).scales
     assert scales.noise < 0.1 < 0.2 < scales.noise_low
 
@@ -31,7 +31,7 @@ def test_a_setting_that_no_neighbour_tells_of_is_known_by_its_own_runs() -> None
     for block in range(6):
         for number in {*range(block, len(whole.points), 6), odd}:
             value = hill(whole.settings(whole.points[number]), low=False) * (0.6 if number == odd else 1.0)
-            runs.append(Run(number, value * math.exp(chance.gauss(0, 0.05)), block))
+            runs.append(Evaluation(number, value * math.exp(chance.gauss(0, 0.05)), block))
     found = Surrogate(Geometry(whole), runs)
     truth = math.log(0.6 * hill(whole.settings(whole.points[odd]), low=False))
     assert abs(float(found.mean(np.array([odd]))[0]) - truth) < 0.1
@@ -43,8 +43,14 @@ def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known()
     runs = []
     for block in range(3):
         tried = {*range(block, len(whole.points), 3), best}
-        runs += [Run(one, hill(whole.settings(whole.points[one]), low=False) * math.exp(chance.gauss(0, 0.05)), block) for one in tried]
-    held_up = [Run(run.setting, run.value / (8 if run.setting == best and run.block == 1 else 1), run.block) for run in runs]
+        runs += [
+            Evaluation(one, hill(whole.settings(whole.points[one]), low=False) * math.exp(chance.gauss(0, 0.05)), block)
+            for one in tried
+        ]
+    held_up = [
+        Evaluation(run.setting, run.value / (8 if run.setting == best and run.block == 1 else 1), run.block)
+        for run in runs
+    ]
     usual, found = Surrogate(Geometry(whole), runs), Surrogate(Geometry(whole), held_up)
     assert abs(float(found.mean()[best] - usual.mean()[best])) < 0.1
     assert found.scales.noise < 0.2
@@ -56,7 +62,7 @@ def test_settings_that_hardly_work_hide_nothing_of_which_of_the_good_ones_is_bes
     bad = np.array([whole.settings(point)["interface"] != "posix" for point in whole.points])
     truth = np.where(bad, truth - 6, truth)
     tried = chance.sample(range(len(whole.points)), len(whole.points) // 2)
-    runs = [Run(number, math.exp(truth[number] + chance.gauss(0, 0.03)), number % 5) for number in tried]
+    runs = [Evaluation(number, math.exp(truth[number] + chance.gauss(0, 0.03)), number % 5) for number in tried]
     mean = Surrogate(Geometry(whole), runs).mean()
     assert truth[int(np.argmax(mean))] > truth.max() - 0.05
     assert mean[bad].max() < mean[~bad].min()

@@ -23,13 +23,14 @@ class Strakes(PythonPackage):
     depends_on("liburing@2.1:", type="build", when="+uring")
 
     depends_on("python@3.11:", type=("build", "run"))
-    depends_on("py-scikit-build-core@1.1:", type="build")
-    depends_on("py-click@8.5:", type=("build", "run"))
-    depends_on("py-jinja2@3.1:", type=("build", "run"))
-    depends_on("py-jsonschema@4.18:", type=("build", "run"))
-    depends_on("py-numpy@1.26:", type=("build", "run"))
-    depends_on("py-rich@13.7:", type=("build", "run"))
-    depends_on("py-duckdb@1:", type="run", when="+parquet")
+    depends_on("py-scikit-build-core@1.1:1", type="build")
+    depends_on("py-cattrs@24.1:26", type=("build", "run"))
+    depends_on("py-click@8.5:8", type=("build", "run"))
+    depends_on("py-jinja2@3.1:3", type=("build", "run"))
+    depends_on("py-jsonschema@4.18:4", type=("build", "run"))
+    depends_on("py-numpy@1.26:2", type=("build", "run"))
+    depends_on("py-rich@13.7:15", type=("build", "run"))
+    depends_on("py-duckdb@1:2", type="run", when="+parquet")
 
     def test_version(self):
         """the installed command answers"""

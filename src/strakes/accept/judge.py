@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from strakes.accept.needs import Need
-from strakes.portrait.held_back import held_back
+from strakes.analysis.held_back import held_back
+from strakes.findings.results import Measured, Results
 from strakes.report.numbers import percent, show
 from strakes.studies.client_scaling import scalability
 from strakes.studies.compose import find_saturation
-from strakes.studies.results import Measured, Results
 from strakes.units import format_bytes
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
@@ -34,11 +34,16 @@ class Answer:
 
 
 def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> tuple[Answer, ...]:
-    """Every need answered. A rate passes when the lower end of its interval reaches it.
+    """Return every need answered. A rate passes when the lower end of its interval reaches it.
 
-    It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file system might.
+    It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file
+    system might.
     """
-    stated: Mapping[str, Callable[[Need, Mapping[str, Any]], Answer]] = {"files": _files, "bytes": _bytes, "operating-life": _life}
+    stated: Mapping[str, Callable[[Need, Mapping[str, Any]], Answer]] = {
+        "files": _files,
+        "bytes": _bytes,
+        "operating-life": _life,
+    }
     measured: Mapping[str, Callable[[Need, _Evidence], Answer]] = {
         "files-per-hour": _files_per_hour,
         "clients": _clients,
@@ -46,7 +51,9 @@ def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> 
         "operations-per-s": _operations,
     }
     evidence = _Evidence(results, bool(facts.get("remote", False)))
-    return tuple(stated[need.kind](need, facts) if need.kind in stated else measured[need.kind](need, evidence) for need in needs)
+    return tuple(
+        stated[need.kind](need, facts) if need.kind in stated else measured[need.kind](need, evidence) for need in needs
+    )
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,12 @@ def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
     wanted = f"{need.at_least:,.0f} files"
     total = int(facts["total_inodes"])
     if not total:
-        limits = "This file system states no number of files that it can hold; grow a population: strakes study population DIR --files N."
+        limits = (
+            "This file system states no limit on the number of files. Grow a population: strakes study "
+            "population DIR --files N."
+        )
         return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
-    limits = "What the file system says it can hold; how fast it then is, a population of that size would show."
+    limits = "According to the file system. How fast it is with so many files, only a population of that size can show."
     return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {total:,} files", limits)
 
 
@@ -92,21 +102,33 @@ def _bytes(need: Need, facts: Mapping[str, Any]) -> Answer:
     total = float(facts["total_bytes"])
     verdict = PASS if total >= need.at_least else FAIL
     return Answer(
-        need, verdict, format_bytes(need.at_least), format_bytes(total), "The size that the file system states, not what is free."
+        need,
+        verdict,
+        format_bytes(need.at_least),
+        format_bytes(total),
+        "This is the total size, not the free space.",
     )
 
 
 def _life(need: Need, facts: Mapping[str, Any]) -> Answer:
-    """How long what is free lasts at so many files a day."""
+    """Return how long what is free lasts at so many files a day."""
     wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
     files = float(facts["free_inodes"]) if facts["total_inodes"] else math.inf
     by_size = float(facts["free_bytes"]) / need.file_bytes if need.file_bytes else math.inf
     lasts_s = min(files, by_size) / need.files_per_day * DAY_S
     if math.isinf(lasts_s):
-        return Answer(need, UNKNOWN, wanted, "no limit of files is stated", "State file_bytes: then the free space tells.")
+        return Answer(
+            need,
+            UNKNOWN,
+            wanted,
+            "the file system states no limit on files",
+            "Add file_bytes to the need, so that the free space gives an answer.",
+        )
     scarce = "files" if files <= by_size else "space"
-    found = f"what is free lasts {lasts_s / DAY_S:,.3g} days ({scarce} run out first)"
-    limits = "At a constant rate, nothing removed, every file as large as stated; wear of devices is not looked at."
+    found = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} run out first)"
+    limits = (
+        "This assumes a constant rate, no removals and files of the stated size; wear of devices is not considered."
+    )
     return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, found, limits)
 
 
@@ -120,7 +142,10 @@ def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
 def _clients(need: Need, evidence: _Evidence) -> Answer:
     """So many clients at a rate each: measured where there were as many, by the scalability law up to its limits."""
     needed = need.at_least * need.files_per_hour_each / HOUR_S
-    wanted = f"{need.at_least:,.0f} clients at {need.files_per_hour_each:,.0f} files an hour each ({needed:,.0f} files a second)"
+    wanted = (
+        f"{need.at_least:,.0f} clients at {need.files_per_hour_each:,.0f} files an hour each ({needed:,.0f} "
+        "files a second)"
+    )
     cells = evidence.results.of_study("client-scaling").where()
     return _rate(_Rate(need, wanted, cells, "clients", needed, "files a second", clients=int(need.at_least)), evidence)
 
@@ -144,7 +169,7 @@ def _by_clients(need: Need) -> str:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """The rate with the number of clients asked for, or the best there was."""
+    """Return the rate with the number of clients asked for, or the best there was."""
     measured = [one for one in asked.cells if one.estimate is not None and one.estimate.low is not None]
     if not measured:
         return asked.answer(UNKNOWN, "not measured often enough", "Give a larger --budget.")
@@ -159,21 +184,35 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     cell = best.estimate
     assert cell is not None and cell.low is not None and cell.high is not None
     ranks = int(float(best.settings[asked.factor]))
-    found = f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with {ranks} ranks of one node"
-    limits = f"{percent(cell.confidence)} interval of {cell.runs} runs on this node at this time, few files there."
+    found = (
+        f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with {ranks} ranks of one node"
+    )
+    limits = (
+        f"{percent(cell.confidence)} interval of {cell.runs} runs on this node at this time, with few files on "
+        "the file system."
+    )
     if cell.low >= asked.at_least:
         return asked.answer(PASS, found, limits, (best.id,))
     if held_back(best):
-        held = f"Held back for {percent(held_back(best))} of the time: without --impact or --neighbour it may be reached."
+        held = (
+            f"Held back for {percent(held_back(best))} of the time by --impact or --neighbour; without them the need "
+            "may be met."
+        )
         return asked.answer(UNKNOWN, found, f"{held} {limits}", (best.id,))
     if cell.high >= asked.at_least:
-        return asked.answer(UNKNOWN, found, f"The interval holds the need: give a larger --budget. {limits}", (best.id,))
+        return asked.answer(
+            UNKNOWN, found, f"The interval contains the need: give a larger --budget. {limits}", (best.id,)
+        )
     saturation = find_saturation(measured, asked.factor, evidence.results.confidence)
-    settled = saturation is not None and saturation.verdict == "saturated"
+    settled = saturation is not None and saturation.x is not None and saturation.x < reached
     if asked.clients is not None or (settled and not evidence.remote):
         return asked.answer(FAIL, found, limits, (best.id,))
-    why = "more nodes might: measure from several" if evidence.remote else "more ranks might: the rate is not shown to have settled"
-    return asked.answer(UNKNOWN, found, f"This node alone does not reach it; {why}.", (best.id,))
+    why = (
+        "more nodes might, so measure from several"
+        if evidence.remote
+        else "more ranks might, because the rate is not shown to have levelled off"
+    )
+    return asked.answer(UNKNOWN, found, f"This node alone does not meet the need; {why}.", (best.id,))
 
 
 def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: _Evidence) -> Answer:
@@ -181,15 +220,18 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     ids = evidence.results.ids(measured)
     assert asked.clients is not None
     law = scalability(measured, evidence.results.confidence) if asked.factor == "clients" else None
-    limits = f"{reached} ranks of one node were measured, {asked.clients} are asked for: measure with as many."
-    found = f"at most {reached} clients were measured"
+    limits = (
+        f"{reached} ranks of one node were measured, but the need is for {asked.clients} clients: measure with "
+        "that many."
+    )
+    found = f"only up to {reached} clients were measured"
     if law is None or law.worst_residual > WORST_RESIDUAL:
-        return asked.answer(UNKNOWN, found, f"{limits} No scalability law describes them.", ids)
+        return asked.answer(UNKNOWN, found, f"{limits} No scalability law fits them.", ids)
     if asked.clients > FURTHEST * law.measured_up_to:
-        furthest = f"the law is asked no further than {FURTHEST} times what was measured"
+        furthest = f"extrapolation ends at {FURTHEST} times the number of clients measured"
         return asked.answer(UNKNOWN, found, f"{limits} Nothing is extrapolated: {furthest}.", ids)
     rate = law.rate(asked.clients)
     would = "would" if rate.low >= asked.at_least else "would not" if rate.high < asked.at_least else "may or may not"
-    expected = f"{asked.show(rate.low)} - {asked.show(rate.high)}, so it {would} be reached"
+    expected = f"{asked.show(rate.low)} - {asked.show(rate.high)}, so the need {would} be met"
     found = f"extrapolated to {asked.clients} clients: {expected}"
-    return asked.answer(UNKNOWN, found, f"{limits} Holds only if nothing new becomes scarce.", ids)
+    return asked.answer(UNKNOWN, found, f"{limits} This holds only if no new bottleneck appears.", ids)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from strakes.errors import BadInputError
+from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life"]
@@ -22,13 +23,25 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "operating-life": (("files_per_day", "file_bytes"), ("files_per_day",)),
 }
 _BANDWIDTH = ("read", "write")
-_OPERATIONS = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-open-close", "file-rename", "file-remove")
+_OPERATIONS = (
+    "dir-create",
+    "dir-stat",
+    "dir-remove",
+    "file-create",
+    "file-stat",
+    "file-open-close",
+    "file-rename",
+    "file-remove",
+)
 _TOP_KEYS = ("title", "need")
 
 
 @dataclass(frozen=True)
 class Need:
-    """One line of the list. ``at_least`` in files, bytes, files an hour, clients, B/s, operations a second, or seconds."""
+    """One line of the list.
+
+    ``at_least`` in files, bytes, files an hour, clients, B/s, operations a second, or seconds.
+    """
 
     name: str
     kind: Kind
@@ -52,35 +65,38 @@ class Need:
 
 def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
     """Title and needs of a file. Raises BadInputError that names the file, the need and the key at fault."""
-    import tomllib
-
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError("the needs cannot be read", where=str(path), why=error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError("the needs are not valid TOML", where=str(path), why=str(error)) from error
+    document = read_toml(path, "the list of needs", "need").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
-        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}.")
+        raise BadInputError(
+            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}."
+        )
     entries = document.get("need", [])
     if not isinstance(entries, list) or not entries:
-        raise BadInputError("there is no need", where=str(path), remedy="Add at least one [[need]] table; examples/needs-s3.toml has some.")
+        raise BadInputError(
+            "the file has no need",
+            where=str(path),
+            remedy="Add at least one [[need]] table; examples/needs-s3.toml has some.",
+        )
     needs = tuple(_need(entry, f"{path}: need {number}") for number, entry in enumerate(entries, start=1))
     return str(document.get("title", path.stem)), needs
 
 
 def _need(entry: Any, where: str) -> Need:
     if not isinstance(entry, Mapping):
-        raise BadInputError("a need is a table", where=where, remedy="Write [[need]] above it.")
+        raise BadInputError("a need must be a table", where=where, remedy="Begin each need with [[need]].")
     kind = next((one for one in get_args(Kind) if one == entry.get("kind")), None)
     if kind is None:
-        raise BadInputError(f"not a kind of need: {entry.get('kind')!r}", where=where, remedy=f"One of: {', '.join(_KEYS)}.")
+        raise BadInputError(
+            f"not a kind of need: {entry.get('kind')!r}", where=where, remedy=f"One of: {', '.join(_KEYS)}."
+        )
     optional, required = _KEYS[kind]
     allowed = ("name", "kind", "at_least", *optional)
     for key in entry:
         if key not in allowed:
-            raise BadInputError(f"unknown key {key!r}", where=where, remedy=f"A need of this kind has: {', '.join(allowed)}.")
+            raise BadInputError(
+                f"unknown key {key!r}", where=where, remedy=f"The keys of this kind are: {', '.join(allowed)}."
+            )
     for key in ("at_least", *required):
         if key not in entry:
             raise BadInputError(f"the key {key!r} is missing", where=where)
@@ -104,7 +120,7 @@ def _need(entry: Any, where: str) -> Need:
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
-    """A number, or a size or a time in words where the kind has such."""
+    """Return a number, or a size or a time in words where the kind has such."""
     try:
         if isinstance(value, str) and kind in ("bytes", "bandwidth"):
             value = parse_bytes(value.removesuffix("/s"))

@@ -1,4 +1,7 @@
-"""What an application does with its files: ``app.toml``, read strictly. The facts are those of source S1, section 2.1."""
+"""What an application does with its files: ``app.toml``, read strictly.
+
+The facts are those of source S1, section 2.1.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, nearest_word
 from strakes.toml_file import Keys, TomlFile, parse_toml, read_toml
 from strakes.units import format_bytes, parse_bytes
 
@@ -29,7 +32,10 @@ _SHARES_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class AppPhase:
-    """One thing that is read or written. ``data_bytes`` is each rank's; ``share`` the part of all I/O time or data, None: not said."""
+    """One thing that is read or written.
+
+    ``data_bytes`` is each rank's; ``share`` the part of all I/O time or data, None: not said.
+    """
 
     name: str
     operation: Operation
@@ -62,24 +68,24 @@ class App:
         return -(-self.ranks // self.ranks_per_node)
 
     def file_bytes(self, phase: AppPhase) -> int:
-        """The size of one of its files."""
+        """Return the size of one of its files."""
         return phase.data_bytes * self.ranks if phase.files in ("shared", "gathered") else phase.data_bytes
 
     def total_bytes(self, phase: AppPhase) -> int:
-        """What the phase moves, over all ranks."""
+        """Return what the phase moves, over all ranks."""
         return phase.data_bytes * self.ranks
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is no text")
+        raise ValueError("it is not a text")
     return value
 
 
 def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
     def check(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"it is none of: {', '.join(choices)}")
+            raise ValueError(f"it must be one of: {', '.join(choices)}")
         return str(value)
 
     return check
@@ -87,38 +93,38 @@ def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
-        raise ValueError("it is no count of at least 1")
+        raise ValueError("it must be a whole number of at least 1")
     return value
 
 
 def _size(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("it is no size")
+        raise ValueError("it is not a size")
     try:
         size = value if isinstance(value, int) else parse_bytes(value)
     except BadInputError as error:
-        raise ValueError(f"it is no size; {error.remedy}") from None
+        raise ValueError(f"it is not a size; {error.remedy}") from None
     if size < 1:
-        raise ValueError("it is no size of at least one byte")
+        raise ValueError("it must be at least one byte")
     return size
 
 
 def _sizes(value: object) -> tuple[int, ...]:
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise ValueError("it is an empty list")
+        raise ValueError("the list must not be empty")
     return tuple(_size(one) for one in values)
 
 
 def _share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ValueError("it is no share, more than 0 and at most 1")
+        raise ValueError("it must be more than 0 and at most 1")
     return float(value)
 
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("it is neither true nor false")
+        raise ValueError("it must be true or false")
     return value
 
 
@@ -150,7 +156,7 @@ _PHASE_KEYS: Mapping[str, _Key] = {
 
 
 def read_app(path: Path) -> App:
-    """Raises BadInputError with file, line, key and remedy.
+    """Read it. Raises BadInputError with file, line, key and remedy.
 
     >>> import tempfile
     >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\noperation = "write"\\n'
@@ -160,22 +166,28 @@ def read_app(path: Path) -> App:
     >>> app.nodes, app.file_bytes(app.phases[0])
     (2, 4294967296)
     """
-    return _app(read_toml(path, "the description of the application"), path.stem)
+    return _app(read_toml(path, "the application description", "interface"), path.stem)
 
 
 def app_from_text(text: str, name: str) -> App:
-    """The same of text; ``name`` is for messages."""
-    return _app(parse_toml(text, name, "the description of the application"), Path(name).stem)
+    """Return the same of text; ``name`` is for messages."""
+    return _app(parse_toml(text, name, "the application description"), Path(name).stem)
 
 
 def _app(file: TomlFile, stem: str) -> App:
     phases = file.values.get("phase", [])
     if not isinstance(phases, list) or not phases or not all(isinstance(one, dict) for one in phases):
-        raise file.error(("phase",), "the application reads and writes nothing", remedy="Add a [[phase]] table for each thing it does.")
+        raise file.error(
+            ("phase",),
+            "the application has no phase",
+            remedy="Add a [[phase]] table for each thing it reads or writes.",
+        )
     top = {key: value for key, value in file.values.items() if key != "phase"}
     app = App(
         **{"title": stem, **_fields(file, (), top, _APP_KEYS, ("phase",))},
-        phases=tuple(AppPhase(**_fields(file, ("phase", number), one, _PHASE_KEYS)) for number, one in enumerate(phases)),
+        phases=tuple(
+            AppPhase(**_fields(file, ("phase", number), one, _PHASE_KEYS)) for number, one in enumerate(phases)
+        ),
     )
     _refuse_contradictions(file, app)
     return app
@@ -186,51 +198,61 @@ def _fields(
 ) -> dict[str, Any]:
     unknown = next((key for key in table if key not in keys), None)
     if unknown is not None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(unknown, keys, n=1)
-        remedy = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join((*keys, *others))}."
+        near = nearest_word(unknown, keys)
+        remedy = f"Did you mean {near}?" if near else f"The keys are: {', '.join((*keys, *others))}."
         raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=remedy)
     lacking = next((name for name, key in keys.items() if key.required and name not in table), None)
     if lacking is not None:
         whose = "the phase" if at else "the application"
-        raise file.error(at, f"{whose} has no {lacking}", remedy=f"Write it like: {keys[lacking].example}")
+        raise file.error(at, f"{whose} lacks the key {lacking}", remedy=f"Write, for example: {keys[lacking].example}")
     fields = {}
     for name, value in table.items():
         try:
             fields[keys[name].field] = keys[name].check(value)
         except ValueError as error:
-            remedy = f"Write it like: {keys[name].example}"
-            raise file.error((*at, name), f"{name} is wrong", why=f"{value!r}: {error}", remedy=remedy) from None
+            remedy = f"Write, for example: {keys[name].example}"
+            raise file.error(
+                (*at, name), f"{name} has an invalid value", why=f"{value!r}: {error}", remedy=remedy
+            ) from None
     return fields
 
 
 def _refuse_contradictions(file: TomlFile, app: App) -> None:
     def refuse(keys: Keys, why: str, remedy: str) -> BadInputError:
-        return file.error(keys, f"{keys[-1]} contradicts the rest", why=why, remedy=remedy)
+        return file.error(keys, f"{keys[-1]} contradicts other keys", why=why, remedy=remedy)
 
     if app.ranks_per_node > app.ranks:
         why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
-        raise refuse(("ranks_per_node",), why, "ranks is the number over all nodes.")
+        raise refuse(("ranks_per_node",), why, "ranks is the number of ranks on all nodes together.")
     if app.grouping > app.ranks:
         raise refuse(
-            ("grouping",), f"{app.grouping} ranks in a group, but only {app.ranks} in all", "grouping is ranks merged into one writer."
+            ("grouping",),
+            f"{app.grouping} ranks in a group, but only {app.ranks} in all",
+            "grouping is the number of ranks that share one writer.",
         )
     names: set[str] = set()
     for number, phase in enumerate(app.phases):
         for key, why, remedy in _contradictions(app, phase):
             raise refuse(("phase", number, key), why, remedy)
         if phase.name in names:
-            raise refuse(("phase", number, "name"), f"another phase is called {phase.name!r}", "Give each phase a name of its own.")
+            raise refuse(
+                ("phase", number, "name"),
+                f"two phases are called {phase.name!r}",
+                "Give each phase a name of its own.",
+            )
         names.add(phase.name)
     shares = [phase.share for phase in app.phases if phase.share is not None]
     total = sum(shares)
     last = max((number for number, phase in enumerate(app.phases) if phase.share is not None), default=0)
     if total > 1 + _SHARES_TOLERANCE:
-        raise refuse(("phase", last, "share"), f"the shares add up to {total:.2f}", "They are parts of all I/O: together 1 at most.")
+        raise refuse(
+            ("phase", last, "share"),
+            f"the shares add up to {total:.2f}",
+            "Each is a part of all I/O; together they may be at most 1.",
+        )
     if len(shares) == len(app.phases) and total < 1 - _SHARES_TOLERANCE:
-        why = f"every phase has one, and they add up to {total:.2f}"
-        raise refuse(("phase", last, "share"), why, "Let them add up to 1, or leave the share of one phase open.")
+        why = f"every phase has a share, and they add up to {total:.2f}"
+        raise refuse(("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase.")
 
 
 def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
@@ -238,28 +260,56 @@ def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
     found = []
     largest = max(phase.record_bytes, default=0)
     if largest > phase.data_bytes:
-        why = f"a call of {format_bytes(largest)} moves more than the {format_bytes(phase.data_bytes)} a rank has"
-        found.append(("record_size", why, "record_size is what one call moves; data_per_rank what a rank has in the whole phase."))
+        why = f"one call moves {format_bytes(largest)}, but a rank has only {format_bytes(phase.data_bytes)}"
+        found.append(
+            (
+                "record_size",
+                why,
+                "record_size is the data of one call; data_per_rank is the data of a rank in the whole phase.",
+            )
+        )
     if phase.collective and app.interface not in _WITH_COLLECTIVES:
         why = f"{app.interface} has no collective calls"
-        found.append(("collective", why, f"collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}."))
+        found.append(
+            ("collective", why, f"Write collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}.")
+        )
     if phase.collective and phase.files != "shared":
-        found.append(("collective", f"files are {phase.files}: nothing is written together", 'collective = false, or files = "shared".'))
+        found.append(
+            (
+                "collective",
+                f"files are {phase.files}: there are no collective calls",
+                'Write collective = false, or files = "shared".',
+            )
+        )
     if app.interface in _ONLY_SHARED and phase.files == "per-process":
-        found.append(("files", f"{app.interface} makes one file for all ranks", 'files = "shared".'))
+        found.append(("files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'))
     if phase.files == "same" and phase.operation == "write":
-        found.append(("files", "every rank would write the whole of one file", 'operation = "read", or files = "shared".'))
+        found.append(
+            ("files", "every rank would write the whole file", 'Write operation = "read", or files = "shared".')
+        )
     if phase.files == "gathered" and app.grouping > 1 and phase.operation == "write":
-        found.append(("files", "rank 0 collects everything, so groups of ranks cannot write", 'files = "per-process", or no grouping.'))
+        found.append(
+            (
+                "files",
+                "rank 0 collects all data, so groups of ranks cannot write",
+                'Write files = "per-process", or leave out grouping.',
+            )
+        )
     if phase.when in ("start", "restart") and phase.operation == "write":
-        found.append(("when", f"at the {phase.when} an application reads", 'when = "run" or "end", or operation = "read".'))
+        found.append(
+            (
+                "when",
+                f"at {phase.when} an application only reads",
+                'Write when = "run" or "end", or operation = "read".',
+            )
+        )
     if phase.when == "end" and phase.operation == "read":
-        found.append(("when", "at its end an application writes", 'when = "run", or operation = "write".'))
+        found.append(("when", "at its end an application only writes", 'Write when = "run", or operation = "write".'))
     return found
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
-    """The description as a file; ``remarks`` stand above it as comments.
+    """Return the description as a file; ``remarks`` stand above it as comments.
 
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"

@@ -1,16 +1,20 @@
-"""Which settings suit one application, out of what was measured: each with its reason, the cells it stands on and what it gains."""
+"""Which settings suit one application, out of what was measured.
+
+Each with its reason, the cells it stands on and what it gains.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from strakes.advise.app import App, AppPhase, Operation
-from strakes.portrait.model import IntervalOf
+from strakes.findings.portrait import IntervalOf
+from strakes.findings.results import Measured, Results
+from strakes.statistics.contrast import bonferroni
 from strakes.studies.compose import SATURATED, better_ratio, describe, find_saturation, level_text
-from strakes.studies.results import Measured, Results
 from strakes.units import format_bytes
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
@@ -19,13 +23,17 @@ _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
 # A file within this factor of one that was measured is taken to behave like it.
 _LIKE = 8.0
+# What is looked at for each phase.
+_CHOICES = len(get_args(What))
 # S1's usual stripe; the study varies the count at it.
 _USUAL_STRIPE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One setting for one phase. ``gain``: how many times better than ``instead_of``, with its interval; None where that is no change.
+    """One setting for one phase.
+
+    ``gain``: how many times better than ``instead_of``, with its interval; None where that is no change.
 
     ``surer`` is what it would take to know better; empty when it is known well enough.
     """
@@ -61,16 +69,21 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Chosen:
+    """Everything that is advised, and everything that cannot be."""
+
     choices: tuple[Choice, ...]
     unknowns: tuple[Unknown, ...]
     classes: tuple[SizeClass, ...] = ()
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
+        """Return what was chosen for a phase, if anything."""
         return next((one.value for one in self.choices if (one.phase, one.what) == (phase.name, what)), None)
 
 
 def choose(app: App, results: Results) -> Chosen:
     """Everything the measurements say about this application. Pure."""
+    # All that is advised holds together: a choice of size, number and layout for each phase.
+    results = replace(results, confidence=bonferroni(results.confidence, _CHOICES * len(app.phases)))
     choices: list[Choice] = []
     unknowns: list[Unknown] = []
     for phase in app.phases:
@@ -85,9 +98,14 @@ def choose(app: App, results: Results) -> Chosen:
             else:
                 unknowns.append(found)
         if phase.files == "same" and app.ranks > app.nodes:
-            why = "one rank of each node reading and passing it on (MPI_Bcast) was not measured against all ranks reading"
+            why = "one reader per node that passes the data on (MPI_Bcast) was not compared with all ranks reading"
             unknowns.append(
-                Unknown(phase.name, "who reads", why, "the study startup-load on several nodes; S1 found 1 reader per node best")
+                Unknown(
+                    phase.name,
+                    "who reads",
+                    why,
+                    "the study startup-load on several nodes; in S1, 1 reader per node was best",
+                )
             )
     # A layout is for both operations: that of the larger share decides.
     operation = max(app.phases, key=lambda one: one.share or 0.0).operation
@@ -112,7 +130,9 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
     cells = results.of_study("processes-per-node").where(operation=phase.operation)
     found = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
     if isinstance(found, Choice) and app.nodes > 1:
-        more = f"measured on one node: how {app.nodes} nodes share the servers takes client-scaling on several"
+        more = (
+            f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"
+        )
         return replace(found, surer="; ".join(filter(None, (found.surer, more))))
     return found
 
@@ -121,17 +141,21 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     cells = results.of_study("striping").where(operation=phase.operation)
     size = app.file_bytes(phase)
     if not cells:
-        return [Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")]
+        return [
+            Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")
+        ]
     measured = sorted({float(one.settings["file_bytes"]) for one in cells})
     nearest = min(measured, key=lambda one: abs(math.log(one / size)))
     if not 1 / _LIKE <= nearest / size <= _LIKE:
-        why = f"its files have {format_bytes(size)}, the nearest that was measured {format_bytes(nearest)}"
+        why = f"its files have {format_bytes(size)}, but the nearest size measured is {format_bytes(nearest)}"
         return [Unknown(phase.name, "striping", why, "strakes study striping DIR with a larger --budget")]
     like = [one for one in cells if float(one.settings["file_bytes"]) == nearest]
     counts = [one for one in like if one.settings["stripe_bytes"] == _USUAL_STRIPE]
     most = max(float(one.settings["stripe_count"]) for one in like)
     sizes = [one for one in like if float(one.settings["stripe_count"]) == most]
-    about = f", for files of {format_bytes(nearest)}" + (", each written by one process" if phase.files != "per-process" else "")
+    about = f", for files of {format_bytes(nearest)}" + (
+        ", each written by one process" if phase.files != "per-process" else ""
+    )
     return [
         _level(phase, "stripe count", counts, "stripe_count", 1, results, "striping", about),
         _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE, results, "striping", about),
@@ -143,10 +167,18 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
     patterns = {"per-process": "MFWA", "shared": "SFSA"}
     if phase.files not in patterns:
         return []
-    cells = [one for one in results.of_study("access-patterns").where(operation=phase.operation) if one.settings.get("axis") == "requests"]
+    cells = [
+        one
+        for one in results.of_study("access-patterns").where(operation=phase.operation)
+        if one.settings.get("axis") == "requests"
+    ]
     sizes = {float(one.settings["transfer_bytes"]) for one in cells}
     if not sizes:
-        return [Unknown(phase.name, "files", "shared and own files were not compared here", "strakes study access-patterns DIR")]
+        return [
+            Unknown(
+                phase.name, "files", "shared and own files were not compared here", "strakes study access-patterns DIR"
+            )
+        ]
     near = min(sizes, key=lambda one: abs(math.log(one / phase.usual_record)))
     at = {str(one.settings["pattern"]): one for one in cells if float(one.settings["transfer_bytes"]) == near}
     other = "shared" if phase.files == "per-process" else "per-process"
@@ -155,16 +187,26 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
         return []
     ratio = better_ratio(instead, now, results.confidence)
     if ratio is None or ratio.interval is None:
-        return [Unknown(phase.name, "files", "too few runs compare shared and own files", "strakes study access-patterns DIR")]
+        return [
+            Unknown(
+                phase.name, "files", "too few runs compare shared and own files", "strakes study access-patterns DIR"
+            )
+        ]
     interval = ratio.interval
-    gain = IntervalOf(interval.low, interval.high, interval.confidence, f"ratio of {describe(instead)} to {describe(now)}")
+    gain = IntervalOf(
+        interval.low, interval.high, interval.confidence, f"ratio of {describe(instead)} to {describe(now)}"
+    )
     evidence = (now.id, instead.id)
     if interval.low > 1:
         reason = f"{other} files are {ratio.median:.2f} times as fast in requests of {format_bytes(near)}"
         return [Choice(phase.name, "files", other, _files_text(other), reason, evidence, gain)]
     shown = "no slower" if interval.high <= 1 / SATURATED else "not shown to be slower"
-    reason = f"{phase.files} files, as now, are {shown} than {other} ones in requests of {format_bytes(near)}"
-    surer = "" if interval.high <= 1 / SATURATED else "a narrower interval: strakes study access-patterns DIR with a larger --budget"
+    reason = f"{phase.files} files, as now, are {shown} than {other} files in requests of {format_bytes(near)}"
+    surer = (
+        ""
+        if interval.high <= 1 / SATURATED
+        else "a narrower interval: strakes study access-patterns DIR with a larger --budget"
+    )
     return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence, None, surer)]
 
 
@@ -173,9 +215,16 @@ def _files_text(files: str) -> str:
 
 
 def _level(
-    phase: AppPhase, what: What, cells: Sequence[Measured], factor: str, now: float, results: Results, study: str, about: str = ""
+    phase: AppPhase,
+    what: What,
+    cells: Sequence[Measured],
+    factor: str,
+    now: float,
+    results: Results,
+    study: str,
+    about: str = "",
 ) -> Choice | Unknown:
-    """The smallest level shown to be as good as any; where that is not shown, the one with the highest median, which says so."""
+    """Return the smallest level shown to be as good as any."""
     cells = sorted(cells, key=lambda one: float(one.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
@@ -188,21 +237,19 @@ def _level(
     if found is not None and found.x is not None:
         best = next(one for one in cells if float(one.settings[factor]) == found.x)
         reason = f"the smallest measured that is shown to reach {SATURATED:.0%} of the {phase.operation} rate of every other{about}"
-        surer = f"larger ones were not measured: {command}" if found.verdict == "best-at-the-edge" else ""
+        surer = f"larger ones were not measured: {command}" if found.verdict == "grows" else ""
         gain = _gain(best, as_now, factor, results)
         if what in _NOT_SPARED and (gain is None or gain.low <= 1) and float(as_now.settings[factor]) > found.x:
             # Less of it saves nothing: what is as good stays as it is.
-            best, gain, reason = as_now, None, f"as now: no other is shown to be faster{about}"
+            best, gain, reason = as_now, None, f"keep the present value: no other is shown to be faster{about}"
     else:
-        best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
-        gain = _gain(best, as_now, factor, results)
-        over_least = gain if as_now is cells[0] else _gain(best, cells[0], factor, results)
-        more = f"about {found.more_runs} more runs of each" if found is not None and found.more_runs else "more runs of each"
-        surer = f"{more}: {command} with a larger --budget"
-        if not any(one is not None and one.low > 1 for one in (gain, over_least)):
-            return Unknown(phase.name, what, f"none of {len(cells)} settings is shown to be better than the others{about}", surer)
-        gain = gain if gain is not None and gain.low > 1 else over_least
-        reason = f"the highest median of the {phase.operation} rates measured; a smaller one may do as well{about}"
+        more = (
+            f"about {found.more_runs} more runs of each"
+            if found is not None and found.more_runs
+            else "more runs of each"
+        )
+        why = f"none of {len(cells)} settings is shown to be enough{about}"
+        return Unknown(phase.name, what, why, f"{more}: {command} with a larger --budget")
     level = best.settings[factor]
     assert not isinstance(level, str)
     text = format_bytes(float(level)) if factor.endswith("_bytes") else str(level)
@@ -210,12 +257,15 @@ def _level(
 
 
 def _gain(best: Measured, other: Measured, factor: str, results: Results) -> IntervalOf | None:
-    """How many times better; None for the same cell, or with too few runs."""
-    ratio = None if best is other else better_ratio(best, other, results.confidence)
-    if ratio is None or ratio.interval is None:
+    """Return how many times better, by fresh runs where there are enough; None for the same cell, or with too few runs."""
+    if best is other:
         return None
-    of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} paired runs, of which it was also chosen"
-    return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
+    for purpose, runs in (("confirm", "fresh paired runs"), ("measure", "paired runs, of which it was also chosen")):
+        ratio = better_ratio(best, other, results.confidence, purpose)
+        if ratio is not None and ratio.interval is not None:
+            of = f"ratio to {level_text(factor, other.settings[factor])}, {ratio.runs} {runs}"
+            return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)
+    return None
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:

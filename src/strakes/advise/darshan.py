@@ -35,7 +35,11 @@ _TOO_LITTLE = 0.02
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file in one module; ``rank`` is -1 where all ranks are added up. ``calls``: upper size -> reads or writes of that class."""
+    """One file in one module; ``rank`` is -1 where all ranks are added up.
+
+    ``calls``: upper size -> reads or writes of that class. ``time_s``: in reads, writes and metadata; of the slowest rank where all
+    are added up.
+    """
 
     file: int
     rank: int
@@ -44,11 +48,12 @@ class FileRecord:
     read_calls: Mapping[int, int]
     write_calls: Mapping[int, int]
     collective: bool = False
+    time_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What is taken from a log. ``modules`` are those that saw anything."""
+    """What is taken from a log. ``modules`` are those that saw anything, ``partial`` those whose memory was full too early."""
 
     program: str
     ranks: int
@@ -56,16 +61,57 @@ class LogFacts:
     modules: tuple[str, ...]
     posix: tuple[FileRecord, ...]
     mpiio: tuple[FileRecord, ...] = ()
+    partial: tuple[str, ...] = ()
+
+    @property
+    def io_s(self) -> float:
+        """How long the slowest rank read, wrote, opened and closed: the most that a faster file system could save."""
+        return min(self.run_s, max(_slowest_rank_s(self.posix), _slowest_rank_s(self.mpiio)))
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes read and written below all libraries."""
+        return sum(record.read_bytes + record.written_bytes for record in self.posix or self.mpiio)
+
+
+def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
+    own_s: dict[int, float] = {}
+    for record in records:
+        own_s[record.rank] = own_s.get(record.rank, 0.0) + record.time_s
+    shared_s = own_s.pop(_ALL_RANKS, 0.0)
+    return shared_s + max(own_s.values(), default=0.0)
+
+
+def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
+    """Read every log below a directory, the one with the most time in I/O first, and what is wrong with those that cannot be read.
+
+    Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
+    """
+    paths = sorted(path for path in directory.rglob("*.darshan") if path.is_file())
+    if not paths:
+        remedy = "Give a directory of files called NAME.darshan."
+        raise BadInputError("there is no Darshan log in this directory", where=str(directory), remedy=remedy)
+    logs, errors = [], []
+    for path in paths:
+        try:
+            logs.append((path, read_log(path)))
+        except BadInputError as error:
+            errors.append(error)
+    return sorted(logs, key=lambda log: (-log[1].io_s, log[0])), errors
 
 
 def read_log(path: Path) -> LogFacts:
-    """Raises EnvironmentLacksError without PyDarshan, BadInputError for what is no log it can read."""
+    """Read it. Raises EnvironmentLacksError without PyDarshan, BadInputError for what is no log it can read."""
     if not path.is_file():
-        raise BadInputError("there is no such log", where=str(path), remedy="Give a file that Darshan wrote (NAME.darshan).")
+        raise BadInputError(
+            "the Darshan log does not exist", where=str(path), remedy="Give a file written by Darshan (NAME.darshan)."
+        )
     try:
         from darshan import DarshanReport
     except ImportError as error:
-        raise EnvironmentLacksError("Darshan logs cannot be read here", why=str(error), remedy="pip install 'strakes[darshan]'") from error
+        raise EnvironmentLacksError(
+            "Darshan logs cannot be read here", why=str(error), remedy="pip install 'strakes[darshan]'"
+        ) from error
     try:
         report = DarshanReport(str(path), read_all=False)
         metadata = report.metadata["job"]
@@ -75,7 +121,10 @@ def read_log(path: Path) -> LogFacts:
         records = {module: _records(report, module) if module in there else () for module in _MODULES}
     except (RuntimeError, ValueError, KeyError, OSError) as error:
         raise BadInputError(
-            "the Darshan log cannot be read", where=str(path), why=str(error), remedy="Look at it with darshan-parser."
+            "the Darshan log cannot be read",
+            where=str(path),
+            why=str(error),
+            remedy="Check the file with darshan-parser.",
         ) from error
     return LogFacts(
         program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
@@ -84,6 +133,7 @@ def read_log(path: Path) -> LogFacts:
         modules=there,
         posix=records["POSIX"],
         mpiio=records["MPI-IO"],
+        partial=tuple(name for name in _MODULES if name in there and report.modules[name].get("partial_flag")),
     )
 
 
@@ -91,7 +141,8 @@ def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
     prefix = module.replace("-", "")
     found = []
     for table in report.records[module]:
-        for row in table["counters"].to_dict("records"):
+        times = table["fcounters"].to_dict("records")
+        for row, time in zip(table["counters"].to_dict("records"), times, strict=True):
             collective = sum(int(row.get(f"{prefix}_{name}", 0)) for name in ("COLL_READS", "COLL_WRITES"))
             found.append(
                 FileRecord(
@@ -102,9 +153,17 @@ def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
                     read_calls=_calls(row, prefix, "READ"),
                     write_calls=_calls(row, prefix, "WRITE"),
                     collective=collective > 0,
+                    time_s=_time_s(time, prefix, shared=int(row["rank"]) == _ALL_RANKS),
                 )
             )
     return tuple(found)
+
+
+def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
+    slowest = float(row.get(f"{prefix}_F_SLOWEST_RANK_TIME", 0.0))
+    if shared and slowest > 0:
+        return slowest
+    return sum(max(0.0, float(row.get(f"{prefix}_F_{name}_TIME", 0.0))) for name in ("READ", "WRITE", "META"))
 
 
 def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
@@ -117,22 +176,34 @@ def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
-    """The description, and what the log does not tell. Raises BadInputError for a log of a program that moved no data."""
+    """Return the description, and what the log does not tell.
+
+    Raises BadInputError for a log of a program that moved no data.
+    """
     interface = _interface(facts.modules)
     # A program's own calls are those of its library; POSIX below it shows what aggregators did.
     records = facts.mpiio if interface != "posix" and facts.mpiio else facts.posix
     total = sum(one.read_bytes + one.written_bytes for one in records)
     if total == 0:
         raise BadInputError(
-            "the log shows no data read or written",
-            why=f"modules in it: {', '.join(facts.modules) or 'none'}",
-            remedy="Give the log of a run that did I/O through POSIX or MPI-IO.",
+            "the Darshan log has no reads or writes",
+            why=f"modules in the log: {', '.join(facts.modules) or 'none'}",
+            remedy="Give the log of a job that did I/O through POSIX or MPI-IO.",
         )
     phases: list[AppPhase] = []
     remarks = [
-        "Not in a Darshan log: ranks_per_node (here: all ranks on one node), grouping, and when in its life the program reads.",
-        "Sizes of calls are counted in classes: record_size is the upper end of the most frequent ones.",
+        (
+            "A Darshan log does not say: ranks_per_node (assumed: all ranks on one node), grouping, and when the "
+            "program "
+            "reads."
+        ),
+        "Darshan counts call sizes in classes: record_size is the upper end of the most frequent ones.",
     ]
+    if facts.partial:
+        remarks.append(
+            f"The log is partial: Darshan's memory for {' and '.join(facts.partial)} was full, so files that were opened later are missing "
+            "and amounts are too low. Run the job again with more (DARSHAN_MODMEM, or MODMEM in its configuration)."
+        )
     for operation in ("write", "read"):
         for files in ("shared", "per-process"):
             phase = _phase(facts, records, operation, files, total, interface)
@@ -140,12 +211,15 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
                 phases.append(phase)
     left = 1 - sum(phase.share or 0.0 for phase in phases)
     if left > _TOO_LITTLE / 10:
-        remarks.append(f"{left:.1%} of the data is in small phases that are left out.")
+        remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
     if any(one.rank == _ALL_RANKS for one in records):
-        remarks.append('Of shared files Darshan keeps sums only: whether ranks read all of one (files = "same") shows only in amounts.')
+        remarks.append(
+            'For shared files Darshan keeps only sums; whether all ranks read a whole file (files = "same") is '
+            "inferred from the amounts."
+        )
     shares = [replace(one, share=None) for one in phases] if left > 0.005 else phases
     if len(shares) > 1 and shares[0].share is not None:
-        remarks.append("share is the part of all data, not of time.")
+        remarks.append("share is a share of the data, not of the time.")
     return App(facts.program or "application", interface, facts.ranks, facts.ranks, tuple(shares)), tuple(remarks)
 
 
@@ -160,13 +234,17 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """All of one kind together; None where there is too little of it."""
+    """Return all of one kind together; None where there is too little of it."""
     sharers: dict[int, set[int]] = {}
     for one in records:
         sharers.setdefault(one.file, set()).add(one.rank)
     shared = {file for file, ranks in sharers.items() if ranks == {_ALL_RANKS} or len(ranks) > 1}
     # The only rank of a program shares with nobody.
-    chosen = [one for one in records if ((one.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")]
+    chosen = [
+        one
+        for one in records
+        if ((one.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")
+    ]
     if facts.ranks == 1 and files == "shared":
         return None
     moved = sum(_bytes(one, operation) for one in chosen)

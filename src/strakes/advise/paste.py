@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from strakes.advise.app import App, AppPhase
 from strakes.advise.choose import Chosen, SizeClass
-from strakes.targets.model import Layout, LayoutComponent
+from strakes.targets.description import Layout, LayoutComponent
 from strakes.units import format_bytes
 
 # Both want stripes in these; objects of CephFS hold whole stripe units.
@@ -26,7 +26,10 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Everything that applies to the application and the file system; nothing is made up: without a choice there is no setting."""
+    """Everything that applies to the application and the file system.
+
+    Nothing is made up: without a choice there is no setting.
+    """
     found: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
@@ -47,7 +50,9 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
     if text is None:
         return ()
     where = "a shell, before the files are made in DIR"
-    return tuple(Paste(f"files of about {format_bytes(one.file_bytes)}", where, text(one.stripe_count, None)) for one in classes)
+    return tuple(
+        Paste(f"files of about {format_bytes(one.file_bytes)}", where, text(one.stripe_count, None)) for one in classes
+    )
 
 
 def lustre_layout(count: int | None, size: int | None) -> str:
@@ -68,9 +73,14 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
         last = number == len(classes) - 1
         # Neighbours with as many stripes are one component.
         if last or classes[number + 1].stripe_count != one.stripe_count:
-            ends.append((None if last else max(_STRIPE_UNIT, one.file_bytes - one.file_bytes % _STRIPE_UNIT), one.stripe_count))
+            ends.append(
+                (None if last else max(_STRIPE_UNIT, one.file_bytes - one.file_bytes % _STRIPE_UNIT), one.stripe_count)
+            )
     begins = [0, *(end for end, _ in ends if end is not None)]
-    parts = (LayoutComponent(begin, end, Layout(stripe_count=count)) for begin, (end, count) in zip(begins, ends, strict=True))
+    parts = (
+        LayoutComponent(begin, end, Layout(stripe_count=count))
+        for begin, (end, count) in zip(begins, ends, strict=True)
+    )
     return _setstripe(Layout(components=tuple(parts)))
 
 
@@ -90,13 +100,17 @@ def ceph_layout(count: int | None, size: int | None) -> str:
         unit = _rounded(size, _STRIPE_UNIT)
         objects = max(_CEPH_OBJECT, unit)
         # Unit and object size are taken only together where one is no multiple of the other: all in one attribute.
-        fields = [f"stripe_unit={unit}", f"object_size={objects - objects % unit}", *([f"stripe_count={count}"] if count else [])]
+        fields = [
+            f"stripe_unit={unit}",
+            f"object_size={objects - objects % unit}",
+            *([f"stripe_count={count}"] if count else []),
+        ]
         return f'setfattr -n ceph.dir.layout -v "{" ".join(fields)}" DIR'
     return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
 
 
 def romio_hints(hints: Mapping[str, str]) -> str:
-    """A file of hints, one to a line."""
+    """Return a file of hints, one to a line."""
     return "".join(f"{name} {value}\n" for name, value in hints.items())
 
 
@@ -125,14 +139,15 @@ def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
         if writers:
             hints["cb_nodes"] = str(writers * app.nodes)
             hints["cb_config_list"] = f"*:{writers}"
-        # An aggregator merges the data of many ranks: calls that are as large as one rank's data say nothing about its own.
+        # An aggregator merges the data of many ranks: calls that are as large as one rank's data say nothing about its
+        # own.
         if transfer and int(transfer) < phase.data_bytes:
             hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
     return hints
 
 
 def writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
-    """How many of a node's ranks should do I/O; never more than there are."""
+    """Return how many of a node's ranks should do I/O; never more than there are."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 
@@ -184,13 +199,19 @@ def _library(app: App, phase: AppPhase, chosen: Chosen) -> list[Paste]:
 
 
 def _job(app: App, chosen: Chosen) -> Paste:
-    lines = [f"#SBATCH --nodes={app.nodes}", f"#SBATCH --ntasks={app.ranks}", f"#SBATCH --ntasks-per-node={app.ranks_per_node}"]
+    lines = [
+        f"#SBATCH --nodes={app.nodes}",
+        f"#SBATCH --ntasks={app.ranks}",
+        f"#SBATCH --ntasks-per-node={app.ranks_per_node}",
+    ]
     lines.append("#SBATCH --distribution=block:block")
     for phase in app.phases:
         writers = writers_per_node(app, phase, chosen)
         if phase.operation == "write" and writers and app.grouping > 1:
             group = min(app.grouping, -(-app.ranks_per_node // writers))
-            lines.append(f"# {phase.name}: merge groups of {group} ranks, so that {-(-app.ranks_per_node // group)} of a node write")
+            lines.append(
+                f"# {phase.name}: merge groups of {group} ranks, so that {-(-app.ranks_per_node // group)} of a node write"
+            )
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))
 
 

@@ -25,22 +25,26 @@ def run_to_advise_from(wanted: str | None) -> Run:
         return PublishedRun(Path(wanted)) if os.sep in wanted or Path(wanted).is_file() else store.open(wanted)
     if chosen := os.environ.get(VARIABLE):
         return PublishedRun(Path(chosen).expanduser())
-    measured = [one for one in store.runs() if one.kind in ("survey", "study") and one.status in ("complete", "partial")]
+    measured = [
+        one for one in store.runs() if one.kind in ("survey", "study") and one.status in ("complete", "partial")
+    ]
     if measured:
         return store.open(measured[-1].id)
     for place in published_places():
         if place.exists():
             return PublishedRun(place)
-    why = f"no finished survey or study is there, {VARIABLE} is not set, and the system's data directories have no {_PUBLISHED[0]}"
+    why = (
+        f"there is no finished survey or study, {VARIABLE} is not set, and no system data directory has {_PUBLISHED[0]}"
+    )
     raise BadInputError(
-        "nothing was measured yet that advice could stand on",
+        "there are no measurements to base advice on",
         where=str(store.root),
         why=why,
-        remedy="The shortest that does: strakes survey DIR --budget 2m, with DIR on the file system the application uses.",
+        remedy="Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses.",
     )
 
 
 def published_places() -> tuple[Path, ...]:
-    """Where a site's published portrait is looked for, in order (XDG base directories)."""
+    """Return where a site's published portrait is looked for, in order (XDG base directories)."""
     directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
     return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

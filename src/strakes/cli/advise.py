@@ -17,34 +17,46 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--app", "app_path", type=click.Path(path_type=Path), metavar="APP.toml", help="What the application does (examples/apps/).")
-@click.option("--darshan", type=click.Path(path_type=Path), metavar="LOG", help="Fill the description from a Darshan log and print it.")
+@click.option(
+    "--app",
+    "app_path",
+    type=click.Path(path_type=Path),
+    metavar="APP.toml",
+    help="Description of the application; examples/apps/ has examples.",
+)
+@click.option(
+    "--darshan",
+    type=click.Path(path_type=Path),
+    metavar="LOG|DIR",
+    help="Print a description of the application made from a Darshan log; for a directory, rank its logs by their "
+    "time in I/O.",
+)
 @click.option(
     "--from",
     "run",
     metavar="RUN",
-    help="The run to advise from, or a file that strakes export wrote  [default: $STRAKES_PORTRAIT, else the newest survey or study "
-    "that was finished, else the one that the site has published]",
+    help="Base the advice on this run, or on a file written by strakes export  [default: $STRAKES_PORTRAIT, else the "
+    "newest "
+    "finished survey or study, else the one that the site has published]",
 )
 @json_option
 def command(app_path: Path | None, darshan: Path | None, run: str | None, json: Output | None) -> int:
-    """Settings for one application, ready to paste, each with its reason, the cells it stands on and what it gains.
+    """Recommend settings for one application, ready to paste, each with its reason, its evidence and its gain.
 
-    Nothing is measured and nothing is changed. What the measurements do not say is told, with what it would take.
+    Nothing is measured or changed. Where the measurements give no answer, the output says what to measure.
     """
     if (app_path is None) == (darshan is None):
         raise click.UsageError("give --app APP.toml or --darshan LOG")
     if darshan is not None:
         if run is not None:
-            raise click.UsageError("--darshan only writes the description; give it to --app, with --from")
-        _describe(darshan, json)
-        return 0
+            raise click.UsageError("--darshan only prints the description; pass that to --app, together with --from")
+        return _rank(darshan, json) if darshan.is_dir() else _describe(darshan, json)
     assert app_path is not None
     from strakes.advise.app import read_app
     from strakes.advise.choose import choose
     from strakes.advise.paste import pastes
     from strakes.advise.source import run_to_advise_from
-    from strakes.portrait.build import results_of
+    from strakes.analysis.build import results_of
 
     app = read_app(app_path)
     stored = run_to_advise_from(run)
@@ -59,7 +71,47 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     return 0
 
 
-def _describe(log: Path, json: Output | None) -> None:
+def _rank(directory: Path, json: Output | None) -> int:
+    """Return the logs below a directory, those first in which a faster file system could save most."""
+    from strakes.advise.darshan import read_logs
+    from strakes.units import format_bytes
+
+    logs, errors = read_logs(directory)
+    if json is not None:
+        rows = [
+            {
+                "log": str(path),
+                "program": facts.program,
+                "ranks": facts.ranks,
+                "run_s": facts.run_s,
+                "io_s": facts.io_s,
+                "moved_bytes": facts.moved_bytes,
+                "partial": facts.partial,
+            }
+            for path, facts in logs
+        ]
+        json.write(_json({"schema": 1, "logs": rows, "unreadable": [str(error) for error in errors]}))
+    if json is None or json.path is not None:
+        click.echo(
+            "In I/O: how long the slowest rank read, wrote, opened and closed; a faster file system can save at most "
+            "that."
+        )
+        click.echo(f"{'in I/O':>9}  {'of run':>9}  {'ranks':>7}  {'moved':>10}  program, log")
+        for path, facts in logs:
+            remark = f" (partial: {', '.join(facts.partial)})" if facts.partial else ""
+            if not facts.posix and not facts.mpiio:
+                remark = f" (not counted: {', '.join(facts.modules) or 'nothing recorded'})"
+            click.echo(
+                f"{facts.io_s:7.1f} s  {facts.run_s:7.1f} s  {facts.ranks:>7,}  {format_bytes(facts.moved_bytes):>10}  "
+                f"{facts.program or '(unknown)'}, {path.relative_to(directory)}{remark}"
+            )
+        click.echo(f"Describe one for advice: strakes advise --darshan {directory}/LOG > app.toml")
+    for error in errors:
+        click.echo(f"left out: {error}", err=True)
+    return 1 if errors and not logs else 0
+
+
+def _describe(log: Path, json: Output | None) -> int:
     from dataclasses import asdict
 
     from strakes.advise.app import to_toml
@@ -70,10 +122,13 @@ def _describe(log: Path, json: Output | None) -> None:
         json.write(_json({"schema": 1, "app": asdict(app), "remarks": remarks}))
     if json is None or json.path is not None:
         click.echo(to_toml(app, (f"Filled from the Darshan log {log.name}.", *remarks)), nl=False)
+    return 0
 
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple[Paste, ...]) -> None:
-    click.echo(f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}")
+    click.echo(
+        f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}"
+    )
     for phase in app.phases:
         click.echo(f"\n{phase.name} ({phase.operation}, {phase.files}):")
         for choice in chosen.choices:
@@ -83,13 +138,15 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple[Pa
             click.echo(f"    because: {choice.reason}")
             if choice.gain is not None:
                 gain = choice.gain
-                click.echo(f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({gain.confidence:.0%} interval, {gain.of})")
-            click.echo(f"    stands on: {', '.join(choice.evidence)}")
+                click.echo(
+                    f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({gain.confidence:.0%} interval, {gain.of})"
+                )
+            click.echo(f"    evidence: {', '.join(choice.evidence)}")
             if choice.surer:
                 click.echo(f"    to be surer: {choice.surer}")
         for unknown in chosen.unknowns:
             if unknown.phase == phase.name:
-                click.echo(f"  {unknown.what}: UNKNOWN, {unknown.why}; it would take: {unknown.needs}")
+                click.echo(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
     for paste in found:
         click.echo(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import DIRECTORY
+from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
     from strakes.targets.clean import CleanReport
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option("--force", is_flag=True, help="Remove also what a living run uses.")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
+@click.option("--force", is_flag=True, help="Also remove what a running measurement is using.")
+@click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
     """Remove what interrupted runs left in DIR, and nothing else.
 
-    Only directories that carry a marker of strakes and belong to you or root are touched; those of living runs are not. Ends with
-    status 1 when something could not be removed.
+    Only directories that have a marker of strakes and belong to you or root are touched; those of running measurements
+    are not. Exits with status 1 if something could not be removed.
     """
     from strakes.targets.clean import clean
 
@@ -41,14 +42,14 @@ def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
 
 def _print(report: CleanReport, directory: Path, *, dry_run: bool) -> None:
     for path in report.removed:
-        click.echo(f"{'would remove' if dry_run else 'removed'} {click.format_filename(path)}")
+        click.echo(f"{'would remove' if dry_run else 'removed'} {for_terminal(path)}")
     _print_left("in use, not touched (--force removes it)", report.skipped_live)
-    _print_left("not known to be ours, not touched", report.ignored)
+    _print_left("not made by strakes, not touched", report.ignored)
     _print_left("could not be removed", report.left)
     if not (report.removed or report.skipped_live or report.ignored or report.left):
-        click.echo(f"Nothing of strakes in {directory}.")
+        click.echo(f"No files of strakes in {for_terminal(directory)}.")
 
 
 def _print_left(label: str, entries: Sequence[Left]) -> None:
     for entry in entries:
-        click.echo(f"{label}: {click.format_filename(entry.path)}: {entry.why}")
+        click.echo(f"{label}: {for_terminal(entry.path)}: {for_terminal(entry.why)}")

@@ -6,7 +6,7 @@ import json as json_module
 
 import click
 
-from strakes.cli.options import Output, confidence_option, json_option
+from strakes.cli.options import OUTPUT, Output, confidence_option, json_option
 
 FAILED_STATUS = 1
 
@@ -15,13 +15,28 @@ FAILED_STATUS = 1
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option(
-    "--margin", type=click.FloatRange(0.0, 0.5, max_open=True), default=0.05, show_default=True, help="Differences within it are SAME."
+    "--margin",
+    type=click.FloatRange(0.0, 0.5, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Largest difference that counts as SAME, as a share.",
 )
 @confidence_option
-@click.option("--factor", "factors", multiple=True, metavar="KEY", help="What is compared on purpose, such as backend: it may differ.")
-@click.option("--cell", "cells", multiple=True, metavar="PATTERN", help="Only cells whose id matches, such as '*:write'.")
-@click.option("--fail-on", metavar="LIST", help="Exit with 1 for these, such as slower:5%,inconclusive.")
+@click.option(
+    "--factor",
+    "factors",
+    multiple=True,
+    metavar="KEY",
+    help="Let the runs differ in KEY, such as backend, because that is what you compare.",
+)
+@click.option(
+    "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
+)
+@click.option(
+    "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
+)
 @json_option
+@click.option("--html", type=OUTPUT, metavar="FILE", help="Write the comparison as a page here; - for standard output.")
 def command(
     a: str,
     b: str,
@@ -31,31 +46,39 @@ def command(
     cells: tuple[str, ...],
     fail_on: str | None,
     json: Output | None,
+    html: Output | None,
 ) -> int:
     """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
 
-    A and B are ids as strakes runs lists them. Only cells that did the same work are compared. To compare two file systems, measure them
-    interleaved in one run: strakes study NAME DIR --against DIR2. Several runs of each, made in turn, are given with commas: A1,A2,A3,A4,A5
-    B1,B2,B3,B4,B5; each then counts as one value, which tells smaller differences than two runs can.
+    A and B are run ids from strakes runs. Only cells that did the same work are compared. To compare two file systems,
+    measure them interleaved in one run: strakes study NAME DIR --against DIR2. Several runs of each, made in turn, are
+    separated by commas: A1,A2,A3,A4,A5 B1,B2,B3,B4,B5; each run then counts as one value, which detects smaller
+    differences than two runs can.
     """
+    from strakes.compare.comparison_text import render, to_document
     from strakes.compare.fail_on import failures, parse_fail_on
     from strakes.compare.runs import compare_runs
     from strakes.compare.several import compare_several
-    from strakes.compare.show import render, to_document
     from strakes.store import Store
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
     first, second = ([store.open(one) for one in side.split(",")] for side in (a, b))
     if len(first) == len(second) == 1:
-        comparison = compare_runs(first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells)
+        comparison = compare_runs(
+            first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells
+        )
     else:
         comparison = compare_several(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
     met = failures(comparison, conditions)
     if json is not None:
         document = {**to_document(comparison), "failures": list(met)}
         json.write(json_module.dumps(document, indent=1, allow_nan=False))
-    if json is None or json.path is not None:
+    if html is not None:
+        from strakes.compare.comparison_page import render_comparison_page
+
+        html.write(render_comparison_page(comparison))
+    if all(output is None or output.path is not None for output in (json, html)):
         click.echo(render(comparison))
         for text in met:
             click.echo(f"failed: {text}", err=True)

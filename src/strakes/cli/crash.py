@@ -11,11 +11,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from strakes import __version__
+from strakes.version import __version__
 
 
 def write_crash_log(error: BaseException, arguments: Sequence[str]) -> Path:
-    """The path of a new file that says what happened, under $XDG_STATE_HOME/strakes or else in the temporary directory."""
+    """Write a new file that says what happened, in the state directory or else a temporary one; return its path."""
     text = "\n".join(
         [
             f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}",

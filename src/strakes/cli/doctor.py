@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.machine import Check, kernel, limits, tools
+from strakes.cli.machine import MachineCheck, kernel, limits, tools
 from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.launch.choice import Launcher
@@ -27,11 +27,14 @@ _MPI_ENGINES = ("engine for MPI", "engine for the site's MPI")
 @click.argument("directory", metavar="[DIR]", type=DIRECTORY, required=False)
 @launch_options
 @json_option
-def command(directory: Path | None, json: Output | None, launcher: Launcher, hosts: tuple[str, ...] | None, **options: Any) -> int:
-    """Check what this machine has and lacks; with --hosts (or --launcher slurm), whether nodes are alike.
+def command(
+    directory: Path | None, json: Output | None, launcher: Launcher, hosts: tuple[str, ...] | None, **options: Any
+) -> int:
+    """Check what this machine has and lacks; with --hosts (or --launcher slurm), check that the nodes are alike.
 
-    Of nodes: version, wall clock, processors, free memory, the link between them, and, with DIR, whether all of them see it and how closely
-    phases begin together. Ends with status 3 when something is missing that strakes cannot work without.
+    On nodes it checks version, wall clock, processors, free memory and the link between them, and, with DIR, whether
+    all nodes see it and how closely together phases start. Exits with status 3 if something is missing that strakes
+    cannot work without.
     """
     if hosts is not None and launcher == "local" and options["launcher_command"] is None:
         launcher = "mpi"
@@ -40,28 +43,35 @@ def command(directory: Path | None, json: Output | None, launcher: Launcher, hos
         from strakes.cli.doctor_nodes import examine_nodes
 
         if launch.launcher == "mpi" and not launch.hosts:
-            raise BadInputError("which hosts are to be checked?", remedy="Add --hosts A,B.")
+            raise BadInputError("no hosts to check were given", remedy="Add --hosts A,B.")
         return examine_nodes(launch, directory, json)
     if directory is not None:
-        raise BadInputError("DIR is looked at on nodes", remedy="Add --hosts A,B, or use: strakes target DIR")
+        raise BadInputError(
+            "DIR can be checked only on nodes",
+            remedy="Add --hosts A,B, or look at it from this host: strakes target DIR",
+        )
     checks = examine()
     if json is not None:
-        json.write(json_text.dumps({"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}, indent=2))
+        json.write(
+            json_text.dumps(
+                {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}, indent=2
+            )
+        )
     if json is None or json.path is not None:
         _print(checks)
     return EnvironmentLacksError.exit_status if _lacking(checks) else 0
 
 
-def examine() -> list[Check]:
+def examine() -> list[MachineCheck]:
     """Every check, in the order of the screen."""
     return [*_engine(), *_packages(), *kernel(), *limits(), *tools()]
 
 
-def _lacking(checks: Iterable[Check]) -> list[Check]:
+def _lacking(checks: Iterable[MachineCheck]) -> list[MachineCheck]:
     return [check for check in checks if check.required and check.state == "missing"]
 
 
-def _engine() -> list[Check]:
+def _engine() -> list[MachineCheck]:
     from strakes.launch.local import LocalEngine
     from strakes.launch.messages import Hello
     from strakes.launch.mpi_family import mpi_engines
@@ -70,8 +80,18 @@ def _engine() -> list[Check]:
         with LocalEngine() as engine:
             hello = engine.start()
     except StrakesError as error:
-        return [Check("engine", "missing", f"{error.what} {error.why}".strip(), error.remedy or "Install strakes again.", required=True)]
-    there = Check("engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True)
+        return [
+            MachineCheck(
+                "engine",
+                "missing",
+                f"{error.what} {error.why}".strip(),
+                error.remedy or "Install strakes again.",
+                required=True,
+            )
+        ]
+    there = MachineCheck(
+        "engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True
+    )
     by_mpi = [(name, _said_by(path)) for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True)]
     hellos = [hello, *(said for _, said in by_mpi if isinstance(said, Hello))]
     return [there, *(_of_mpi(name, said) for name, said in by_mpi), _mpiexec(), *_backends(hellos)]
@@ -83,7 +103,7 @@ def _said_by(path: Path) -> Hello | EnvironmentLacksError:
     from strakes.launch.mpi_family import GET_MPI
 
     if not path.is_file():
-        return EnvironmentLacksError("it was not built", remedy=GET_MPI)
+        return EnvironmentLacksError("it is not built", remedy=GET_MPI)
     try:
         with LocalEngine(path) as engine:
             return engine.start()
@@ -91,54 +111,65 @@ def _said_by(path: Path) -> Hello | EnvironmentLacksError:
         return error
 
 
-def _of_mpi(name: str, said: Hello | EnvironmentLacksError) -> Check:
-    """These engines are optional: --launcher mpi needs one of them."""
+def _of_mpi(name: str, said: Hello | EnvironmentLacksError) -> MachineCheck:
+    """Check one of the optional engines: --launcher mpi needs one of them."""
     if isinstance(said, EnvironmentLacksError):
-        return Check(name, "missing", f"{said.what}: {said.why}".strip(": "), said.remedy)
-    return Check(name, "ok", f"{said.engine}, {said.mpi}, backends {', '.join(said.backends)}")
+        return MachineCheck(name, "missing", f"{said.what}: {said.why}".strip(": "), said.remedy)
+    return MachineCheck(name, "ok", f"{said.engine}, {said.mpi}, backends {', '.join(said.backends)}")
 
 
-def _mpiexec() -> Check:
-    """The one that --launcher mpi takes, and the engine it starts."""
+def _mpiexec() -> MachineCheck:
+    """Check the mpiexec that --launcher mpi takes, and the engine it starts."""
     from strakes.launch.mpi import find_mpiexec
     from strakes.launch.mpi_family import find_mpi_engine
 
     try:
         mpiexec = find_mpiexec()
-        return Check("launcher mpi", "ok", f"{mpiexec}, for {find_mpi_engine(mpiexec).name}")
+        return MachineCheck("launcher mpi", "ok", f"{mpiexec}, for {find_mpi_engine(mpiexec).name}")
     except EnvironmentLacksError as error:
-        return Check("launcher mpi", "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
+        return MachineCheck("launcher mpi", "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
 
 
-def _backends(hellos: Sequence[Hello]) -> Iterator[Check]:
+def _backends(hellos: Sequence[Hello]) -> Iterator[MachineCheck]:
     """Those that are in none of the engines. The last one that was asked knows best how to get it."""
     there = {name for hello in hellos for name in hello.backends}
     absent = {name: said for hello in hellos for name, said in hello.absent.items() if name not in there}
     for name, said in absent.items():
-        yield Check(f"backend {name}", "missing", said["why"], said["remedy"])
+        yield MachineCheck(f"backend {name}", "missing", said["why"], said["remedy"])
 
 
-def _packages() -> list[Check]:
-    """The distributions that strakes itself declares, without its optional ones."""
+def _packages() -> list[MachineCheck]:
+    """Check the distributions that strakes itself declares, without its optional ones."""
     from importlib import metadata
 
     try:
         declared = metadata.requires("strakes") or []
     except metadata.PackageNotFoundError:
-        return [Check("python package strakes", "limited", "runs from its sources, not installed", "Use ./strakes or pip install .")]
+        return [
+            MachineCheck(
+                "python package strakes",
+                "limited",
+                "runs from its sources, not installed",
+                "Use ./strakes or pip install .",
+            )
+        ]
     checks = []
     for line in declared:
         if "extra ==" in line:
             continue
         name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         try:
-            checks.append(Check(f"python package {name}", "ok", metadata.version(name), required=True))
+            checks.append(MachineCheck(f"python package {name}", "ok", metadata.version(name), required=True))
         except metadata.PackageNotFoundError:
-            checks.append(Check(f"python package {name}", "missing", "not installed", f"pip install '{line}'", required=True))
+            checks.append(
+                MachineCheck(
+                    f"python package {name}", "missing", "not installed", f"pip install '{line}'", required=True
+                )
+            )
     return checks
 
 
-def _print(checks: Iterable[Check]) -> None:
+def _print(checks: Iterable[MachineCheck]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -150,9 +181,17 @@ def _print(checks: Iterable[Check]) -> None:
         detail = Text(check.detail)
         if check.remedy and check.state != "ok":
             detail.append(f"\n{check.remedy}", style="dim")
-        table.add_row(Text(state, style=styles[check.state] if check.required or check.state != "missing" else "dim"), check.name, detail)
+        table.add_row(
+            Text(state, style=styles[check.state] if check.required or check.state != "missing" else "dim"),
+            check.name,
+            detail,
+        )
     console = Console()
     console.print(table)
     lacking = _lacking(checks)
     names = ", ".join(check.name for check in lacking)
-    console.print(f"\nstrakes cannot work here: {names} missing." if lacking else "\nstrakes can work here.", highlight=False, markup=False)
+    console.print(
+        f"\nstrakes cannot work here: {names} missing." if lacking else "\nstrakes can work here.",
+        highlight=False,
+        markup=False,
+    )

@@ -17,13 +17,13 @@ from strakes.errors import EnvironmentLacksError
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
     from strakes.launch.nodes.alignment import Alignment
-    from strakes.launch.nodes.check import Difference, Node
+    from strakes.launch.nodes.check import CheckedNode, Difference
 
 _TOKEN = "token"
 
 
 def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
-    """What each node is and in what they differ; returns the exit status."""
+    """Print what each node is and how they differ; return the exit status."""
     from strakes.launch.nodes.alignment import measure_alignment
     from strakes.launch.nodes.check import examine
     from strakes.targets.workspace import Workspace
@@ -47,7 +47,7 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
     return EnvironmentLacksError.exit_status if wrong else 0
 
 
-def _document(nodes: list[Node], differences: list[Difference], aligned: Alignment | None) -> dict[str, Any]:
+def _document(nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None) -> dict[str, Any]:
     return {
         "schema": 1,
         "ok": not any(one.wrong for one in differences),
@@ -57,36 +57,56 @@ def _document(nodes: list[Node], differences: list[Difference], aligned: Alignme
     }
 
 
-def _print(nodes: list[Node], differences: list[Difference], aligned: Alignment | None, directory: Path | None) -> None:
+def _print(
+    nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None, directory: Path | None
+) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     from strakes.units import format_bytes, format_seconds, format_value
 
-    table = Table("host", "strakes", "clock", "processors", "free memory", "link", "directory", box=box.SIMPLE_HEAD, show_edge=False)
+    table = Table(
+        "host",
+        "strakes",
+        "clock",
+        "processors",
+        "free memory",
+        "link",
+        "directory",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+    )
     for node in nodes:
         clock = f"{node.clock_ahead_s * 1e3:+.2f} ms ± {node.clock_uncertainty_s * 1e3:.2f}"
         link = "not measured" if node.link is None else format_value(node.link, "B/s")
         seen: Mapping[str, Any] = node.seen or {}
-        where = str(seen.get("why", "")) or (f"{seen['file_system']} {seen['source']}" if seen else "not looked at")
-        table.add_row(node.host, node.strakes, clock, str(node.cpus), format_bytes(node.memory_available_bytes), link, where)
+        where = str(seen.get("why", "")) or (f"{seen['file_system']} {seen['source']}" if seen else "not checked")
+        table.add_row(
+            node.host, node.strakes, clock, str(node.cpus), format_bytes(node.memory_available_bytes), link, where
+        )
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print(table)
     console.print("\nclock: ahead of this host's wall clock. link: TCP with several streams, to or from a neighbour")
     if aligned is not None:
         worst = f"median of {len(aligned.spreads_s)}, at worst {format_seconds(max(aligned.spreads_s))}"
-        console.print(f"phases begin within {format_seconds(aligned.usual_s)} of each other on all nodes ({worst});")
-        console.print(f"their clocks are related to {format_seconds(aligned.clock_uncertainty_s)}")
+        console.print(f"phases start within {format_seconds(aligned.usual_s)} of each other on all nodes ({worst});")
+        console.print(f"their clocks are compared to within {format_seconds(aligned.clock_uncertainty_s)}")
         if aligned.crowded:
             console.print(
-                "some of them share a machine with fewer processors than nodes: where all compute, they cannot begin at one moment"
+                "some nodes share a machine with fewer processors than nodes; if all of them compute, they cannot "
+                "start at the same moment"
             )
     elif directory is None:
-        console.print("give DIR too, to see whether all nodes have it and how closely phases begin together")
+        console.print("add DIR to check whether all nodes see it and how closely together phases start")
     for one in differences:
-        console.print(f"{'wrong' if one.wrong else 'note'}  {one.host}: {one.what}{f'. {one.remedy}' if one.remedy else ''}")
+        console.print(
+            f"{'wrong' if one.wrong else 'note'}  {one.host}: {one.what}{f'. {one.remedy}' if one.remedy else ''}"
+        )
     if any(one.wrong for one in differences):
-        console.print(f"\n{', '.join(dict.fromkeys(one.host for one in differences if one.wrong))}: not to be measured with the others.")
+        console.print(
+            f"\n{', '.join(dict.fromkeys(one.host for one in differences if one.wrong))}: do not measure with these "
+            "nodes."
+        )
     else:
         console.print(f"\n{len(nodes)} nodes {'are alike' if not differences else 'can be measured together'}.")

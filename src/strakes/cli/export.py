@@ -16,20 +16,26 @@ FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json")
 
 @click.command("export")
 @click.argument("run", metavar="[RUN]", default="latest")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="What is written.")
-@click.option("-o", "--output", type=OUTPUT, default="-", help="The file  [default: standard output; Parquet needs a file]")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Format to write."
+)
+@click.option(
+    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output; Parquet needs a file]"
+)
 def command(run: str, form: str, output: Output) -> int:
     """Write RUN (an id, the beginning of one, or "latest") for other tools.
 
-    json is the whole run; csv and parquet are a table with a row for each measured value; openmetrics are the estimates for Prometheus;
-    ior-json holds its writes and reads as IOR's summary does.
+    json holds the whole run; csv and parquet hold a table with one row per measured value; openmetrics holds the
+    estimates for Prometheus; ior-json holds the writes and reads in the form of IOR's summary.
     """
     from strakes.store import Store
 
     stored = Store().open(run)
     if form == "parquet":
         if output.path is None:
-            raise click.UsageError("Parquet is not written to standard output: give --output FILE.", click.get_current_context())
+            raise click.UsageError(
+                "Parquet cannot be written to standard output; give --output FILE", click.get_current_context()
+            )
         from strakes.interop.exports.parquet import write_parquet
 
         write_parquet(stored, output.path)

@@ -18,8 +18,8 @@ from strakes.errors import BadInputError
 def command(ctx: click.Context) -> None:
     """Keep a metadata service, or another one, up on a pair of servers.
 
-    It stands on DRBD, Corosync and Pacemaker; strakes writes their configuration, checks it and says beforehand what each failure will do.
-    It is never itself in the way of the data.
+    The pair is built with DRBD, Corosync and Pacemaker. strakes writes their configuration, checks it and says
+    beforehand what each failure will do. strakes is never in the data path.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -27,7 +27,15 @@ def command(ctx: click.Context) -> None:
 
 @command.command("plan")
 @click.argument("description", metavar="CLUSTER.toml", type=click.Path(path_type=Path))
-@click.option("-o", "--output", "directory", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Write the plan here.")
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Write the plan here.",
+)
 @click.option("--replace", is_flag=True, help="Write over an earlier plan.")
 def plan_command(description: Path, directory: Path, replace: bool) -> None:
     """Write the whole configuration of a pair, and a run-book in plain words.
@@ -48,13 +56,19 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 
 @command.command("check")
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--live", is_flag=True, help="Check the running cluster that this machine is a node of, instead of a plan.")
-@click.option("--rules", "list_rules", is_flag=True, help="List the rules with their reasons and sources, and check nothing.")
-@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the findings as JSON; - for standard output.")
+@click.option(
+    "--live", is_flag=True, help="Check the running cluster that this machine is a node of, instead of a plan."
+)
+@click.option(
+    "--rules", "list_rules", is_flag=True, help="List the rules with their reasons and sources, and check nothing."
+)
+@click.option(
+    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the findings as JSON; - for standard output."
+)
 def check_command(directory: Path | None, live: bool, list_rules: bool, json_output: Output | None) -> int:
-    """Look for mistakes that have cost others their service or their data.
+    """Find mistakes that have cost others their service or their data.
 
-    DIR is a plan, also one that was changed by hand. Ends with status 1 when there is an error.
+    DIR is a plan, also one that was changed by hand. Exit status 1: there is an error.
     """
     from strakes.cli.failover_text import print_check, print_rules
     from strakes.failover.check import check, document
@@ -77,12 +91,14 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json_out
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
 @click.option("--singles", is_flag=True, help="Only single failures.")
-@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write all rows as JSON; - for standard output.")
+@click.option(
+    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write all rows as JSON; - for standard output."
+)
 def rehearse_command(directory: Path, every: bool, singles: bool, json_output: Output | None) -> int:
     """Say what each failure, and each pair of them, will do to the plan in DIR.
 
-    The decisions are those of Pacemaker's policy engine on the planned configuration; cables, switches, power and disks are a model of
-    our own in front of it. No cluster is needed. Ends with status 1 where split brain is possible.
+    The decisions are those of Pacemaker's policy engine on the planned configuration; cables, switches, power and disks
+    are a model of our own in front of it. No cluster is needed. Exit status 1: split brain is possible.
     """
     from strakes.cli.failover_text import print_rehearsal
     from strakes.failover.rehearsal.rehearse import document, rehearse
@@ -99,17 +115,53 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json_output: O
 @command.command("drill")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @fault_options
-@click.option("-n", "--clients", type=click.IntRange(1, 1000), default=10, show_default=True, help="Clients that create files.")
-@click.option("--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Files a second of each client.")
-@click.option("--before", type=SECONDS, default="5s", show_default=True, metavar="TIME", help="From the first file to the fault.")
-@click.option("--after", type=SECONDS, default="30s", show_default=True, metavar="TIME", help="From the fault to the last file.")
-@click.option("--restore-after", type=SECONDS, metavar="TIME", help="Undo the fault so long after it, not when the clients have ended.")
-@click.option("--on-the-mount", is_flag=True, help="On CephFS too: clients are threads that share the mount, one client to the servers.")
-@click.option("--alerts", type=PATH, metavar="FILE", help="Lines that are appended to FILE meanwhile are alerts that arrived.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Without it nothing is done.")
-@click.option("--moments", is_flag=True, help="Also everything that happened, in its order.")
-@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time line as JSON; - for standard output.")
+@click.option(
+    "-n",
+    "--clients",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="Number of clients that create files.",
+)
+@click.option(
+    "--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Files per second of each client."
+)
+@click.option(
+    "--before",
+    type=SECONDS,
+    default="5s",
+    show_default=True,
+    metavar="TIME",
+    help="Time from the first file to the fault.",
+)
+@click.option(
+    "--after",
+    type=SECONDS,
+    default="30s",
+    show_default=True,
+    metavar="TIME",
+    help="Time from the fault to the last file.",
+)
+@click.option(
+    "--restore-after",
+    type=SECONDS,
+    metavar="TIME",
+    help="Undo the fault after this time instead of when the clients have ended.",
+)
+@click.option(
+    "--on-the-mount",
+    is_flag=True,
+    help="On CephFS, run the clients as threads on the mount. To the servers they are then one client.",
+)
+@click.option(
+    "--alerts", type=PATH, metavar="FILE", help="Read alerts from lines that are appended to FILE during the drill."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Confirm the interruption. Required.")
+@click.option("--moments", is_flag=True, help="Print every event with its time.")
+@click.option(
+    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time line as JSON; - for standard output."
+)
 def drill_command(
     directory: Path,
     clients: int,
@@ -125,17 +177,18 @@ def drill_command(
     json_output: Output | None,
     **fault_words: Any,
 ) -> int:
-    """Do it for real: clients create files in DIR on a fixed schedule, a fault happens, and every acknowledged file must be there.
+    """Cause a fault on a live system while clients create files in DIR, and check that no acknowledged file is lost.
 
-    On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone in the end, also when
-    strakes is killed. Ends with status 1 where an acknowledged file is missing, or the servers are not what they were.
+    On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone at
+    the end, also when strakes is killed. Exit status 1: an acknowledged file is missing, or the servers are not in the
+    same state as before.
     """
     from strakes.cli.failover_text import print_drill
-    from strakes.failover.drill.alerts import Alerts
-    from strakes.failover.drill.clients import Timing
-    from strakes.failover.drill.outcome import document
-    from strakes.failover.drill.run import Drill, play
-    from strakes.places import default_root
+    from strakes.drill.alerts import AlertListener
+    from strakes.drill.clients import Timing
+    from strakes.drill.outcome import document
+    from strakes.drill.run import Drill, play
+    from strakes.store_root import default_root
 
     fault = fault_from(directory, **fault_words)
     sessions = not on_the_mount and has_sessions(directory)
@@ -146,7 +199,7 @@ def drill_command(
     if dry_run:
         return 0
     require_consent(directory, agreed)
-    arriving = Alerts(alerts) if alerts else None
+    arriving = AlertListener(alerts) if alerts else None
     outcome = play(drill, fault, default_root(), lambda text: click.echo(f"strakes: {text}", err=True), arriving)
     if json_output is not None:
         json_output.write(document(outcome))
@@ -157,13 +210,13 @@ def drill_command(
 
 @command.command("undo")
 def undo_command() -> int:
-    """Put right what drills have left that were killed.
+    """Undo the faults of drills that were killed.
 
-    The next command of strakes does so by itself; this one also tries again what failed. Ends with status 1 when something could not be put
-    right.
+    Every strakes command does this when it starts; this one also tries again what failed. Exit status 1: a fault could
+    not be undone.
     """
-    from strakes.failover.drill.journal import try_all
-    from strakes.places import default_root
+    from strakes.drill.journal import try_all
+    from strakes.store_root import default_root
 
     failed = False
     for pending, done, error in try_all(default_root()):
@@ -175,8 +228,10 @@ def undo_command() -> int:
 @command.command("timeline")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("drill", required=False)
-@click.option("--moments", is_flag=True, help="Also everything that happened, in its order.")
-@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time lines as JSON; - for standard output.")
+@click.option("--moments", is_flag=True, help="Print every event with its time.")
+@click.option(
+    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time lines as JSON; - for standard output."
+)
 def timeline_command(directory: Path, drill: str | None, moments: bool, json_output: Output | None) -> None:
     """Show recorded recoveries of a Lustre server: how long each client waited, and when it was back.
 
@@ -188,7 +243,9 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json_out
 
     names = drills_in(directory)
     if drill is not None and drill not in names:
-        raise BadInputError(f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}.")
+        raise BadInputError(
+            f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}."
+        )
     lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
     if json_output is not None:
         json_output.write(document(lines))
@@ -200,34 +257,66 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json_out
 @command.command("pair")
 @click.argument("name", default="ha")
 @click.option(
-    "--fault", "faults", type=click.Choice(["power-off", "cut-one", "cut-all"]), multiple=True, help="Only this one; may be repeated."
+    "--fault",
+    "faults",
+    type=click.Choice(["power-off", "cut-one", "cut-all"]),
+    multiple=True,
+    help="Do only this fault. May be given several times.",
 )
 @click.option(
-    "--repeat", type=click.IntRange(1, 100), default=5, show_default=True, metavar="N", help="How often each; an interval needs 5."
+    "--repeat",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Do each fault N times. An interval needs 5.",
 )
-@click.option("-n", "--clients", type=click.IntRange(1, 100), default=4, show_default=True, help="Clients.")
-@click.option("--rate", type=click.FloatRange(0.1, 100), default=10.0, show_default=True, help="Records a second of each client.")
-@click.option("--moments", is_flag=True, help="Also everything that happened, in its order, alerts included.")
-@click.option("--json", "json_output", type=OUTPUT, metavar="FILE", help="Write table and time lines as JSON; - for standard output.")
+@click.option("-n", "--clients", type=click.IntRange(1, 100), default=4, show_default=True, help="Number of clients.")
+@click.option(
+    "--rate", type=click.FloatRange(0.1, 100), default=10.0, show_default=True, help="Records a second of each client."
+)
+@click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
+@click.option(
+    "--json",
+    "json_output",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write table and time lines as JSON; - for standard output.",
+)
 def pair_command(
-    name: str, faults: tuple[str, ...], repeat: int, clients: int, rate: float, moments: bool, json_output: Output | None
+    name: str,
+    faults: tuple[str, ...],
+    repeat: int,
+    clients: int,
+    rate: float,
+    moments: bool,
+    json_output: Output | None,
 ) -> int:
-    """Try the pair of the lab NAME (strakes lab up ha): its power is cut, then one heartbeat link, then both, again and again.
+    """Try the pair of the lab NAME (strakes lab up ha): cut the power of a node, then one heartbeat link, then both links.
 
-    Clients are at work meanwhile. Every record that one was told is kept has to be there, and never may two nodes serve at a time. Ends
-    with status 1 where that is not so, or somebody else served than should.
+    Clients send records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve
+    at the same time. Each fault is undone, also when strakes is killed. Exit status 1: a record is missing, or the
+    wrong node serves.
     """
     from strakes.cli.failover_text import print_timeline, print_trials
+    from strakes.drill.faults.pair import PAIR_FAULTS
+    from strakes.drill.trial import Pace
+    from strakes.drill.trials import document, rows, run_trials
     from strakes.lab.ha.pair import Pair
-    from strakes.lab.ha.trial import FAULTS, Pace
-    from strakes.lab.ha.trials import document, rows, run_trials
     from strakes.lab.manager import status
+    from strakes.store_root import default_root
 
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"there is no pair {name}", remedy="Start one: strakes lab up ha")
     trials = run_trials(
-        Pair(lab.facts), faults or tuple(FAULTS), repeat, Pace(clients, rate), lambda text: click.echo(f"strakes: {text}", err=True)
+        name,
+        Pair(lab.facts),
+        faults or tuple(PAIR_FAULTS),
+        repeat,
+        Pace(clients, rate),
+        default_root(),
+        lambda text: click.echo(f"strakes: {text}", err=True),
     )
     if json_output is not None:
         json_output.write(document(trials))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from strakes.drill.outcome import DrillOutcome
+    from strakes.drill.trials import Spread, TrialRow
     from strakes.failover.check import Check
-    from strakes.failover.drill.outcome import Outcome
     from strakes.failover.rehearsal.rehearse import Rehearsal
     from strakes.failover.rehearsal.story import Scene
     from strakes.failover.timeline import Timeline
-    from strakes.lab.ha.trials import Row, Spread
 
 _MOST_CLIENTS = 10
-_STYLE = {"error": "red", "warning": "yellow"}
+_STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 _SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not installed", "unable": "could not be asked"}
 
 
@@ -33,14 +33,14 @@ def print_check(result: Check) -> None:
         text = "".join(f"\n    {line}" for line in verdict.text.splitlines())
         click.echo(f"{verdict.program} {_SAID[verdict.state]}{text}")
     looked = result.rules - len(result.passed_over)
-    errors = sum(one.severity == "error" for one in result.findings)
-    click.echo(f"{result.where}: {looked} rules, {errors} errors, {len(result.findings) - errors} warnings")
+    errors, warnings, notes = (sum(one.severity == kind for one in result.findings) for kind in _STYLE)
+    click.echo(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")
     if result.passed_over:
         click.echo(f"not looked at, for their part is not there: {', '.join(result.passed_over)}")
 
 
 def print_rules() -> None:
-    from strakes.failover.rules.base import all_rules
+    from strakes.failover.rules.rule import all_rules
 
     for rule in all_rules():
         click.echo(f"{rule.name} ({rule.severity})\n  {rule.reason}\n  {rule.remedy}\n  {rule.source}\n")
@@ -49,18 +49,33 @@ def print_rules() -> None:
 def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
     _print_scenes("Every single failure", result.singles)
     if result.doubles:
-        bad = tuple(scene for scene in result.doubles if scene.ends_the_service or scene.split_brain or scene.cuts_every_heartbeat)
-        title = "Every pair" if every else f"Pairs that end the service or cut every heartbeat ({len(bad)} of {len(result.doubles)}; --all)"
+        bad = tuple(
+            scene
+            for scene in result.doubles
+            if scene.ends_the_service or scene.split_brain or scene.cuts_every_heartbeat
+        )
+        title = (
+            "Every pair"
+            if every
+            else f"Pairs that end the service or cut every heartbeat ({len(bad)} of {len(result.doubles)}; --all)"
+        )
         click.echo()
         _print_scenes(title, result.doubles if every else bad)
     scenes = (*result.singles, *result.doubles)
     split = [scene for scene in scenes if scene.split_brain]
-    click.echo(f"\n{len(result.singles)} single failures, {sum(scene.ends_the_service for scene in result.singles)} end the service.")
+    click.echo(
+        f"\n{len(result.singles)} single failures, {sum(scene.ends_the_service for scene in result.singles)} end the "
+        "service."
+    )
     if result.doubles:
-        click.echo(f"{len(result.doubles)} pairs of failures, {sum(scene.ends_the_service for scene in result.doubles)} end the service.")
+        click.echo(
+            f"{len(result.doubles)} pairs of failures, {sum(scene.ends_the_service for scene in result.doubles)} end "
+            "the service."
+        )
     click.echo(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
     click.echo(
-        "* cables, power and disks are a model of strakes' own; what follows from it, and all the rest, Pacemaker's policy engine says."
+        "* cables, power and disks are a model of strakes' own; what follows from it, and all the rest, Pacemaker's "
+        "policy engine says."
     )
 
 
@@ -71,10 +86,23 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("failure", "service", "served by", "powered off", "what else", title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(
+        "failure",
+        "service",
+        "served by",
+        "powered off",
+        "what else",
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
     for scene in scenes:
         homes = dict.fromkeys(place or "nobody" for place in scene.places.values())
-        served = next(iter(homes)) if len(homes) == 1 else ", ".join(f"{name} {place or 'nobody'}" for name, place in scene.places.items())
+        served = (
+            next(iter(homes))
+            if len(homes) == 1
+            else ", ".join(f"{name} {place or 'nobody'}" for name, place in scene.places.items())
+        )
         said = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
         failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
         table.add_row(failure, scene.ending, served, ", ".join(scene.fenced), said)
@@ -100,12 +128,19 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     if len(line.outages) > _MOST_CLIENTS:
         click.echo(f"  … {len(line.outages) - _MOST_CLIENTS} more, which waited less long; --json has them all")
     back = line.back_after_s
-    click.echo(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s" if back else "  not every client was back")
+    click.echo(
+        f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s"
+        if back
+        else "  not every client was back"
+    )
     targets = [
         (
             one.target,
             one.status,
-            *("-" if value is None else f"{value:g}" for value in (one.duration_s, one.clients, one.evicted, one.replayed)),
+            *(
+                "-" if value is None else f"{value:g}"
+                for value in (one.duration_s, one.clients, one.evicted, one.replayed)
+            ),
         )
         for one in line.targets
     ]
@@ -114,17 +149,20 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     click.echo()
 
 
-def print_drill(outcome: Outcome, *, moments: bool) -> None:
+def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     print_timeline(outcome.line, moments=moments)
     click.echo(outcome.clients)
     click.echo(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
     said = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
-    click.echo(f"{outcome.failed:,} files failed{said}; {outcome.unanswered:,} of them there all the same, {outcome.repeated:,} made twice")
+    click.echo(
+        f"{outcome.failed:,} files failed{said}; {outcome.unanswered:,} of them there all the same, "
+        f"{outcome.repeated:,} made twice"
+    )
     if outcome.lacking:
         click.echo(click.style("not as before: ", fg="red", bold=True) + outcome.lacking)
 
 
-def print_trials(rows: Sequence[Row]) -> None:
+def print_trials(rows: Sequence[TrialRow]) -> None:
     heads = ("fault", "as it should", "taken over", "powered off after, s", "longest wait, s", "alerts")
     _print_rows(
         heads,
@@ -147,7 +185,7 @@ def print_trials(rows: Sequence[Row]) -> None:
 
 
 def _times(times: Spread) -> str:
-    """The median, and what holds it with 90 % confidence."""
+    """Return the median, and what holds it with 90 % confidence."""
     if times.interval is None:
         return f"{times.median_s:.1f}"
     return f"{times.median_s:.1f} [{times.interval.low:.1f} - {times.interval.high:.1f}]"
@@ -157,6 +195,7 @@ def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row in (heads, *rows):
         cells = [
-            text.ljust(width) if column == 0 else text.rjust(width) for column, (text, width) in enumerate(zip(row, widths, strict=True))
+            text.ljust(width) if column == 0 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         click.echo("  " + "  ".join(cells))

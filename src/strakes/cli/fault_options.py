@@ -11,8 +11,8 @@ from strakes.cli.options import Command
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
-    from strakes.failover.drill.faults.base import Fault
-    from strakes.failover.drill.visit import DrillVisit
+    from strakes.drill.faults.fault import Fault
+    from strakes.drill.visit import DrillVisit
 
 _WORDS = ("command", "restore", "node", "resource", "via", "bmc", "bmc_user", "bmc_password_file")
 # Of a study that was not told which.
@@ -24,15 +24,33 @@ def fault_options(command: Command) -> Command:
     """``--fault`` and what the kinds of fault need; all of it is for ``fault_from``."""
     for option in reversed(
         (
-            click.option("--fault", metavar="FAULT", help='What is done; "--fault list" lists them.'),
-            click.option("--fault-command", "command", metavar="COMMAND", default="", help="A command that does it, for any system."),
-            click.option("--restore-command", "restore", metavar="COMMAND", default="", help="A command that undoes it."),
-            click.option("--node", default="", help="Of Pacemaker's."),
-            click.option("--resource", default="", help="Of Pacemaker's."),
-            click.option("--via", metavar="COMMAND", default="", help="Goes before the cluster's commands: 'ssh root@NODE'."),
-            click.option("--bmc", metavar="HOST[:PORT]", default="", help="Of the server whose power is cut."),
-            click.option("--bmc-user", metavar="USER", default="", help="Of the BMC."),
-            click.option("--bmc-password-file", type=PATH, metavar="FILE", help="Its password, in a file that only you can read."),
+            click.option("--fault", metavar="FAULT", help='Fault to cause. "--fault list" lists all.'),
+            click.option(
+                "--fault-command",
+                "command",
+                metavar="COMMAND",
+                default="",
+                help="Command that causes the fault, for any system.",
+            ),
+            click.option(
+                "--restore-command", "restore", metavar="COMMAND", default="", help="Command that undoes the fault."
+            ),
+            click.option("--node", default="", help="Pacemaker node to act on."),
+            click.option("--resource", default="", help="Pacemaker resource to fail."),
+            click.option(
+                "--via",
+                metavar="COMMAND",
+                default="",
+                help="Command to put before the cluster's commands, such as 'ssh root@NODE'.",
+            ),
+            click.option("--bmc", metavar="HOST[:PORT]", default="", help="BMC of the server whose power is cut."),
+            click.option("--bmc-user", metavar="USER", default="", help="User name on the BMC."),
+            click.option(
+                "--bmc-password-file",
+                type=PATH,
+                metavar="FILE",
+                help="File with the password of the BMC, readable by you alone.",
+            ),
         )
     ):
         command = option(command)
@@ -40,9 +58,9 @@ def fault_options(command: Command) -> Command:
 
 
 def fault_from(directory: Path, fault: str | None, **words: Any) -> Fault:
-    """Raises BadInputError where it cannot be done."""
-    from strakes.failover.drill.faults.base import Ask
-    from strakes.failover.drill.faults.registry import COMMAND, FAULTS, make_fault
+    """Make the fault. Raises BadInputError where it cannot be done."""
+    from strakes.drill.faults.fault import Ask
+    from strakes.drill.faults.registry import COMMAND, FAULTS, make_fault
 
     if fault == "list":
         for name, entry in FAULTS.items():
@@ -50,13 +68,16 @@ def fault_from(directory: Path, fault: str | None, **words: Any) -> Fault:
         raise click.exceptions.Exit(0)
     name = fault or (COMMAND if words["command"] else "")
     if not name:
-        raise BadInputError("no fault given", remedy="--fault list lists them; or give a command: --fault-command 'ssh mds1 reboot -f'")
+        raise BadInputError(
+            "no fault was given",
+            remedy="--fault list lists the faults. For a fault of your own, give --fault-command 'ssh mds1 reboot -f'.",
+        )
     return make_fault(name, Ask(directory, **words))
 
 
 def has_sessions(directory: Path) -> bool:
     """Whether clients can be sessions of libcephfs there."""
-    from strakes.failover.drill.faults.cephfs import is_cephfs
+    from strakes.drill.faults.cephfs import is_cephfs
     from strakes.launch.local import LocalEngine
 
     if not is_cephfs(directory):
@@ -71,9 +92,9 @@ def take_fault_words(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def drill_visit(directory: Path, agreed: bool, fault_words: dict[str, Any]) -> DrillVisit:
-    """For a study of which every visit is a drill. Raises BadInputError where the fault cannot be done, or nobody agreed to it."""
-    from strakes.failover.drill.visit import DrillVisit
-    from strakes.places import default_root
+    """Return how a study of drills visits. Raises BadInputError where the fault is impossible or not agreed to."""
+    from strakes.drill.visit import DrillVisit
+    from strakes.store_root import default_root
     from strakes.studies.recovery import TIMING
 
     if not fault_words["command"]:
@@ -86,7 +107,8 @@ def drill_visit(directory: Path, agreed: bool, fault_words: dict[str, Any]) -> D
 def require_consent(directory: Path, agreed: bool) -> None:
     if not agreed:
         raise BadInputError(
-            "a drill interrupts the service of everybody who uses this file system",
+            "a drill interrupts the service of everyone who uses this file system",
             where=str(directory),
-            remedy="Say so: --yes-this-interrupts-service. To see what would be done: strakes failover drill --dry-run.",
+            remedy="To agree, add --yes-this-interrupts-service. To see what would be done, run strakes failover "
+            "drill with --dry-run.",
         )

@@ -9,17 +9,20 @@ from strakes.cli.options import OUTPUT, Output
 
 @click.command("guide")
 @click.argument("run", metavar="[RUN]", required=False)
-@click.option("-o", "--output", type=OUTPUT, default="-", help="The file  [default: standard output]")
+@click.option(
+    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output]", metavar="FILE"
+)
 def command(run: str | None, output: Output) -> int:
-    """Write the page that tells the users of a file system how to use it, as Markdown, from a finished survey or study.
+    """Write a Markdown page that tells the users of a file system how to use it, from a finished survey or study.
 
-    RUN is an id as strakes runs lists it, or a file that strakes export wrote; without it the one that strakes advise would take. Nothing
-    is measured: every line says what it stands on, and what is not known is listed.
+    RUN is a run id from strakes runs, or a file written by strakes export  [default: the run that strakes advise would
+    use]. Nothing is measured. Every line names its evidence, and what is not known is listed.
     """
     from strakes.advise.choose import size_classes
     from strakes.advise.paste import class_layouts
     from strakes.advise.source import run_to_advise_from
-    from strakes.portrait.build import build_portrait, results_of
+    from strakes.analysis.build import results_of
+    from strakes.portraits.build import build_portrait
     from strakes.report.guide import render_guide
 
     stored = run_to_advise_from(run)

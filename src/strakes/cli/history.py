@@ -11,17 +11,25 @@ FAILED_STATUS = 1
 
 @click.command("history")
 @click.argument("name", metavar="[NAME]", default="")
-@click.option("--target", metavar="DIR", default="", help="Only runs of this directory.")
-@click.option("--cell", "cells", multiple=True, metavar="PATTERN", help="Only cells whose id matches, such as '*:write'.")
-@click.option("--since", type=SECONDS, metavar="TIME", help="Only changes of the last TIME, such as 14d, make a verdict.")
-@click.option("--fail-on", metavar="LIST", help="Exit with 1 for these, such as slower:5%,inconclusive.")
+@click.option("--target", metavar="DIR", default="", help="Use only runs on this directory.")
+@click.option(
+    "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
+)
+@click.option(
+    "--since", type=SECONDS, metavar="TIME", help="Let only changes in the last TIME, such as 14d, decide the verdict."
+)
+@click.option(
+    "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
+)
 @json_option
-def command(name: str, target: str, cells: tuple[str, ...], since: float | None, fail_on: str | None, json: Output | None) -> int:
-    """Show how the figures of the same measurement went over time: SLOWER, FASTER, STEADY or INCONCLUSIVE.
+def command(
+    name: str, target: str, cells: tuple[str, ...], since: float | None, fail_on: str | None, json: Output | None
+) -> int:
+    """Show how the figures of a repeated measurement changed over time: SLOWER, FASTER, STEADY or INCONCLUSIVE.
 
-    Runs are the same measurement when DIR and options agree; NAME keeps those of that name, such as survey, transfer-size or ior. A figure
-    is SLOWER or FASTER when its level changed, found in ranks of the runs' medians, corrected for how many figures there are; that takes
-    ten runs or more, five of them after the change.
+    Runs with the same DIR and options are the same measurement; NAME selects those of that name, such as survey,
+    transfer-size or ior. A figure is SLOWER or FASTER when its level changed. The test uses ranks of the runs' medians
+    and is corrected for the number of figures; it needs at least ten runs, five of them after the change.
     """
     import json as json_module
     from datetime import UTC, datetime, timedelta
@@ -30,8 +38,8 @@ def command(name: str, target: str, cells: tuple[str, ...], since: float | None,
     from strakes.compare.fail_on import parse_fail_on
     from strakes.errors import BadInputError
     from strakes.history.gather import gather
+    from strakes.history.history_text import render, to_document
     from strakes.history.judge import failures, judged
-    from strakes.history.show import render, to_document
     from strakes.statistics.contrast import Verdict
     from strakes.store import Store
 
@@ -39,10 +47,12 @@ def command(name: str, target: str, cells: tuple[str, ...], since: float | None,
     store = Store()
     found = gather(store, name, abspath(target) if target else "", cells)
     if not found and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
-        click.echo("No measurement was made more than once so far: a history begins with its repetition, same DIR and same options.")
+        click.echo(
+            "No measurement has been repeated yet. To start a history, repeat one with the same DIR and options."
+        )
         return FAILED_STATUS if any(one.verdict is Verdict.INCONCLUSIVE for one in conditions) else 0
     if not found:
-        remedy = "strakes runs lists what there is; strakes survey DIR makes a first run."
+        remedy = "List the runs with strakes runs, or make a first one with strakes survey DIR."
         raise BadInputError(f"there is no run{f' named {name}' if name else ''}", where=str(store.root), remedy=remedy)
     histories = judged(found, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
     met = failures(histories, conditions)

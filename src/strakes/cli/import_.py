@@ -6,16 +6,18 @@ from pathlib import Path
 
 import click
 
+from strakes.foreign_text import for_terminal
+
 
 @click.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--target", metavar="DIR", default="", help="What was measured, where the file does not say.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list of the new runs, each with its id.")
+@click.option("--target", metavar="DIR", default="", help="Directory that was measured, if the file does not name it.")
+@click.option("--json", "as_json", is_flag=True, help="Write the new runs as a JSON list, each with its id.")
 def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
-    """Take results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each file as a run.
+    """Import results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each file as one run.
 
-    Imported figures are single points without interval, marked as imported wherever they are shown. All files are read before
-    the first is taken in: where one is unknown, none is.
+    Imported figures are single points without an interval, and are marked as imported wherever they are shown. All
+    files are read before the first is imported; if one cannot be read, none is imported.
     """
     import json
 
@@ -28,9 +30,14 @@ def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
     store = Store()
     runs = [import_file(file, store, target) for file in files]
     if as_json:
-        click.echo(json.dumps([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs], indent=1))
+        click.echo(
+            json.dumps([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for run in runs], indent=1)
+        )
         return
     for file, run in zip(files, runs, strict=True):
         made = run.manifest["options"]["imported"]
-        click.echo(f"{run.id}  {len(run.cells)} figures of {' '.join(filter(None, [made['tool'], made['version']]))} from {file}")
+        click.echo(
+            f"{run.id}  {len(run.cells)} figures of {for_terminal(' '.join(filter(None, [made['tool'], made['version']])))} from "
+            f"{for_terminal(file)}"
+        )
     click.echo(f"See them: strakes report {runs[-1].id}")

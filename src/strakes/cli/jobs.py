@@ -20,20 +20,22 @@ _LAST_WORDS_S = 10.0
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--cancel", "cancelling", is_flag=True, help="End the job in order; what it measured is kept.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list, oldest first.")
+@click.option(
+    "--cancel", "cancelling", is_flag=True, help="Cancel JOB in an orderly way; what it has measured is kept."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the jobs as a JSON list, oldest first.")
 def command(job: str | None, cancelling: bool, as_json: bool) -> int:
     """List the jobs submitted with --batch; with JOB, watch that one until it ends.
 
-    Ctrl-C ends the watching, not the job. Ends with the job's own exit status.
+    Ctrl-C stops watching, not the job. Exits with the exit status of the job.
     """
-    from strakes.launch.batch import cancel
+    from strakes.jobs.batch import cancel
     from strakes.store.jobs import Jobs
 
     jobs = Jobs()
     if job is None:
         if cancelling:
-            raise BadInputError("which job is to be cancelled?", remedy="strakes jobs JOB --cancel")
+            raise BadInputError("the job to cancel is missing", remedy="Give its number: strakes jobs JOB --cancel")
         _list(jobs.all(), as_json=as_json)
         return 0
     found = jobs.find(job)
@@ -47,21 +49,21 @@ def _list(jobs: list[Job], *, as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
-    from strakes.launch.batch import state_of
+    from strakes.jobs.batch import state_of
 
     states = {job.id: state_of(job) for job in jobs}
     if as_json:
         click.echo(json.dumps([{**asdict(job), "state": states[job.id]} for job in jobs], indent=1))
     elif not jobs:
-        click.echo("No job was submitted. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
+        click.echo("No jobs. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
     for job in jobs if not as_json else ():
         ended = "" if job.status is None else f", exit status {job.status}"
         click.echo(f"{job.id:>8}  {states[job.id].lower()}{ended}  {job.name}  {job.run or 'no run yet'}")
 
 
 def _watch(jobs: Jobs, job: Job) -> int:
-    """Shows what the job says, from its beginning."""
-    from strakes.launch.batch import state_of
+    """Show what the job says, from its beginning."""
+    from strakes.jobs.batch import state_of
 
     shown, told, ended_at = 0, "", 0.0
     try:
@@ -81,23 +83,27 @@ def _watch(jobs: Jobs, job: Job) -> int:
             time.sleep(_LOOK_EVERY_S)
     except KeyboardInterrupt:
         remedy = f"Watch it again: strakes jobs {job.id}"
-        raise InterruptedByUser("no longer watched; the job goes on", where=f"job {job.id}", remedy=remedy) from None
+        raise InterruptedByUser("stopped watching; the job continues", where=f"job {job.id}", remedy=remedy) from None
     _show_more(Path(job.output), shown)
     return job.status or 0
 
 
 def _killed(job: Job) -> MeasurementError:
-    kept = f"What run {job.run} measured is kept: submit the same command with --resume {job.run}." if job.run else "Submit it again."
+    kept = (
+        f"What run {job.run} measured is kept. Submit the same command with --resume {job.run}."
+        if job.run
+        else "Submit it again."
+    )
     return MeasurementError(
-        f"job {job.id} is no longer in the queue and did not say how it ended",
+        f"job {job.id} has left the queue without an exit status",
         where=job.output,
-        why="it was cancelled, killed, or its node failed",
+        why="it was cancelled or killed, or its node failed",
         remedy=kept,
     )
 
 
 def _show_more(output: Path, shown: int) -> int:
-    """What was written since; how much has been shown."""
+    """Print what was written since; return how much has been shown."""
     try:
         with output.open("rb") as file:
             file.seek(shown)

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.cli.options import servers_option
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
     from strakes.knobs.change import Reading
-    from strakes.knobs.journal import State
-    from strakes.knobs.model import Knob
-    from strakes.targets.base import Target
+    from strakes.knobs.journal import JournalState
+    from strakes.knobs.knob import Knob
+    from strakes.targets.command import Servers
+    from strakes.targets.target import Target
 
 _DIR = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 _MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-_SERVERS = click.option("--servers", metavar="TEMPLATE", help='How servers are reached for their own settings, such as "ssh {host} sudo".')
-_JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
 
 
 @click.group(invoke_without_command=True)
@@ -27,8 +28,8 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON."
 def command(ctx: click.Context) -> None:
     """Read and change settings of a file system, its servers and the kernel, and put them back.
 
-    Every change is written to a journal in the store before it is made. A value is put back only where it still is what strakes made it:
-    what somebody else changed meanwhile is reported and left.
+    Every change is written to a journal in the store before it is made. A value is put back only if it is still what
+    strakes set; what somebody else has changed since is reported and left alone.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -36,10 +37,10 @@ def command(ctx: click.Context) -> None:
 
 @command.command("list")
 @_MAY_DIR
-@_SERVERS
+@servers_option
 @_JSON
-def list_command(directory: Path | None, servers: str | None, as_json: bool) -> None:
-    """List the settings of the file system under DIR with their values; without DIR, those of all file systems known."""
+def list_command(directory: Path | None, servers: Servers | None, as_json: bool) -> None:
+    """List the settings of the file system under DIR with their values; without DIR, all known settings."""
     from strakes.knobs.change import Reading, read
     from strakes.knobs.loader import catalogue
 
@@ -53,10 +54,10 @@ def list_command(directory: Path | None, servers: str | None, as_json: bool) -> 
 @command.command("get")
 @_DIR
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@_SERVERS
+@servers_option
 @_JSON
-def get_command(directory: Path, names: Sequence[str], servers: str | None, as_json: bool) -> int:
-    """Show settings, place by place. Ends with status 1 when one of them has no value here."""
+def get_command(directory: Path, names: Sequence[str], servers: Servers | None, as_json: bool) -> int:
+    """Show the value of each setting in every place. Exits with status 1 if a setting has no value here."""
     from strakes.knobs.change import in_force, read
 
     target = _target(directory, servers)
@@ -66,7 +67,11 @@ def get_command(directory: Path, names: Sequence[str], servers: str | None, as_j
     else:
         for reading, used in readings:
             click.echo(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
-            places = [f"{place}: {reading.knob.shown(value)}" for place, value in reading.values.items() if len(reading.values) > 1]
+            places = [
+                f"{place}: {reading.knob.shown(value)}"
+                for place, value in reading.values.items()
+                if len(reading.values) > 1
+            ]
             places += [f"{daemon} uses {reading.knob.shown(value)}" for daemon, value in used.items()]
             for line in places:
                 click.echo(f"  {line}")
@@ -76,21 +81,26 @@ def get_command(directory: Path, names: Sequence[str], servers: str | None, as_j
 @command.command("set")
 @_DIR
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
-@click.option("--keep", is_flag=True, help="For good: the journal is closed, and nothing puts the old values back.")
-@_SERVERS
+@click.option("--keep", is_flag=True, help="Keep the new values for good: nothing puts the old values back.")
+@servers_option
 @_JSON
-def set_command(directory: Path, values: Sequence[str], keep: bool, servers: str | None, as_json: bool) -> int:
-    """Change settings, and leave them changed until strakes knobs restore.
+def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Servers | None, as_json: bool) -> int:
+    """Change settings until strakes knobs restore puts the old values back.
 
-    Shows what is really in force: some systems silently make something else of a value. When one setting is refused, those before it are
-    put back. Ends with status 1 when something else is in force than was wanted.
+    Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
+    the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
     """
     from strakes.knobs.change import set_values
 
     change = set_values(_target(directory, servers), _pairs(values), keep=keep)
     if as_json:
         effective = {
-            name: {"wanted": one.wanted, "values": dict(one.values), "in_force": dict(one.in_force), "as_wanted": one.as_wanted}
+            name: {
+                "wanted": one.wanted,
+                "values": dict(one.values),
+                "in_force": dict(one.in_force),
+                "as_wanted": one.as_wanted,
+            }
             for name, one in change.items()
         }
         _print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
@@ -100,21 +110,21 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: str
         click.echo(f"{name}: {', '.join(shown)}" + (f" in {len(one.values)} places" if len(one.values) > 1 else ""))
     for remark in change.remarks:
         click.echo(f"  but {remark}")
-    click.echo("The old values are forgotten." if keep else "Put back with: strakes knobs restore")
+    click.echo("The new values stay; the old ones are forgotten." if keep else "Put back with: strakes knobs restore")
     return 1 if change.remarks else 0
 
 
 @command.command("restore")
 @_MAY_DIR
-@click.option("--keep", is_flag=True, help="Leave the values as they are now, and close the journals.")
+@click.option("--keep", is_flag=True, help="Leave the values as they are now and forget the old ones.")
 @_JSON
 def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
-    """Put back what strakes knobs set, or a strakes that was killed, left changed; with DIR, only what was changed for it.
+    """Put back the settings that strakes knobs set or a killed command changed; with DIR, only those changed for DIR.
 
-    Ends with status 1 when not every old value is there again.
+    Exits with status 1 if an old value could not be put back.
     """
     from strakes.knobs.restore import restore
-    from strakes.places import default_root
+    from strakes.store_root import default_root
 
     done = restore(default_root(), target=_plain_path(directory), keep=keep)
     if as_json:
@@ -125,19 +135,19 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
         for one in done:
             click.echo(str(one))
         if not done:
-            click.echo("Nothing is to be put back.")
+            click.echo("There is nothing to put back.")
         _print_damaged()
     return 0 if all(one.good for one in done) else 1
 
 
 @command.command("journal")
 @_MAY_DIR
-@click.option("--all", "with_closed", is_flag=True, help="Also those of which nothing is to be put back any more.")
+@click.option("--all", "with_closed", is_flag=True, help="Also show changes that have already been put back or kept.")
 @_JSON
 def journal_command(directory: Path | None, with_closed: bool, as_json: bool) -> None:
-    """Show which settings strakes has changed and not yet put back, and who changed them."""
+    """Show the settings that strakes has changed and not yet put back, and who changed them."""
     from strakes.knobs.journal import closed_journals, open_journals
-    from strakes.places import default_root
+    from strakes.store_root import default_root
 
     root = default_root()
     states = [*(closed_journals(root) if with_closed else ()), *open_journals(root)[0]]
@@ -148,15 +158,18 @@ def journal_command(directory: Path | None, with_closed: bool, as_json: bool) ->
     for state in chosen:
         _print_state(state)
     if not chosen:
-        click.echo("No setting is changed by strakes." if not with_closed else "strakes has changed no setting yet.")
+        click.echo(
+            "strakes has no changed settings to put back."
+            if not with_closed
+            else "strakes has not changed any setting yet."
+        )
     _print_damaged()
 
 
-def _target(directory: Path, servers: str | None) -> Target:
-    from strakes.targets.command import Servers
+def _target(directory: Path, servers: Servers | None) -> Target:
     from strakes.targets.registry import detect
 
-    return detect(directory, None if servers is None else Servers(servers))
+    return detect(directory, servers)
 
 
 def _plain_path(directory: Path | None) -> str | None:
@@ -171,7 +184,9 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name or not value:
-            raise BadInputError(f"not NAME=VALUE: {word!r}", remedy="Write it like osc.max_rpcs_in_flight=16.")
+            raise BadInputError(
+                f"expected NAME=VALUE, not {word!r}", remedy="Write, for example, osc.max_rpcs_in_flight=16."
+            )
         if name in pairs:
             raise BadInputError(f"{name} is given twice", remedy="Give it one value.")
         pairs[name] = value
@@ -211,7 +226,7 @@ def _document(reading: Reading) -> dict[str, Any]:
 
 
 def _value_text(reading: Reading) -> str:
-    """The value, or the range of them where places differ."""
+    """Return the value, or the range of them where places differ."""
     values = list(dict.fromkeys(reading.values.values()))
     if not values:
         return ""
@@ -237,15 +252,19 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool) -> None:
         elif with_values and reading.why:
             absent.append(reading)
         else:
-            second = _value_text(reading) if with_values else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
+            second = (
+                _value_text(reading)
+                if with_values
+                else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
+            )
             table.add_row(knob.name, second, f"{knob.range_text} {knob.unit}".strip(), _meaning(knob))
     import sys
 
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
     if table.row_count:
         console.print(table)
-    _print_rest(absent, "Not to be had here", lambda one: one.why)
-    _print_rest(by_hand, "By hand only", _by_hand)
+    _print_rest(absent, "Not available here", lambda one: one.why)
+    _print_rest(by_hand, "Only changeable by hand", _by_hand)
 
 
 def _meaning(knob: Knob) -> str:
@@ -254,7 +273,7 @@ def _meaning(knob: Knob) -> str:
 
 
 def _by_hand(reading: Reading) -> str:
-    restart = f"; takes hold with a new start of {reading.knob.restart}" if reading.knob.restart else ""
+    restart = f"; takes effect after a restart of {reading.knob.restart}" if reading.knob.restart else ""
     return f"{_meaning(reading.knob)} {reading.knob.how_to_set}{restart}"
 
 
@@ -265,7 +284,7 @@ def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:
             click.echo(f"  {reading.knob.name}: {text(reading)}")
 
 
-def _state_document(state: State) -> dict[str, Any]:
+def _state_document(state: JournalState) -> dict[str, Any]:
     from dataclasses import asdict
 
     entries = [
@@ -292,7 +311,7 @@ def _state_document(state: State) -> dict[str, Any]:
     }
 
 
-def _condition(state: State) -> str:
+def _condition(state: JournalState) -> str:
     if state.closed or state.path.parent.name != "open":
         return "closed"
     if state.held:
@@ -300,15 +319,15 @@ def _condition(state: State) -> str:
     return {"alive": "in use", "dead": "abandoned", "elsewhere": "elsewhere"}[state.life()]
 
 
-def _print_state(state: State) -> None:
+def _print_state(state: JournalState) -> None:
     from datetime import datetime
 
     said = {
         "closed": "closed",
-        "held": "left changed on purpose; put back with: strakes knobs restore",
+        "held": "changed until put back with: strakes knobs restore",
         "in use": f"in use by {state.owner}",
-        "abandoned": "its process has ended; the next command of strakes puts it back",
-        "elsewhere": f"in use, or to be put back, on {state.owner.host}",
+        "abandoned": "its process has ended; the next strakes command puts it back",
+        "elsewhere": f"in use or to be put back on host {state.owner.host}",
     }[_condition(state)]
     when = datetime.fromtimestamp(state.created_unix_s).astimezone()
     click.echo(f"{state.id}: {said}")
@@ -326,7 +345,7 @@ def _or_none(value: str | None) -> str:
 
 def _print_damaged() -> None:
     from strakes.knobs.journal import open_journals
-    from strakes.places import default_root
+    from strakes.store_root import default_root
 
     for error in open_journals(default_root())[1]:
         click.echo(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)

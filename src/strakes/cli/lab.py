@@ -14,7 +14,7 @@ from strakes.lab.registry import KINDS, load
 
 if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
-    from strakes.lab.options import Option
+    from strakes.lab.options import LabOption
 
 _AT = click.option(
     "--at",
@@ -23,7 +23,10 @@ _AT = click.option(
     help="Keep the lab in DIR/NAME  [default: $XDG_STATE_HOME/strakes/lab, /var/lib/strakes-lab for root]",
 )
 _LOOK_IN = click.option(
-    "--at", type=click.Path(path_type=Path), metavar="DIR", help="Look for labs in DIR; needed only where their link is lost."
+    "--at",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Look for labs in DIR too; needed only if the link to a lab is lost.",
 )
 
 _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
@@ -32,7 +35,7 @@ _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
 class ByIdType(click.ParamType[tuple[int, int]]):
     """ID=IOPS and the like: which server, and what holds for it."""
 
-    def __init__(self, option: Option) -> None:
+    def __init__(self, option: LabOption) -> None:
         self.name = option.metavar
         self._least, self._most = int(option.least or 0), option.most
 
@@ -41,10 +44,10 @@ class ByIdType(click.ParamType[tuple[int, int]]):
             return value
         number, _, limit = str(value).partition("=")
         if not (number.isdecimal() and limit.isdecimal()):
-            self.fail(f"not {self.name}: {value!r}. Write it like 0=100", param, ctx)
+            self.fail(f"expected {self.name}, such as 0=100, not {value!r}", param, ctx)
         if int(limit) < self._least or (self._most is not None and int(limit) > self._most):
             bounds = f"at least {self._least}" if self._most is None else f"{self._least} to {self._most:g}"
-            self.fail(f"{limit!r} is out of bounds: {bounds}", param, ctx)
+            self.fail(f"{limit!r} is out of range: {bounds}", param, ctx)
         return int(number), int(limit)
 
 
@@ -61,19 +64,21 @@ class UpGroup(click.Group):
         with formatter.section("Kinds"):
             formatter.write_dl([(name, kind.summary) for name, kind in KINDS.items()])
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in KINDS:
-            raise click.UsageError(f"no such lab: {args[0]}; there are {', '.join(KINDS)}", ctx)
+            raise click.UsageError(f"no such kind of lab: {args[0]}; the kinds are {', '.join(KINDS)}", ctx)
         return super().resolve_command(ctx, args)
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Start a real file system on this machine, to try everything on, and remove it without a trace.
+    """Start a real, disposable file system on this machine, and remove it without a trace.
 
-    It is made of the distribution's packages, needs no configuration, is reached by nobody outside the machine, and keeps its data in one
-    directory that goes with it.
+    A lab uses the packages of the distribution, needs no configuration, cannot be reached from outside the machine, and
+    keeps its data in one directory that is removed with it.
     """
     _help_alone(ctx)
 
@@ -81,9 +86,9 @@ def command(ctx: click.Context) -> None:
 @command.group(cls=UpGroup, invoke_without_command=True, subcommand_metavar="KIND [OPTIONS]")
 @click.pass_context
 def up(ctx: click.Context) -> None:
-    """Start a lab; its mount point is printed.
+    """Start a lab and print its mount point.
 
-    strakes lab up KIND --help lists what can be chosen.
+    strakes lab up KIND --help lists the options of a kind.
     """
     _help_alone(ctx)
 
@@ -91,9 +96,14 @@ def up(ctx: click.Context) -> None:
 @command.command("status")
 @click.argument("name", required=False)
 @_LOOK_IN
-@click.option("--json", "as_json", is_flag=True, help="A JSON list: also processes, options, and what programs need to talk to them.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Write a JSON list that also has processes, options and connection details.",
+)
 def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
-    """Show what labs there are and how they are."""
+    """Show the labs and their state."""
     from strakes.lab.manager import all_labs, status
 
     labs = all_labs(at) if name is None else tuple(filter(None, [status(name, at)]))
@@ -113,13 +123,15 @@ def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @_LOOK_IN
 def mount_command(name: str, at: Path | None) -> None:
-    """Print where the lab NAME is mounted."""
+    """Print the mount point of the lab NAME."""
     from strakes.lab.manager import status
 
     lab = status(name, at)
     if lab is None or lab.condition not in ("up", "degraded"):
         raise BadInputError(
-            f"{name} is not up", why=lab.detail if lab else "", remedy=f"Start it: strakes lab up {lab.kind if lab else name}"
+            f"{name} is not up",
+            why=lab.detail if lab else "",
+            remedy=f"Start it: strakes lab up {lab.kind if lab else name}",
         )
     click.echo(lab.mount_point)
 
@@ -130,24 +142,24 @@ def mount_command(name: str, at: Path | None) -> None:
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @_LOOK_IN
 def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) -> int:
-    """Run a command on a node of the lab NAME, of those that have nodes: strakes lab exec ha mds-a crm_mon -1
+    """Run a command on a node of a lab: strakes lab exec ha mds-a crm_mon -1
 
-    The command strakes is this one, also where a node knows of none: it sees the files of this machine.
+    Labs of the kinds ha, hosts and slurm have nodes. strakes itself is available on every node.
     """
     import os
-    import sys
 
     from strakes.lab.manager import status
+    from strakes.processes import python_module
 
     lab = status(name, at)
     commands = lab.facts.get("commands", {}) if lab else {}
     if node not in commands:
         raise BadInputError(
             f"{name} has no node {node}",
-            why=f"there are: {', '.join(commands)}" if commands else "it is not up, or not of a kind that has nodes",
-            remedy="strakes lab status shows what there is. Labs with nodes: ha, hosts, slurm.",
+            why=f"its nodes are: {', '.join(commands)}" if commands else "it is not up, or its kind has no nodes",
+            remedy="strakes lab status lists the labs. Kinds with nodes: ha, hosts, slurm.",
         )
-    own = (sys.executable, "-m", "strakes") if words[0] == "strakes" else words[:1]
+    own = python_module("strakes") if words[0] == "strakes" else words[:1]
     os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
 
 
@@ -155,16 +167,17 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
 @click.argument("name", required=False)
 @_LOOK_IN
 @click.option("--all", "every", is_flag=True, help="Remove every lab.")
-@click.option("--force", is_flag=True, help="Also where its file system is still in use.")
+@click.option("--force", is_flag=True, help="Remove the lab even if its file system is in use.")
 def down_command(name: str | None, at: Path | None, every: bool, force: bool) -> None:
-    """Remove the lab NAME, with everything in it.
+    """Remove the lab NAME and everything in it.
 
-    Its processes, mounts, devices, networks, control groups and files go. NAME may be left out where there is only one.
+    This removes its processes, mounts, devices, networks, control groups and files. NAME may be left out if there is
+    only one lab.
     """
     from strakes.lab.manager import down
 
     for one in _chosen(name, at, every=every):
-        click.echo(f"{one} is removed." if down(one, at=at, force=force) else f"{one} was not up.")
+        click.echo(f"{one} has been removed." if down(one, at=at, force=force) else f"{one} was not up.")
 
 
 def _help_alone(ctx: click.Context) -> None:
@@ -183,7 +196,9 @@ def _chosen(name: str | None, at: Path | None, *, every: bool) -> Sequence[str]:
     if not found:
         click.echo("No lab is up.")
     elif len(found) > 1 and not every:
-        raise BadInputError("there are several labs", why=", ".join(found), remedy="Give the name of one, or --all.")
+        raise BadInputError(
+            "there is more than one lab", why=", ".join(found), remedy="Give the NAME of one of them, or --all."
+        )
     return found
 
 
@@ -198,14 +213,20 @@ def _up_command(kind: str) -> click.Command:
     made = click.Command(kind, params=parameters, help=summary, callback=_up_callback(kind))
     for option in (
         click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root)."),
-        click.option("--name", metavar="NAME", default=kind, show_default=True, help="To have several of a kind."),
+        click.option(
+            "--name",
+            metavar="NAME",
+            default=kind,
+            show_default=True,
+            help="Name of the lab, to run several of one kind.",
+        ),
         _AT,
     ):
         option(made)
     return made
 
 
-def _settings(option: Option) -> dict[str, Any]:
+def _settings(option: LabOption) -> dict[str, Any]:
     if option.form == "flag":
         return {"is_flag": True, "help": option.help}
     common: dict[str, Any] = {
@@ -214,7 +235,10 @@ def _settings(option: Option) -> dict[str, Any]:
         "metavar": option.metavar or _METAVARS.get(option.form),
     }
     if option.form == "count":
-        return {**common, "type": click.IntRange(int(option.least or 0), int(option.most) if option.most is not None else None)}
+        return {
+            **common,
+            "type": click.IntRange(int(option.least or 0), int(option.most) if option.most is not None else None),
+        }
     if option.form == "choice":
         return {**common, "type": click.Choice(option.choices)}
     if option.form == "by-id":
@@ -222,8 +246,8 @@ def _settings(option: Option) -> dict[str, Any]:
     return {**common, "type": BYTES if option.form == "size" else SECONDS}
 
 
-def _written(option: Option, default: object) -> object:
-    """The default as one would write it, where its unit would not be seen."""
+def _written(option: LabOption, default: object) -> object:
+    """Return the default as one would write it, where its unit would not be seen."""
     from strakes.units import format_bytes
 
     if option.form == "size" and isinstance(default, int):
@@ -236,12 +260,17 @@ def _up_callback(kind: str) -> Any:
         from strakes.lab.manager import up as bring
 
         options = load(kind).options_type(**chosen)
-        lab, already = bring(kind, name, options, at=at, install=install, say=lambda text: click.echo(f"strakes: {text}", err=True))
+        lab, already = bring(
+            kind, name, options, at=at, install=install, say=lambda text: click.echo(f"strakes: {text}", err=True)
+        )
         if already:
             degraded = f", but {lab.detail}" if lab.detail else ""
-            click.echo(f"strakes: {name} is up already{degraded}", err=True)
+            click.echo(f"strakes: {name} is already running{degraded}", err=True)
         else:
-            click.echo(f"strakes: {name} is up after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}", err=True)
+            click.echo(
+                f"strakes: {name} is ready after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}",
+                err=True,
+            )
         click.echo(lab.mount_point)
 
     return bring_up
@@ -251,11 +280,18 @@ def _print_status(lab: LabStatus) -> None:
     from strakes.units import format_bytes
 
     click.echo(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
-    rows = [("kind", lab.kind), ("mounted on", lab.mount_point)] if lab.condition in ("up", "degraded") else [("kind", lab.kind)]
+    rows = (
+        [("kind", lab.kind), ("mounted on", lab.mount_point)]
+        if lab.condition in ("up", "degraded")
+        else [("kind", lab.kind)]
+    )
     if lab.condition == "stale":
         rows += [("left in", lab.directory), ("remove it", f"strakes lab down {lab.name}")]
     rows += [
-        (process.role, f"process {process.pid}, {format_bytes(process.memory_bytes)}" if process.alive else "has ended")
+        (
+            process.role,
+            f"process {process.pid}, {format_bytes(process.memory_bytes)}" if process.alive else "not running",
+        )
         for process in lab.processes
     ]
     width = max(len(label) for label, _ in rows)

@@ -18,7 +18,7 @@ State = Literal["ok", "limited", "missing"]
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """One thing looked at. ``required``: without it strakes cannot work; ``remedy``: how to get it."""
 
     name: str
@@ -37,28 +37,28 @@ _SENSIBLE_PROCESSES = 1024
 _SENSIBLE_MEMORY = 2 * GIB
 
 _TOOLS = {
-    "fio": "to compare with: apt install fio, dnf install fio, zypper install fio",
-    "ior": "to compare with: spack install ior, or a build from its sources (github.com/hpc/ior)",
-    "mdtest": "to compare with: comes with ior",
-    "lfs": "Lustre's client tools: lustre-client, from your file system's vendor",
-    "ceph": "Ceph's tools: apt install ceph-common, dnf install ceph-common",
-    "mpiexec": "several nodes: the site's MPI module, or pip install mpich",
-    "srun": "jobs: the site's Slurm client",
+    "fio": "for comparisons: apt install fio, dnf install fio, zypper install fio",
+    "ior": "for comparisons: spack install ior, or a build from its sources (github.com/hpc/ior)",
+    "mdtest": "for comparisons: comes with ior",
+    "lfs": "for Lustre: the package lustre-client of your file system's vendor",
+    "ceph": "for CephFS: apt install ceph-common, dnf install ceph-common",
+    "mpiexec": "for several nodes: the MPI module of your site, or pip install mpich",
+    "srun": "for batch jobs: the Slurm client of your site",
 }
 
 
-def kernel() -> list[Check]:
-    """The kernel's release and the calls that make measurements better."""
+def kernel() -> list[MachineCheck]:
+    """Check the kernel's release and the calls that make measurements better."""
     release = platform.release()
     return [
-        Check("kernel", "ok", f"{platform.system()} {release} {platform.machine()}"),
+        MachineCheck("kernel", "ok", f"{platform.system()} {release} {platform.machine()}"),
         _cachestat(),
         _io_uring(),
         tmpfs_direct_io(release),
     ]
 
 
-def tmpfs_direct_io(release: str) -> Check:
+def tmpfs_direct_io(release: str) -> MachineCheck:
     """tmpfs takes O_DIRECT from Linux 6.6.
 
     >>> tmpfs_direct_io("6.1.0-13-amd64").state, tmpfs_direct_io("6.18.3").state
@@ -66,11 +66,16 @@ def tmpfs_direct_io(release: str) -> Check:
     """
     match = re.match(r"(\d+)\.(\d+)", release)
     if match and (int(match[1]), int(match[2])) >= (6, 6):
-        return Check("O_DIRECT on tmpfs", "ok", "taken since Linux 6.6")
-    return Check("O_DIRECT on tmpfs", "limited", "not taken before Linux 6.6", "Reads on tmpfs cannot be cross-checked without the cache.")
+        return MachineCheck("O_DIRECT on tmpfs", "ok", "supported since Linux 6.6")
+    return MachineCheck(
+        "O_DIRECT on tmpfs",
+        "limited",
+        "not supported before Linux 6.6",
+        "Reads on tmpfs cannot be cross-checked without the cache.",
+    )
 
 
-def limits() -> list[Check]:
+def limits() -> list[MachineCheck]:
     """Memory, open files and processes."""
     available = _memory_available()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -81,46 +86,56 @@ def limits() -> list[Check]:
             available,
             _SENSIBLE_MEMORY,
             format_bytes(available),
-            "Studies that must outgrow the page cache need little else.",
+            "Studies whose data must exceed the page cache measure less.",
         ),
         _limit("open files", files, _SENSIBLE_OPEN_FILES, _count(files), f"ulimit -n {_SENSIBLE_OPEN_FILES}"),
         _limit("processes", processes, _SENSIBLE_PROCESSES, _count(processes), f"ulimit -u {_SENSIBLE_PROCESSES}"),
     ]
 
 
-def tools() -> list[Check]:
+def tools() -> list[MachineCheck]:
     """Programs strakes can use where they are, and never needs."""
     checks = []
     for name, remedy in _TOOLS.items():
         path = shutil.which(name)
-        checks.append(Check(name, "ok", path) if path else Check(name, "missing", "not found", remedy))
+        checks.append(MachineCheck(name, "ok", path) if path else MachineCheck(name, "missing", "not found", remedy))
     return checks
 
 
-def _limit(name: str, value: int, sensible: int, detail: str, remedy: str) -> Check:
+def _limit(name: str, value: int, sensible: int, detail: str, remedy: str) -> MachineCheck:
     if value == resource.RLIM_INFINITY or value >= sensible:
-        return Check(name, "ok", detail)
-    return Check(name, "limited", detail, remedy)
+        return MachineCheck(name, "ok", detail)
+    return MachineCheck(name, "limited", detail, remedy)
 
 
 def _count(value: int) -> str:
     return "unlimited" if value == resource.RLIM_INFINITY else f"{value:,}"
 
 
-def _cachestat() -> Check:
+def _cachestat() -> MachineCheck:
     # No such descriptor: a kernel that knows the call says EBADF before anything else.
     if _errno_of(_CACHESTAT, -1, None, None, 0) == errno.EBADF:
-        return Check("cachestat", "ok", "tells how much of a file is in the page cache")
-    return Check("cachestat", "limited", "not in this kernel", "Linux 6.5 has it; before, mincore is used, which sees less.")
+        return MachineCheck("cachestat", "ok", "shows how much of a file is in the page cache")
+    return MachineCheck(
+        "cachestat",
+        "limited",
+        "not in this kernel",
+        "Linux 6.5 and later have it; strakes uses mincore instead, which sees less.",
+    )
 
 
-def _io_uring() -> Check:
+def _io_uring() -> MachineCheck:
     # Zero entries are invalid: a kernel that allows the call says EINVAL.
     why = _errno_of(_IO_URING_SETUP, 0, None)
     if why in (errno.EINVAL, errno.EFAULT):
-        return Check("io_uring", "ok", "allowed")
-    reason = "not in this kernel" if why == errno.ENOSYS else "forbidden here"
-    return Check("io_uring", "limited", reason, "sysctl kernel.io_uring_disabled=0 allows it; in a container its seccomp profile decides.")
+        return MachineCheck("io_uring", "ok", "allowed")
+    reason = "not in this kernel" if why == errno.ENOSYS else "not allowed here"
+    return MachineCheck(
+        "io_uring",
+        "limited",
+        reason,
+        "Allow it with sysctl kernel.io_uring_disabled=0; in a container, also in its seccomp profile.",
+    )
 
 
 def _errno_of(number: int, *arguments: int | None) -> int:
@@ -130,11 +145,6 @@ def _errno_of(number: int, *arguments: int | None) -> int:
 
 
 def _memory_available() -> int:
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    from strakes.memory import memory_sizes
+
+    return memory_sizes().get("MemAvailable", os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -10,16 +10,19 @@ from typing import NamedTuple
 
 import click
 
-from strakes import __version__
 from strakes.cli.signals import orderly_signals
-from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, StrakesError
+from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, StrakesError, nearest_word
+from strakes.foreign_text import for_terminal
+from strakes.version import __version__
 
 USAGE_STATUS = BadInputError.exit_status
+# What works on a file system whose servers may die.
+_APART = frozenset({"survey", "study", "run", "reproduce", "accept", "tune", "failover drill"})
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command is (``module:attribute``) and its line in the help, so that the help imports no command."""
 
     location: str
@@ -27,28 +30,39 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "survey": Entry("strakes.cli.survey:command", "Characterise the file system under DIR: the main job."),
-    "study": Entry("strakes.cli.study:command", "Run one study of the catalogue."),
-    "run": Entry("strakes.cli.run:command", "Run a workload described in a file."),
-    "reproduce": Entry("strakes.cli.reproduce:command", "Measure a published study again, its values beside ours."),
-    "accept": Entry("strakes.cli.accept:command", "Answer stated needs: PASS, FAIL or UNKNOWN, with evidence."),
-    "compare": Entry("strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."),
-    "report": Entry("strakes.cli.report:command", "Render the report of a finished run again."),
-    "runs": Entry("strakes.cli.runs:command", "List the runs in the store."),
-    "jobs": Entry("strakes.cli.jobs:command", "List, watch and cancel measurements submitted as jobs."),
-    "history": Entry("strakes.cli.history:command", "Show the same measurement over months, and what changed."),
-    "import": Entry("strakes.cli.import_:command", "Take results of IOR, mdtest, fio and others into the store."),
-    "export": Entry("strakes.cli.export:command", "Write a run for other tools: JSON, CSV, Parquet, OpenMetrics."),
-    "target": Entry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
-    "advise": Entry("strakes.cli.advise:command", "Settings for one application, from what was measured."),
-    "guide": Entry("strakes.cli.guide:command", "Write the page that tells users how to use a file system."),
-    "tune": Entry("strakes.cli.tune:command", "Search the best settings for one application, by experiment."),
-    "knobs": Entry("strakes.cli.knobs:command", "Read and change settings of a file system, and put them back."),
-    "doctor": Entry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
-    "clean": Entry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),
-    "failover": Entry("strakes.cli.failover:command", "Plan, check and rehearse the fail-over of a pair of servers."),
-    "completion": Entry("strakes.cli.completion:command", "Print what makes your shell complete commands and options."),
-    "lab": Entry("strakes.cli.lab:command", "Start a disposable real system on this machine, and remove it."),
+    "survey": CommandEntry(
+        "strakes.cli.survey:command", "Measure the file system under DIR and say how to use it well."
+    ),
+    "study": CommandEntry("strakes.cli.study:command", "Run one study in full."),
+    "run": CommandEntry("strakes.cli.run:command", "Run a plan file, or a command line of IOR or mdtest."),
+    "reproduce": CommandEntry(
+        "strakes.cli.reproduce:command", "Repeat the measurements of a published study and compare."
+    ),
+    "accept": CommandEntry("strakes.cli.accept:command", "Check stated needs: PASS, FAIL or UNKNOWN, with evidence."),
+    "compare": CommandEntry(
+        "strakes.cli.compare:command", "Compare two runs: faster, slower or the same, with intervals."
+    ),
+    "report": CommandEntry("strakes.cli.report:command", "Write the report of a finished run again."),
+    "figure": CommandEntry("strakes.cli.figure:command", "Write a figure of a run as SVG, PNG or PDF."),
+    "runs": CommandEntry("strakes.cli.runs:command", "List the runs in the store."),
+    "jobs": CommandEntry("strakes.cli.jobs:command", "List, watch and cancel measurements submitted as batch jobs."),
+    "history": CommandEntry("strakes.cli.history:command", "Show how a repeated measurement changed over time."),
+    "import": CommandEntry("strakes.cli.import_:command", "Import results of IOR, mdtest, fio and other tools."),
+    "export": CommandEntry("strakes.cli.export:command", "Export a run as JSON, CSV, Parquet or OpenMetrics."),
+    "target": CommandEntry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
+    "advise": CommandEntry("strakes.cli.advise:command", "Recommend settings for one application from measurements."),
+    "guide": CommandEntry("strakes.cli.guide:command", "Write a page that tells users how to use a file system."),
+    "tune": CommandEntry("strakes.cli.tune:command", "Search for the best settings of one application by experiment."),
+    "knobs": CommandEntry("strakes.cli.knobs:command", "Read, change and put back settings of a file system."),
+    "doctor": CommandEntry("strakes.cli.doctor:command", "Check what this machine has and lacks."),
+    "clean": CommandEntry("strakes.cli.clean:command", "Remove what an interrupted run left in DIR."),
+    "failover": CommandEntry(
+        "strakes.cli.failover:command", "Plan, check, rehearse and test the fail-over of two servers."
+    ),
+    "completion": CommandEntry(
+        "strakes.cli.completion:command", "Print the script for command-line completion in your shell."
+    ),
+    "lab": CommandEntry("strakes.cli.lab:command", "Start and remove disposable file systems on this machine."),
 }
 
 
@@ -66,18 +80,24 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
             raise click.UsageError(f"no such command: {args[0]}{_suggestion(args[0])}", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         return name, command, _protect_optional_value(rest)
 
 
-@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="strakes", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """strakes measures how a file system really behaves, says how to use it well, and proves the advice.
+    """Measure how a file system really behaves, find out how to use it well, and prove the advice.
 
     Start with: strakes survey DIR
     """
@@ -86,12 +106,17 @@ def cli(ctx: click.Context) -> None:
 
 
 def main() -> int:
-    """The ``strakes`` command."""
+    """Run the ``strakes`` command."""
     if instruction := os.environ.get(COMPLETION):
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
-    return run(sys.argv[1:])
+    arguments = sys.argv[1:]
+    if " ".join(arguments[: 2 if arguments[:1] == ["failover"] else 1]) not in _APART:
+        return run(arguments)
+    from strakes.cli.apart import run_apart
+
+    return run_apart(lambda: run(arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -125,9 +150,9 @@ def run(arguments: Sequence[str]) -> int:
 
             _complain(
                 StrakesError(
-                    f"strakes itself failed: {type(error).__name__}",
+                    f"internal error in strakes: {type(error).__name__}",
                     why=str(error),
-                    remedy=f"Please report it with this log: {write_crash_log(error, arguments)}",
+                    remedy=f"Please report this bug with this log: {write_crash_log(error, arguments)}",
                 ),
                 error,
             )
@@ -147,13 +172,13 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _put_back_knobs(arguments: list[str]) -> None:
-    """Settings that a killed strakes left changed are put back before anything else is done."""
+    """Put back settings that a killed strakes left changed before anything else is done."""
     # Asking for help does nothing, and ``strakes knobs`` shows and restores them itself.
     if not arguments or arguments[0] in ("knobs", "--help", "-h") or {"--help", "-h"} & set(arguments):
         return
     import os
 
-    from strakes.places import default_root
+    from strakes.store_root import default_root
 
     try:
         journals = [name for name in os.listdir(default_root() / "knobs" / "open") if name.endswith(".jsonl")]
@@ -165,29 +190,31 @@ def _put_back_knobs(arguments: list[str]) -> None:
         try:
             restore_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
         except StrakesError as error:
-            click.echo(f"strakes: settings of an ended strakes could not be put back: {error}", err=True)
+            click.echo(
+                f"strakes: settings changed by a command that was killed could not be put back: {error}", err=True
+            )
 
 
 def _put_right_faults(arguments: list[str]) -> None:
     """So are faults of drills that were killed together with their guards."""
     if arguments[:2] == ["failover", "undo"] or {"--help", "-h"} & set(arguments):
         return
-    from strakes.places import default_root
+    from strakes.store_root import default_root
 
     try:
         if not os.listdir(default_root() / "drills"):
             return
     except (OSError, StrakesError):
         return
-    from strakes.failover.drill.journal import put_right_abandoned
+    from strakes.drill.journal import put_right_abandoned
 
     try:
         put_right_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
     except StrakesError as error:
-        click.echo(f"strakes: the fault of an ended drill could not be undone: {error}", err=True)
+        click.echo(f"strakes: the fault of a drill that was killed could not be undone: {error}", err=True)
 
 
-def _load(name: str, entry: Entry) -> click.Command:
+def _load(name: str, entry: CommandEntry) -> click.Command:
     from importlib import import_module
 
     module, _, attribute = entry.location.partition(":")
@@ -197,17 +224,15 @@ def _load(name: str, entry: Entry) -> click.Command:
         raise EnvironmentLacksError(
             f"the command {name} cannot be loaded",
             why=str(error),
-            remedy="Install strakes again: pip install . (in a checkout: rm -r .venv, then ./strakes).",
+            remedy="Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes).",
         ) from error
     assert isinstance(command, click.Command)
     return command
 
 
 def _suggestion(word: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, COMMANDS, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest_word(word, COMMANDS)
+    return f"; did you mean {near}?" if near else ""
 
 
 def _protect_optional_value(arguments: list[str]) -> list[str]:
@@ -228,11 +253,11 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
     """``cause``: what it stands for; its notes say what else went wrong on the way out."""
-    click.echo(f"strakes: error: {error.what}", err=True)
+    click.echo(f"strakes: error: {for_terminal(error.what)}", err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
-            click.echo(f"  {label}: {text}", err=True)
+            click.echo(f"  {label}: {for_terminal(text)}", err=True)
 
 
 def _nobody_reads_stdout() -> bool:

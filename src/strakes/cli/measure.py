@@ -17,15 +17,16 @@ from strakes.errors import BadInputError
 from strakes.launch.impact import UNLIMITED, Impact
 
 if TYPE_CHECKING:
+    from strakes.findings.portrait import Portrait
     from strakes.launch.choice import Launcher
-    from strakes.portrait.model import Portrait
+    from strakes.measure.visit import RunPlan
     from strakes.store import Run
-    from strakes.studies.base import Study
-    from strakes.survey.request import Visit
+    from strakes.studies.study import Study
+    from strakes.targets.command import Servers
 
 
 def measure(*, html: Output | None, json: Output | None, batch: str | None = None, **options: Any) -> int:
-    """Run the studies on ``directory`` and show what came of it; ``options`` as for ``perform``. Returns the exit status.
+    """Run the studies on ``directory`` and show the result; ``options`` as for ``perform``. Returns the exit status.
 
     With ``batch`` all of that is submitted as a job.
     """
@@ -65,7 +66,8 @@ def perform(
     libcephfs: bool = False,
     impact: Impact = UNLIMITED,
     neighbour: float | None = None,
-    visit: Visit | None = None,
+    visit: RunPlan | None = None,
+    servers: Servers | None = None,
 ) -> tuple[Portrait, Run]:
     """Run the studies on ``directory``; the report is written beside the run, or to ``html``."""
     from strakes.store import Store
@@ -95,6 +97,7 @@ def perform(
         visit=visit,
         impact=impact,
         neighbour_s=neighbour,
+        servers=servers,
     )
     with LiveProgress(quiet=quiet) as progress:
         progress.start(total_s=budget)
@@ -118,24 +121,26 @@ def submit(
     launcher_command: str | None,
     **_others: Any,
 ) -> None:
-    """This very command as a job of its own; its number is printed."""
+    """Submit this very command as a job of its own; print its number."""
     from strakes.cli.options import words_of
-    from strakes.launch.batch import submit_job, without_batch
+    from strakes.jobs.batch import submit_job, without_batch
     from strakes.store.jobs import Jobs
 
     launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command)
     if launch.launcher != "slurm":
-        raise BadInputError(f"--batch has no meaning with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
+        raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
     if not directory.is_dir():
-        raise BadInputError("the directory to measure cannot be reached", where=str(directory), why="no such directory on this host")
+        raise BadInputError(
+            "the directory to measure cannot be reached", where=str(directory), why="no such directory on this host"
+        )
     job = submit_job(name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
-    click.echo(f"strakes: submitted; see how it goes with: strakes jobs {job}", err=True)
+    click.echo(f"strakes: submitted; watch it with: strakes jobs {job}", err=True)
     click.echo(job)
 
 
 def publish(run: Run, html: Output | None) -> Portrait:
     """Build the portrait, keep it beside the run, and write the report there or where asked."""
-    from strakes.portrait.build import build_portrait
+    from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
     from strakes.report.html import render_html
 
@@ -146,7 +151,7 @@ def publish(run: Run, html: Output | None) -> Portrait:
 
 
 def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None) -> None:
-    """The summary on standard output, unless ``--json -`` or ``--html -`` puts a document there."""
+    """Print the summary, unless ``--json -`` or ``--html -`` puts a document on standard output."""
     from strakes.report.findings import to_document
     from strakes.report.summary import render_summary
     from strakes.units import format_seconds
@@ -158,7 +163,7 @@ def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None)
         if cells := portrait.run.get("cells_settled_early"):
             saved = format_seconds(float(portrait.run["time_saved_s"]))
             noun = "1 cell was" if cells == 1 else f"{cells} cells were"
-            click.echo(f"Less    {noun} ended early, as no run more would change a finding: {saved} of measuring to their precision saved")
+            click.echo(f"Saved   {noun} ended early because no further run could change a finding; this saved {saved}")
 
 
 def report_path(run: Run, html: Output | None) -> Path:

@@ -14,6 +14,7 @@ import click
 from strakes.errors import BadInputError, MeasurementError
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher
 from strakes.launch.impact import Impact, parse_impact
+from strakes.targets.command import Servers
 from strakes.units import parse_bytes, parse_seconds
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -28,7 +29,7 @@ class Output:
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Write the whole document, a file all at once or not at all. Raises MeasurementError when it cannot be written."""
+        """Write the whole document, a file at once or not at all. Raises MeasurementError when it cannot be written."""
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
@@ -39,7 +40,7 @@ class Output:
                 "the result cannot be written",
                 where=str(self.path),
                 why=error.strerror or str(error),
-                remedy="Everything measured is in the store: strakes report latest",
+                remedy="No measurement is lost; write the report again: strakes report latest",
             ) from error
 
 
@@ -85,7 +86,7 @@ class SecondsType(click.ParamType[float]):
 
 
 class OutputType(click.ParamType[Output]):
-    """A file to be written, or - for standard output; one that cannot be written is refused now, not after the measurement."""
+    """A file to be written, or - for standard output; one that cannot be written is refused before the measurement."""
 
     name = "file"
 
@@ -123,7 +124,7 @@ class HostsType(click.ParamType[tuple[str, ...]]):
             return value
         hosts = tuple(host.strip() for host in str(value).split(","))
         if not all(hosts) or any(host.startswith("-") or " " in host for host in hosts):
-            self.fail(f"{value!r} is no list of hosts such as n1,n2", param, ctx)
+            self.fail(f"{value!r} is not a list of hosts such as n1,n2", param, ctx)
         return hosts
 
 
@@ -150,51 +151,95 @@ RESUME = ResumeType()
 def budget_option(default: str) -> Callable[[Command], Command]:
     """``--budget``: ``budget`` in seconds."""
     return click.option(
-        "--budget", type=SECONDS, default=default, show_default=True, metavar="TIME", help="Time to spend on measuring, such as 60s or 5m."
+        "--budget",
+        type=SECONDS,
+        default=default,
+        show_default=True,
+        metavar="TIME",
+        help="Time to spend on measuring, such as 60s or 5m.",
     )
 
 
 def confidence_option(command: Command) -> Command:
     """``--confidence``: ``confidence`` as a share."""
     return click.option(
-        "--confidence", type=CONFIDENCE, default=0.9, show_default=True, metavar="SHARE", help="Confidence of every interval, 0.5 to 0.999."
+        "--confidence",
+        type=CONFIDENCE,
+        default=0.9,
+        show_default=True,
+        metavar="SHARE",
+        help="Confidence level of every interval.",
     )(command)
 
 
 def precision_option(command: Command) -> Command:
     """``--precision``: ``precision`` as a share, the relative half-width to reach."""
-    text = "Relative half-width at which a cell is done."
-    return click.option("--precision", type=PRECISION, default=0.1, show_default=True, metavar="SHARE", help=text)(command)
+    text = "Repeat each cell until its interval is this narrow (relative half-width)."
+    return click.option("--precision", type=PRECISION, default=0.1, show_default=True, metavar="SHARE", help=text)(
+        command
+    )
 
 
 def html_option(command: Command) -> Command:
     """``--html``: ``html`` is an Output or None."""
-    return click.option("--html", type=OUTPUT, metavar="FILE", help="Write the report here  [default: report.html beside the run]")(command)
+    return click.option(
+        "--html",
+        type=OUTPUT,
+        metavar="FILE",
+        help="Write the HTML report to FILE  [default: report.html in the run's directory]",
+    )(command)
 
 
 def json_option(command: Command) -> Command:
     """``--json``: ``json`` is an Output or None."""
-    return click.option("--json", type=OUTPUT, metavar="FILE", help="Write the findings as JSON; - for standard output.")(command)
+    return click.option(
+        "--json", type=OUTPUT, metavar="FILE", help="Write the findings as JSON to FILE (- is standard output)."
+    )(command)
 
 
 def keep_option(command: Command) -> Command:
     """``--keep``: ``keep`` is a bool."""
-    return click.option("--keep", is_flag=True, help="Leave the measured files in DIR; strakes clean DIR removes them.")(command)
+    return click.option(
+        "--keep", is_flag=True, help="Do not remove the measured files; strakes clean DIR removes them later."
+    )(command)
 
 
 def launch_options(command: Command) -> Command:
     """Everything about who starts the ranks, and where: all of it together is ``launch_from``'s."""
-    text = "Ranks are threads here (local), or processes that mpiexec (mpi), srun (slurm) or another command starts."
+    text = (
+        "How ranks are started: as threads on this host (local), or as processes by mpiexec (mpi), by srun "
+        "(slurm) or by a command of yours."
+    )
     for option in (
-        click.option("--launcher-command", metavar="WORDS", help="How another launcher starts the ranks: 'jsrun -n {ranks} {engine}'."),
-        click.option("--launcher-options", metavar="WORDS", help="Further options for mpiexec or srun, as one word."),
         click.option(
-            "--mpiexec", type=click.Path(path_type=Path), metavar="FILE", help="mpiexec to use  [default: strakes' own, else PATH]"
+            "--launcher-command",
+            metavar="WORDS",
+            help="Start the ranks with this command, such as 'jsrun -n {ranks} {engine}'.",
         ),
-        click.option("--ranks-per-node", type=RANKS, metavar="N", help="Ranks on each host."),
-        click.option("--hosts", type=HOSTS, metavar="A,B", help="Hosts to start ranks on  [default: this one; slurm: all of the job]"),
         click.option(
-            "-n", "--ranks", type=RANKS, metavar="N", help="Ranks that take part, at most  [default: what the plan or study wants]"
+            "--launcher-options",
+            metavar="WORDS",
+            help="Additional options for mpiexec or srun, quoted as one argument.",
+        ),
+        click.option(
+            "--mpiexec",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="The mpiexec to use  [default: the one installed with strakes, else the one in PATH]",
+        ),
+        click.option("--ranks-per-node", type=RANKS, metavar="N", help="Number of ranks on each host."),
+        click.option(
+            "--hosts",
+            type=HOSTS,
+            metavar="A,B",
+            help="Hosts to start ranks on  [default: this host; slurm: all hosts of the job]",
+        ),
+        click.option(
+            "-n",
+            "--ranks",
+            type=RANKS,
+            metavar="N",
+            help="Use at most N ranks  [default: as many as the plan or study asks for]",
         ),
         click.option("--launcher", type=click.Choice(LAUNCHERS), default="local", show_default=True, help=text),
     ):
@@ -211,7 +256,7 @@ def launch_from(
     launcher_options: str | None,
     launcher_command: str | None,
 ) -> Launch:
-    """The options of ``launch_options`` as one value. Raises BadInputError where they contradict each other."""
+    """Return the options of ``launch_options`` as one value. Raises BadInputError where they contradict each other."""
     if launcher_command is not None and launcher == "local":
         launcher = "command"
     for name, value, where in (
@@ -222,10 +267,13 @@ def launch_from(
         ("--launcher-command", launcher_command, ("command",)),
     ):
         if value is not None and launcher not in where:
-            what = "for ranks that are threads" if launcher == "local" else f"with --launcher {launcher}"
-            raise BadInputError(f"{name} has no meaning {what}", remedy=f"Add --launcher {' or '.join(where)}.")
+            what = "with --launcher local" if launcher == "local" else f"with --launcher {launcher}"
+            raise BadInputError(f"{name} cannot be used {what}", remedy=f"Add --launcher {' or '.join(where)}.")
     if launcher == "command" and launcher_command is None:
-        raise BadInputError("--launcher command needs the command", remedy="Add --launcher-command 'jsrun -n {ranks} {engine}'.")
+        raise BadInputError(
+            "--launcher command was given without a command",
+            remedy="Add --launcher-command 'jsrun -n {ranks} {engine}'.",
+        )
     words = () if launcher_options is None else words_of("--launcher-options", launcher_options)
     return Launch(launcher, ranks, hosts or (), ranks_per_node, mpiexec, words, launcher_command or "")
 
@@ -247,9 +295,11 @@ def impact_option(command: Command) -> Command:
         try:
             return parse_impact(words)
         except BadInputError as error:
-            raise click.BadParameter(f"{error.what}{f' ({error.where})' if error.where else ''}. {error.remedy}") from error
+            raise click.BadParameter(
+                f"{error.what}{f' ({error.where})' if error.where else ''}. {error.remedy}"
+            ) from error
 
-    text = "Be no more load than that, all ranks together: 200MiB/s, 5000ops/s, or both."
+    text = "Limit the load of all ranks together to 200MiB/s or 5000ops/s. May be given twice, once for each."
     return click.option("--impact", multiple=True, callback=limits, metavar="LIMIT", help=text)(command)
 
 
@@ -264,25 +314,41 @@ def neighbour_option(command: Command) -> Command:
         except BadInputError as error:
             raise click.BadParameter(f"{error.what}. {error.remedy}") from error
 
-    text = "Give way, and at last stop, before 99 of 100 operations of others take longer: p99=20ms."
+    text = (
+        "Protect other users: slow down, and stop if that does not help, when their 99th percentile latency would "
+        "exceed the limit, such as p99=20ms."
+    )
     return click.option("--neighbour", callback=limit, metavar="LIMIT", help=text)(command)
 
 
 def batch_option(command: Command) -> Command:
     """``--batch``: ``batch`` is what sbatch is told, or None."""
-    text = "Submit it as a Slurm job with these options of sbatch, such as '-N 4 -t 30', and return."
+    text = "Submit the measurement as a Slurm job with these sbatch options, such as '-N 4 -t 30', and return."
     return click.option("--batch", metavar="WORDS", help=text)(command)
 
 
 def libcephfs_option(command: Command) -> Command:
     """``--libcephfs``: ``libcephfs`` is a bool."""
-    text = "On CephFS: metadata operations without the mount, every rank a client of its own."
+    text = "On CephFS, do metadata operations through libcephfs, not the mount; each rank is a client of its own."
     return click.option("--libcephfs", is_flag=True, help=text)(command)
+
+
+def servers_option(command: Command) -> Command:
+    """``--servers``: ``servers`` is a template for reaching them, or None."""
+
+    def template(_ctx: click.Context, _param: click.Parameter, words: str | None) -> Servers | None:
+        try:
+            return None if words is None else Servers(words)
+        except BadInputError as error:
+            raise click.BadParameter(f"{error.where!r}: {error.why}. {error.remedy}") from error
+
+    text = 'Command that reaches a server, such as "ssh {host} sudo": for counters and settings that only servers have.'
+    return click.option("--servers", callback=template, metavar="TEMPLATE", help=text)(command)
 
 
 def quiet_option(command: Command) -> Command:
     """``--quiet``: ``quiet`` is a bool."""
-    return click.option("-q", "--quiet", is_flag=True, help="Show no progress.")(command)
+    return click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")(command)
 
 
 def resume_option(command: Command) -> Command:
@@ -293,26 +359,29 @@ def resume_option(command: Command) -> Command:
         is_flag=False,
         flag_value="",
         metavar="[RUN]",
-        help="Go on with an interrupted run: that one, or the newest with the same DIR and options.",
+        help="Resume an interrupted run: RUN, or the newest with the same DIR and options.",
     )(command)
 
 
 def seed_option(command: Command) -> Command:
     """``--seed``: ``seed`` is an int or None (one is drawn, and recorded)."""
     return click.option(
-        "--seed", type=click.IntRange(0, MAX_SEED), metavar="N", help="Decides orders and data; the same seed gives the same ones."
+        "--seed",
+        type=click.IntRange(0, MAX_SEED),
+        metavar="N",
+        help="Seed of the random order and data; the same seed repeats both.",
     )(command)
 
 
 def measuring_options(default_budget: str, *, beside_others: bool = True) -> Callable[[Command], Command]:
-    """Every option of a command that measures, in the order of its help. ``beside_others``: those that spare other users, too."""
+    """Every option of a command that measures, in the order of its help. ``beside_others``: also those that spare others."""
 
     def decorate(command: Command) -> Command:
         for option in (quiet_option, seed_option, keep_option):
             command = option(command)
         for option in (neighbour_option, impact_option) if beside_others else ():
             command = option(command)
-        for option in (launch_options, resume_option, json_option, html_option, confidence_option):
+        for option in (servers_option, launch_options, resume_option, json_option, html_option, confidence_option):
             command = option(command)
         return budget_option(default_budget)(command)
 

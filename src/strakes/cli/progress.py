@@ -1,4 +1,4 @@
-"""What a long command shows while it works, always on standard error: a live display on a terminal, a line now and then elsewhere."""
+"""What a long command shows on standard error while it works: a live display on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ class LiveProgress:
     def __enter__(self) -> LiveProgress:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.finish()
 
     def start(self, total_s: float) -> None:
-        """The work begins and is to take ``total_s`` seconds."""
+        """Begin work that is to take ``total_s`` seconds."""
         self._started = time.monotonic()
         self._last_line = self._started
         self._total_s = total_s
@@ -57,7 +59,7 @@ class LiveProgress:
             self._live.start()
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
-        """What is measured now, how much of the work is done (0 to 1), and what is known so far. Cheap: call it as often as you like."""
+        """Show what is measured now, how much is done (0 to 1), and what is known so far. Cheap: call it often."""
         self._text, self._detail = text, detail
         self._fraction = min(max(fraction, 0.0), 1.0)
         now = time.monotonic()
@@ -66,7 +68,7 @@ class LiveProgress:
             self._print(plain_line(text, self._fraction, detail, now - self._started, self._total_s))
 
     def note(self, text: str) -> None:
-        """A line that stays, such as a warning or a finished study."""
+        """Print a line that stays, such as a warning or a finished study."""
         if self._quiet:
             return
         if self._console is not None:
@@ -75,7 +77,7 @@ class LiveProgress:
             self._print(text)
 
     def finish(self) -> None:
-        """The display goes away; calling it again does nothing."""
+        """Remove the display; calling it again does nothing."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -92,7 +94,10 @@ class LiveProgress:
 
         elapsed = time.monotonic() - self._started
         bar = Table.grid(padding=(0, 1))
-        bar.add_row(ProgressBar(total=1.0, completed=self._fraction, width=40), Text(_clock(elapsed, self._fraction, self._total_s)))
+        bar.add_row(
+            ProgressBar(total=1.0, completed=self._fraction, width=40),
+            Text(_clock(elapsed, self._fraction, self._total_s)),
+        )
         lines: list[RenderableType] = [Text(self._text, style="bold", overflow="ellipsis", no_wrap=True)]
         if self._detail:
             lines.append(Text(self._detail, overflow="ellipsis", no_wrap=True))
@@ -105,7 +110,9 @@ def plain_line(text: str, fraction: float, detail: str, elapsed_s: float, total_
     >>> plain_line("open-close: 2 ranks", 0.5, "so far 1.1 M op/s", 61.0, 120.0)
     ' 50 %  1:01 of 2:00, 0:59 left  open-close: 2 ranks  so far 1.1 M op/s'
     """
-    return "  ".join(part for part in (f"{fraction * 100:3.0f} %", _clock(elapsed_s, fraction, total_s), text, detail) if part)
+    return "  ".join(
+        part for part in (f"{fraction * 100:3.0f} %", _clock(elapsed_s, fraction, total_s), text, detail) if part
+    )
 
 
 def _clock(elapsed_s: float, fraction: float, total_s: float) -> str:

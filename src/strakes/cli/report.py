@@ -12,9 +12,9 @@ from strakes.cli.options import Output, html_option, json_option
 @json_option
 @html_option
 def command(run: str, html: Output | None, json: Output | None) -> int:
-    """Render the report of RUN again, from what is stored; nothing is measured.
+    """Write the report of RUN again from the store; nothing is measured.
 
-    RUN is an id as strakes runs lists it, the beginning of one, or "latest" (the default).
+    RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
     """
     from strakes.cli.measure import publish, show
     from strakes.store import Store

@@ -13,7 +13,7 @@ from strakes.cli.options import Output, libcephfs_option, measuring_options, pre
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
-    from strakes.portrait.model import Portrait
+    from strakes.findings.portrait import Portrait
 
 
 # A population has to grow to its end: it comes first, and leaves to the rest what it does not need, but this at least.
@@ -27,30 +27,54 @@ _SHARE_OF_REST = 0.2
 @precision_option
 @libcephfs_option
 @click.option(
-    "--files", type=click.IntRange(min=1), default=100_000, show_default=True, metavar="N", help="S3: how far a population grows."
+    "--files",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="S3: number of files that the population grows to.",
 )
-@click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR: S2's two devices.")
+@click.option(
+    "--against",
+    metavar="DIR2",
+    type=click.Path(path_type=Path),
+    help="Also measure DIR2, interleaved with DIR, as S2 did with its two devices.",
+)
 def command(
-    source: str, directory: Path, files: int, against: Path | None, budget: float, html: Output | None, json: Output | None, **options: Any
+    source: str,
+    directory: Path,
+    files: int,
+    against: Path | None,
+    budget: float,
+    html: Output | None,
+    json: Output | None,
+    **options: Any,
 ) -> int:
-    """Measure again what SOURCE measured, at a scale that fits here, and set its values beside ours.
+    """Repeat the measurements of SOURCE at a scale that fits here, and show its values beside yours.
 
-    S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5 access patterns. Published
-    values are never mixed with measured ones; what the target cannot do is left out, with the reason.
+    SOURCE: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5
+    access patterns. Published values are never mixed with measured ones. What the target cannot do is left out, and the
+    reason is given.
     """
     from strakes.cli.measure import perform, report_path
-    from strakes.reproduce.show import render, to_document
-    from strakes.reproduce.sources import SOURCES
+    from strakes.literature.sources import SOURCES
+    from strakes.report.reproduced import render, to_document
     from strakes.studies.against import Against
     from strakes.studies.registry import study_named
 
     chosen = SOURCES[source.upper()]
     if chosen.grown and options["resume"] is not None:
-        remedy = f"Resume its parts: strakes study {chosen.studies[0]} {directory} --resume, and so on."
-        raise BadInputError(f"{chosen.name} is several runs", remedy=remedy)
+        remedy = (
+            f"Resume its studies one by one, beginning with: strakes study {chosen.studies[0]} {directory} --resume"
+        )
+        raise BadInputError(f"{chosen.name} consists of several runs and cannot be resumed as a whole", remedy=remedy)
     if chosen.grown and against is not None:
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
-        raise BadInputError(f"{chosen.name} cannot be measured in turn with another", why="a population grows by itself", remedy=remedy)
+        raise BadInputError(
+            f"{chosen.name} cannot be interleaved with a second directory",
+            why="one of its studies grows a population of files, which cannot be interleaved",
+            remedy=remedy,
+        )
     done: list[tuple[Portrait, Path]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):

@@ -13,7 +13,7 @@ from strakes.cli.options import MAX_SEED, batch_option, measuring_options, preci
 TOOLS = ("ior", "mdtest")
 
 
-class RunCommand(click.Command):
+class RunOrPeerCommand(click.Command):
     """What follows a tool's name is that tool's command line: none of it is ours to parse."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -25,7 +25,12 @@ class RunCommand(click.Command):
 
     def _tool_at(self, args: list[str]) -> int | None:
         """Where the first argument that is no option stands, if it is a tool's name."""
-        takes = {name for one in self.params if isinstance(one, click.Option) and not one.is_flag and not one.count for name in one.opts}
+        takes = {
+            name
+            for one in self.params
+            if isinstance(one, click.Option) and not one.is_flag and not one.count
+            for name in one.opts
+        }
         skip = False
         for index, word in enumerate(args):
             if skip and not (args[index - 1] == "--resume" and word in TOOLS):
@@ -37,19 +42,19 @@ class RunCommand(click.Command):
         return None
 
 
-@click.command("run", cls=RunCommand, options_metavar="[OPTIONS]")
+@click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")
 @click.argument("plan", metavar="PLAN.toml|ior|mdtest")
 @click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
 @measuring_options("1m")
 @precision_option
 @batch_option
 def command(plan: str, rest: tuple[str, ...], ranks: int | None, **options: Any) -> int:
-    """Run a plan on DIR, again and again until its figures are precise or the budget is spent.
+    """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
-    A plan is a TOML file: ranks, and one [[phase]] table for each step. examples/ has one of every kind.
+    A plan is a TOML file with the number of ranks and one [[phase]] table per step. examples/ has one of every kind.
 
-    After the word ior or mdtest comes a command line of that tool, which says DIR itself: strakes run -n 4 ior -F -t 1m -b 16m -o DIR/file.
-    strakes run ior --help lists what is understood.
+    Or give a command line of ior or mdtest, which names the directory itself: strakes run -n 4 ior -F -t 1m -b 16m -o
+    DIR/file. strakes run ior --help lists the supported options.
     """
     if plan in TOOLS:
         return _run_tool(plan, rest, ranks, **options)
@@ -74,7 +79,9 @@ def _run_plan(path: Path, directory: Path, ranks: int | None, seed: int | None, 
     return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, **options)
 
 
-def _run_tool(tool: str, words: tuple[str, ...], ranks: int | None, seed: int | None, *, keep: bool, **options: Any) -> int:
+def _run_tool(
+    tool: str, words: tuple[str, ...], ranks: int | None, seed: int | None, *, keep: bool, **options: Any
+) -> int:
     from strakes.cli.measure import measure
     from strakes.interop.commands import TOOLS as UNDERSTOOD
     from strakes.interop.commands.words import help_text
@@ -86,7 +93,7 @@ def _run_tool(tool: str, words: tuple[str, ...], ranks: int | None, seed: int | 
     drawn = secrets.randbelow(MAX_SEED) if seed is None else seed
     found = UNDERSTOOD[tool].translate(words, ranks, drawn)
     for index, note in enumerate(found.notes):
-        click.echo(f"{'Other than ' + tool + ':' if index == 0 else ' ' * (12 + len(tool))} {note}", err=True)
+        click.echo(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
     study = PlanRun(found.plan, found.measured)
     options |= {"seed": drawn, "keep": keep or found.keep, "ranks": found.plan.ranks}
     return measure(kind="run", name=tool, studies=(study,), directory=found.directory, full=True, **options)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.foreign_text import for_terminal
+
 if TYPE_CHECKING:
     from strakes.store import RunSummary
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="A JSON list, oldest first, each with its id.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON list, oldest first, each run with its id.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List only the newest N runs.")
 def command(as_json: bool, limit: int | None) -> None:
     """List the runs in the store, oldest first."""
     from strakes.store import Store
@@ -28,7 +30,7 @@ def command(as_json: bool, limit: int | None) -> None:
     else:
         _print_table(shown)
         if len(shown) < len(runs):
-            click.echo(f"{len(runs) - len(shown)} older ones are not shown.")
+            click.echo(f"{len(runs) - len(shown)} older runs are not shown.")
 
 
 def _to_json(runs: Sequence[RunSummary]) -> str:
@@ -53,7 +55,7 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     for run in runs:
         when = f"{datetime.fromisoformat(run.created).astimezone():%Y-%m-%d %H:%M}" if run.created else ""
         what = run.kind if run.name == run.kind else f"{run.kind} {run.name}".strip()
-        table.add_row(run.id, when, what, run.target, run.file_system, run.status)
+        table.add_row(*map(for_terminal, (run.id, when, what, run.target, run.file_system, run.status)))
     # Into a pipe everything goes uncut, one line for each run.
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
     console.print(table)

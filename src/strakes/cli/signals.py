@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a lost terminal end a command in order: as KeyboardInterrupt, so that workspaces are cleaned on the way out."""
+"""Ctrl-C, SIGTERM and a lost terminal end a command as KeyboardInterrupt, so that workspaces are cleaned up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOW_CURSOR = "\x1b[?25h"  # a live display hides it
 
 @contextmanager
 def orderly_signals() -> Iterator[None]:
-    """The first signal raises KeyboardInterrupt, the second raises it again wherever the clean-up is, the third ends the process."""
+    """Raise KeyboardInterrupt at the first signal and again at the second; end the process at the third."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -27,16 +27,18 @@ def orderly_signals() -> Iterator[None]:
         nonlocal count
         count += 1
         if count == 1:
-            _say("strakes: stopping in order; once more to hurry\n")
+            _say("strakes: stopping and cleaning up; interrupt again to stop sooner\n")
         elif count == 2:
-            _say("strakes: hurrying; `strakes clean DIR` removes what stays behind\n")
+            _say("strakes: stopping now; strakes clean DIR removes what is left behind\n")
         else:
             _say(_SHOW_CURSOR if os.isatty(2) else "")
             os._exit(InterruptedByUser.exit_status)
         raise KeyboardInterrupt
 
     # A signal that was ignored on purpose (nohup) stays ignored.
-    before = {number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
+    before = {
+        number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield
     finally:

@@ -19,11 +19,26 @@ from strakes.errors import BadInputError
 @precision_option
 @batch_option
 @libcephfs_option
-@click.option("--against", metavar="DIR2", type=click.Path(path_type=Path), help="Measure DIR2 too, in turn with DIR, and compare.")
-@click.option("--like", metavar="RUN", help="Take the plans of that run, so that compare can hold the two against each other.")
-@click.option("--files", type=click.IntRange(min=1), metavar="N", help="Of a population in the end, or in the journal before a fail-over.")
+@click.option(
+    "--against",
+    metavar="DIR2",
+    type=click.Path(path_type=Path),
+    help="Also measure DIR2, interleaved with DIR, and compare the two.",
+)
+@click.option("--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs.")
+@click.option(
+    "--files",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of files: of the study population at its end, or of the study recovery before a fail-over.",
+)
 @fault_options
-@click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Consent to the drills of the study recovery.")
+@click.option(
+    "--yes-this-interrupts-service",
+    "agreed",
+    is_flag=True,
+    help="Agree that the study recovery interrupts the service.",
+)
 def command(
     name: str,
     directory: Path | None,
@@ -33,9 +48,10 @@ def command(
     agreed: bool,
     **options: Any,
 ) -> int:
-    """Run the study NAME on DIR; "strakes study list" lists them.
+    """Run the study NAME on DIR. "strakes study list" lists the studies.
 
-    With --against every cell is measured on both file systems in every block; the report says which is faster, with intervals.
+    With --against, every block measures every cell on both file systems, and the report says which is faster, with
+    intervals.
     """
     from strakes.cli.fault_options import drill_visit, take_fault_words
     from strakes.cli.measure import measure
@@ -49,17 +65,20 @@ def command(
         return 0
     fault_words = take_fault_words(options)
     if directory is None:
-        raise BadInputError("no DIR given", remedy=f"strakes study {name} DIR")
+        raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
     study = study_named(name)
     if study not in STUDIES:
-        raise BadInputError(f"{name!r} is no study of the catalogue", remedy="strakes study list shows them.")
+        raise BadInputError(f"{name!r} is not a study", remedy="strakes study list shows all studies.")
     if against is not None and study.visits_in_sequence:
-        raise BadInputError(f"{name} cannot be measured in turn with another", remedy="Measure both, one after the other.")
+        raise BadInputError(
+            f"the study {name} cannot be interleaved with a second directory",
+            remedy="Measure both directories, one after the other, without --against.",
+        )
     visit = None
     if study.interrupts_service:
         visit = drill_visit(directory, agreed, fault_words)
     elif agreed or any(fault_words.values()):
-        raise BadInputError(f"{name} does nothing to the service", remedy="Leave out --fault and what belongs to it.")
+        raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     return measure(
         kind="study",
         name=name,

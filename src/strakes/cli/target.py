@@ -8,43 +8,56 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY
+from strakes.cli.options import DIRECTORY, servers_option
+from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
-    from strakes.targets.base import TargetFacts
     from strakes.targets.block_device import BlockDevice
+    from strakes.targets.command import Servers
+    from strakes.targets.description import DataTarget, Description, Layout, MetadataTarget, Placement
     from strakes.targets.knowledge import Knowledge
-    from strakes.targets.model import DataTarget, Description, Layout, MetadataTarget, Placement
+    from strakes.targets.target import TargetFacts
 
 _Row = tuple[str, str]
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--servers", metavar="TEMPLATE", help='How servers are reached for what only they know, such as "ssh {host} sudo".')
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-def command(directory: Path, servers: str | None, as_json: bool) -> None:
-    """Show what is known about the file system under DIR; writes nothing there."""
-    from strakes.targets.command import Servers
+@servers_option
+@click.option("--json", "as_json", is_flag=True, help="Write the result as JSON.")
+def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
+    """Show what is known about the file system under DIR. Nothing is written there."""
     from strakes.targets.knowledge import know
     from strakes.targets.registry import detect
 
-    known = know(detect(directory, None if servers is None else Servers(servers)))
+    known = know(detect(directory, servers))
     if as_json:
         import json
 
         click.echo(json.dumps(known.document(), indent=1))
         return
-    rows = [*_rows(known.facts), *(_device_rows(known.facts.block_device) if known.facts.block_device else []), *_told(known)]
+    rows = [
+        *_rows(known.facts),
+        *(_device_rows(known.facts.block_device) if known.facts.block_device else []),
+        *_told(known),
+    ]
     width = max(len(label) for label, _ in rows)
-    for line in (*(f"{label:<{width}}  {text}" for label, text in rows), *_tables(known.description), *_sentences(known)):
-        click.echo(line)
+    for line in (
+        *(f"{label:<{width}}  {text}" for label, text in rows),
+        *_tables(known.description),
+        *_sentences(known),
+    ):
+        click.echo(for_terminal(line))
 
 
 def _rows(facts: TargetFacts) -> list[_Row]:
     from strakes.units import format_bytes
 
-    inodes = f"{facts.free_inodes:,} free of {facts.total_inodes:,}" if facts.total_inodes else "not counted by this file system"
+    inodes = (
+        f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
+        if facts.total_inodes
+        else "this file system does not count inodes"
+    )
     return [
         ("directory", click.format_filename(facts.path)),
         ("file system", f"{facts.file_system} ({'on other machines' if facts.remote else 'on this machine'})"),
@@ -55,7 +68,7 @@ def _rows(facts: TargetFacts) -> list[_Row]:
         ("inodes", inodes),
         *(("quota", text) for text in facts.quotas),
         ("block", format_bytes(facts.block_bytes)),
-        ("direct I/O", "not tried here (a survey tries it in its own directory)"),
+        ("direct I/O", "not tested (a survey tests it in its own directory)"),
     ]
 
 
@@ -64,7 +77,7 @@ def _device_rows(device: BlockDevice) -> list[_Row]:
 
     kind = "rotational" if device.rotational else "not rotational"
     rows = [
-        ("block device", f"{device.name}, {format_bytes(device.total_bytes)}, {kind} (as the kernel was told)"),
+        ("block device", f"{device.name}, {format_bytes(device.total_bytes)}, {kind} (according to the kernel)"),
         ("I/O scheduler", device.scheduler),
         ("read-ahead", format_bytes(device.read_ahead_bytes)),
         ("write cache", device.write_cache),
@@ -75,7 +88,7 @@ def _device_rows(device: BlockDevice) -> list[_Row]:
 
 
 def _told(known: Knowledge) -> Iterator[_Row]:
-    """What the file system says of itself, but for its servers and targets."""
+    """Return what the file system says of itself, but for its servers and targets."""
     told = known.description
     if told.file_system_name != known.facts.device:
         yield "name", told.file_system_name
@@ -95,7 +108,7 @@ def _told(known: Knowledge) -> Iterator[_Row]:
 
 
 def layout_text(layout: Layout) -> str:
-    """A layout for people."""
+    """Return a layout for people."""
     from strakes.units import format_bytes
 
     parts = [
@@ -111,12 +124,14 @@ def layout_text(layout: Layout) -> str:
 
 
 def placement_text(placement: Placement) -> str:
-    """A placement for people."""
+    """Return a placement for people."""
     targets = ", ".join(map(str, placement.metadata_targets))
     if placement.kind == "inherit":
-        return f"where its parent is{f' (metadata target {targets})' if targets else ''}"
+        return f"same as the parent directory{f' (metadata target {targets})' if targets else ''}"
     how = f"on metadata target {targets}" if placement.kind == "manual" else "spread by the file system"
-    return ", ".join(part for part in (how, placement.hash, "subdirectories too" if placement.inherited else "") if part)
+    return ", ".join(
+        part for part in (how, placement.hash, "also for subdirectories" if placement.inherited else "") if part
+    )
 
 
 def _tables(told: Description) -> Iterator[str]:
@@ -136,7 +151,9 @@ def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataT
     for one in targets:
         space = f"{format_bytes(one.free_bytes)} of {format_bytes(one.total_bytes)}" if one.total_bytes else "-"
         inodes = f"{one.free_inodes:,} of {one.total_inodes:,}" if one.total_inodes else "-"
-        rows.append((one.name, one.server or "-", one.state or "-", space, inodes, ", ".join(getattr(one, "pools", ())) or "-"))
+        rows.append(
+            (one.name, one.server or "-", one.state or "-", space, inodes, ", ".join(getattr(one, "pools", ())) or "-")
+        )
     yield from _table(title, ("name", "server", "state", "free", "free inodes", "pools"), rows)
 
 
@@ -151,12 +168,12 @@ def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -
 
 def _sentences(known: Knowledge) -> Iterator[str]:
     limits = [f"{limit.what}: {limit.why}" for limit in known.limits]
-    controls = known.controls or (f"nothing: strakes has no settings for {known.facts.file_system}",)
+    controls = known.controls or (f"nothing: strakes knows no settings of {known.facts.file_system}",)
     for title, lines in (
-        ("To look at before figures are believed", known.unlike),
+        ("Check before you trust figures", known.unlike),
         ("Notes", (*known.facts.notes, *known.description.notes)),
         ("strakes can change", controls),
-        ("strakes cannot, and why", limits),
+        ("strakes cannot change, and why", limits),
     ):
         if lines:
             yield from ("", title)

@@ -14,14 +14,29 @@ from strakes.cli.options import DIRECTORY, MAX_SEED, Output, Resume, launch_from
 from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
 from strakes.launch.choice import Launcher
+from strakes.targets.command import Servers
 
 
 @click.command("tune")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--app", "app_path", required=True, type=click.Path(path_type=Path), metavar="APP.toml", help="What the application does.")
+@click.option(
+    "--app",
+    "app_path",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="APP.toml",
+    help="Description of the application; examples/apps/ has examples.",
+)
 @measuring_options("20m", beside_others=False)
-@click.option("--only", multiple=True, metavar="NAME=LEVEL,...", help="Try only these levels of a setting. May be repeated.")
-@click.option("--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Vary a setting of the system too. May be repeated.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME=LEVEL,...",
+    help="Try only these levels of the setting NAME. May be repeated.",
+)
+@click.option(
+    "--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Also vary the system setting NAME. May be repeated."
+)
 def command(
     directory: Path,
     app_path: Path,
@@ -40,25 +55,26 @@ def command(
     keep: bool,
     seed: int | None,
     quiet: bool,
+    servers: Servers | None,
     only: Sequence[str],
     knobs: Sequence[str],
 ) -> int:
-    """Search the best settings for the application of APP.toml on DIR, by experiment.
+    """Search for the best settings for the application in APP.toml on DIR by experiment.
 
-    Varies what can be varied here: size of calls, writers, files, interface, layout, and with --knobs settings of the system, which are put
-    back after every trial. Ends with the default and the best setting on fresh runs in turn: the gain with its interval, or how much no
-    setting gains at most.
+    The search varies what can be varied on DIR: transfer size, writers, files, interface, layout and, with --knobs,
+    system settings, which are put back after every trial. At the end, the default and the best settings are measured
+    again in turn. The result is the gain with its interval, or an upper limit of what any setting can gain.
     """
     from strakes.advise.app import read_app
     from strakes.cli.measure import publish, report_path
     from strakes.report.findings import to_document
     from strakes.store import Store
-    from strakes.tune.outcome import outcome_of
-    from strakes.tune.request import Request
-    from strakes.tune.run import perform
-    from strakes.tune.show import render
+    from strakes.tuning.outcome import outcome_of
+    from strakes.tuning.outcome_text import render
+    from strakes.tuning.request import TuningRequest
+    from strakes.tuning.run import perform
 
-    request = Request(
+    request = TuningRequest(
         app=read_app(app_path),
         directory=directory,
         budget_s=budget,
@@ -69,6 +85,7 @@ def command(
         only=_levels("--only", only),
         knobs=_levels("--knobs", knobs, may_be_bare=True),
         keep=keep,
+        servers=servers,
         resume=None if resume is None else (resume.run or ""),
     )
     store = Store()
@@ -94,8 +111,10 @@ def _levels(option: str, words: Sequence[str], *, may_be_bare: bool = False) -> 
         name, equals, values = word.partition("=")
         levels = tuple(value.strip() for value in values.split(",") if value.strip())
         if not name or (not levels and not (may_be_bare and not equals)):
-            raise BadInputError(f"not NAME=LEVEL,...: {word!r}", remedy=f"Write it like {option} transfer=64KiB,1MiB.")
+            raise BadInputError(
+                f"expected NAME=LEVEL,..., not {word!r}", remedy=f"Write, for example, {option} transfer=64KiB,1MiB."
+            )
         if name in found:
-            raise BadInputError(f"{option} {name} is given twice", remedy="Give it all its levels at once.")
+            raise BadInputError(f"{option} {name} is given twice", remedy=f"Give all its levels in one {option}.")
         found[name] = levels
     return found

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from strakes.statistics.comparison import Judged
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
+from strakes.store.records import Visit
 
 _CALLED = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def client_ratio(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> float:
-    """How many times faster the client itself was in the visits ``b`` than in ``a``; 1 where it was not measured.
+def client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
+    """Return how many times faster the client itself was in the visits ``b`` than in ``a``.
 
-    >>> client_ratio([{"client_s": 0.002}], [{"client_s": 0.004}]), client_ratio([{}], [{"client_s": 0.004}])
+    1 where it was not measured.
+
+    >>> fast, slow = Visit(client_s=0.002), Visit(client_s=0.004)
+    >>> client_ratio([fast], [slow]), client_ratio([Visit()], [slow])
     (0.5, 1.0)
     """
-    seconds = [[float(visit["client_s"]) for visit in visits if "client_s" in visit] for visits in (a, b)]
+    seconds = [[visit.client_s for visit in visits if visit.client_s is not None] for visits in (a, b)]
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
 
 
 def by_the_client(said: Judged, ratio: float, least: float) -> Judged:
-    """A difference that would not be one beside what the client itself differs by, where that is more than ``least``, is not claimed."""
+    """Return a difference that would not be one beside what the client itself differs by, where that is more than ``least``, is not claimed."""
     interval = said.ratio.interval
     if said.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
         return said
     beyond = interval.low / ratio > 1 + least, interval.high / ratio < 1 / (1 + least)
     if beyond[said.ratio.median < 1]:
         return said
-    needs = f"runs while the client is as fast: it was {in_words(ratio)} in B by itself, in work that touches no file system"
+    needs = (
+        "runs while the client is equally fast: in work that does not touch the file system it was "
+        f"{in_words(ratio)} in B"
+    )
     return replace(said, verdict=Verdict.INCONCLUSIVE, needs=needs)
 
 

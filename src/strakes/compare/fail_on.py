@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.compare.model import Comparison
+from strakes.compare.comparison import Comparison
 from strakes.errors import BadInputError
 from strakes.statistics.contrast import Verdict
 
-_REMEDY = "Write it like slower:5% or slower:5%,inconclusive; the words are slower, faster, inconclusive, unlike."
+_REMEDY = (
+    "Write, for example, slower:5% or slower:5%,inconclusive. The words are slower, faster, inconclusive and unlike."
+)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure; SLOWER and FASTER from a change of ``at_least`` on. ``verdict`` None: a cell was not comparable."""
+    """A verdict that counts as failure; SLOWER and FASTER from a change of ``at_least`` on.
+
+    ``verdict`` None: a cell was not comparable.
+    """
 
     verdict: Verdict | None
     at_least: float = 0.0
 
 
 def parse_fail_on(text: str) -> tuple[Condition, ...]:
-    """The conditions of a comma-separated list. Raises BadInputError.
+    """Return the conditions of a comma-separated list. Raises BadInputError.
 
     >>> [(one.verdict.value, one.at_least) for one in parse_fail_on("slower:5%,inconclusive")]
     [('SLOWER', 0.05), ('INCONCLUSIVE', 0.0)]
@@ -30,7 +35,7 @@ def parse_fail_on(text: str) -> tuple[Condition, ...]:
 
 
 def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """What met a condition, one text each; empty when nothing did."""
+    """Return what met a condition, one text each; empty when nothing did."""
     met = []
     for condition in conditions:
         if condition.verdict is None:
@@ -39,7 +44,9 @@ def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[s
         overall = comparison.overall
         if _meets(condition, overall.verdict, overall.ratio):
             met.append(f"overall is {overall.verdict}")
-        met += [f"{cell.id} is {cell.verdict}" for cell in comparison.cells if _meets(condition, cell.verdict, cell.ratio)]
+        met += [
+            f"{cell.id} is {cell.verdict}" for cell in comparison.cells if _meets(condition, cell.verdict, cell.ratio)
+        ]
     return tuple(met)
 
 
@@ -61,7 +68,7 @@ def _condition(word: str) -> Condition:
     if name == "inconclusive" and not colon:
         return Condition(Verdict.INCONCLUSIVE)
     if name not in ("slower", "faster"):
-        raise BadInputError(f"not a condition: {word!r}", remedy=_REMEDY)
+        raise BadInputError(f"not a valid condition: {word!r}", remedy=_REMEDY)
     return Condition(Verdict(name.upper()), _share(share, word) if colon else 0.0)
 
 

@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from strakes.analysis.build import rule_of
+from strakes.analysis.collect import collect
+from strakes.analysis.evidence import drifting
+from strakes.analysis.held_back import held_back
 from strakes.compare.client import by_the_client, client_ratio, in_words
-from strakes.compare.model import CellVerdict, Comparison, Overall, Unlike
+from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.work import alike
 from strakes.errors import BadInputError
-from strakes.portrait.build import rule_of
-from strakes.portrait.collect import collect
-from strakes.portrait.held_back import held_back
+from strakes.findings.cell import Cell
+from strakes.findings.results import Measured, Results
 from strakes.statistics.comparison import Judged, between_runs, block_scores, judge
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.drift import pooled_trend
-from strakes.statistics.evidence import drifting
 from strakes.store import Run
-from strakes.studies.base import SIDE_METRICS
-from strakes.studies.results import Measured, Results
+from strakes.store.records import Visit
 
 # A load average of this many times the processors: others were at work, not only an earlier run of ours.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 
 
-def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: Sequence[str] = (), only: Sequence[str] = ()) -> Comparison:
+def compare_runs(
+    a: Run, b: Run, *, margin: float, confidence: float, factors: Sequence[str] = (), only: Sequence[str] = ()
+) -> Comparison:
     """B against A, over the cells that did the same work.
 
-    ``only``: patterns of the cell ids wanted; fewer comparisons need fewer runs. Raises BadInputError when no cell can be compared, naming
-    what differs.
+    ``only``: patterns of the cell ids wanted; fewer comparisons need fewer runs. Raises BadInputError when no cell can
+    be compared, naming what differs.
     """
     if a.id == b.id:
-        raise BadInputError("both are the same run", where=a.id, remedy="Give the ids of two runs; strakes runs lists them.")
+        raise BadInputError(
+            "A and B are the same run", where=a.id, remedy="Give the ids of two runs; strakes runs lists them."
+        )
     pairs, unlike = alike(a.cells, b.cells, factors)
     results_a, results_b = results_of(a, [one for one, _ in pairs]), results_of(b, [other for _, other in pairs])
     found = [
-        (results_a.get(f"{one['key']}:{measure['phase']}"), results_b.get(f"{other['key']}:{measure['phase']}"))
+        (results_a.get(one.measure_id(measure.phase)), results_b.get(other.measure_id(measure.phase)))
         for one, other in pairs
-        for measure in one["measures"]
-        if measure["metric"] not in SIDE_METRICS
+        for measure in one.measures
+        if not measure.is_side
     ]
     wanted = [pair for pair in found if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
     for one, other in wanted:
@@ -54,28 +59,39 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     cautions = _drift("A", [one for one, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
         cautions.append(
-            "The runs were made at different times: only a difference is called one that is beyond the margin and beyond what the parts of "
-            "each run differ by. Several runs of each, made in turn, tell more: strakes compare A1,A2,A3,A4,A5 B1,B2,B3,B4,B5."
+            "The runs were made at different times, so a difference counts only if it exceeds the margin and the "
+            "differences between "
+            "the parts of each run. Several runs of each, made in turn, tell more: strakes compare A1,A2,A3,A4,A5 "
+            "B1,B2,B3,B4,B5."
         )
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
-    ratios = [between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured]
+    ratios = [
+        between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured
+    ]
     client = client_ratio(a.visits, b.visits)
     if not 1 / (1 + margin) <= client <= 1 + margin:
-        cautions.append(f"The client itself was {in_words(client)} in B, in work that touches no file system.")
+        cautions.append(f"The client itself was {in_words(client)} in B, in work that does not touch the file system.")
     judged = [by_the_client(one, client, margin) for one in judge(ratios, confidence, margin, least=margin)]
     judged = [not_claimed(one) if disturbed else one for one in judged]
-    imported = any(one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair)
+    imported = any(
+        one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair
+    )
     if imported:
         judged = [_of_imported(one) for one in judged]
-        cautions.append("Imported figures are single points: no verdict stands on them.")
+        cautions.append("Imported figures are single points, so there is no verdict on them.")
     held = [bool(held_back(one) or held_back(other)) for one, other in measured]
     if any(held):
         judged = [_of_held_back(one) if limited else one for one, limited in zip(judged, held, strict=True)]
-        cautions.append(f"{sum(held)} of {len(held)} figures are held back by --impact or --neighbour: no verdict stands on them.")
+        cautions.append(
+            f"{sum(held)} of {len(held)} figures were limited by --impact or --neighbour, so there is no verdict on "
+            "them."
+        )
     overall = _overall(measured, confidence, margin, client, disturbed=disturbed)
     if any(held) or imported:
-        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE if imported else _FREELY)
+        overall = replace(
+            overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=_MEASURED_HERE if imported else _FREELY
+        )
     return Comparison(
         a=facts_of(a),
         b=facts_of(b),
@@ -89,7 +105,8 @@ def compare_runs(a: Run, b: Run, *, margin: float, confidence: float, factors: S
     )
 
 
-def results_of(run: Run, cells: Sequence[Mapping[str, Any]]) -> Results:
+def results_of(run: Run, cells: Sequence[Cell]) -> Results:
+    """Collect the cells of a run, without facts of its file system."""
     return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
 
 
@@ -97,15 +114,23 @@ def _values(one: Measured) -> list[float]:
     return list(one.by_block().values())
 
 
-def _overall(pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, client: float, *, disturbed: bool) -> Overall:
+def _overall(
+    pairs: Sequence[tuple[Measured, Measured]], confidence: float, margin: float, client: float, *, disturbed: bool
+) -> Overall:
     a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
     if not a or not b:
-        return Overall(Verdict.INCONCLUSIVE, None, None, None, "blocks that measure every cell: a larger --budget")
+        return Overall(Verdict.INCONCLUSIVE, None, None, None, "a larger --budget, so that blocks measure every cell")
     (said,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
     said = by_the_client(said, client, margin)
     said = not_claimed(said) if disturbed else said
     interval = said.ratio.interval
-    return Overall(said.verdict, said.ratio.median, interval.low if interval else None, interval.high if interval else None, said.needs)
+    return Overall(
+        said.verdict,
+        said.ratio.median,
+        interval.low if interval else None,
+        interval.high if interval else None,
+        said.needs,
+    )
 
 
 def _cell(one: Measured, other: Measured, said: Judged) -> CellVerdict:
@@ -142,9 +167,13 @@ def _of_held_back(said: Judged) -> Judged:
 
 
 def not_claimed(said: Judged) -> Judged:
+    """Withhold a verdict that would stand on disturbed runs."""
     if said.verdict is Verdict.INCONCLUSIVE:
         return said
-    needs = "runs on a quiet machine without drift, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
+    needs = (
+        "runs without drift on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR "
+        "--against DIR2"
+    )
     return Judged(Verdict.INCONCLUSIVE, said.ratio, needs)
 
 
@@ -158,26 +187,36 @@ def _drift(name: str, cells: Sequence[Measured]) -> list[str]:
 
 
 def overloaded(name: str, run: Run) -> list[str]:
-    """More than a run of ours leaves behind: what others did then is in its figures, and will be other at another time."""
+    """More than a run of ours leaves behind.
+
+    What others did then is in its figures, and will be other at another time.
+    """
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
         return []
-    return [f"The machine of run {name} was overloaded before it began: a load average of {float(load[0]):.1f} on {cpus} CPUs."]
+    return [
+        (
+            f"The machine of run {name} was already overloaded before the run: a load average of "
+            f"{float(load[0]):.1f} on "
+            f"{cpus} CPUs."
+        )
+    ]
 
 
-def _cleared(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> bool:
+def _cleared(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
     """One of the runs was over before the other began."""
-    spans = [[visit["started_unix_s"] for visit in visits if "started_unix_s" in visit] for visits in (a, b)]
+    spans = [[visit.started_unix_s for visit in visits if visit.started_unix_s is not None] for visits in (a, b)]
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
 
 def facts_of(run: Run) -> dict[str, Any]:
+    """Return what the comparison tells of a run."""
     keys = ("id", "kind", "name", "target", "created", "status")
     return {key: run.manifest[key] for key in keys if key in run.manifest}
 
 
 def differences(a: Run, b: Run) -> list[str]:
-    """What is not the same around the two runs: where a difference may come from, too."""
+    """Return what is not the same around the two runs: where a difference may come from, too."""
     lines = []
     if a.manifest["target"] != b.manifest["target"]:
         lines.append(f"target: {a.manifest['target']} in A, {b.manifest['target']} in B")
@@ -190,10 +229,16 @@ def differences(a: Run, b: Run) -> list[str]:
 
 
 def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
-    reasons = "; ".join(f"{one.id}: {one.why}" for one in unlike[:3]) or "no cell has that name"
+    """Return the error that names what differs."""
+    reasons = "; ".join(f"{one.id}: {one.why}" for one in unlike[:3]) or "no cell has such an id"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     if only and not unlike:
-        remedy = "Patterns are of cell ids: strakes report --json lists them."
+        remedy = "PATTERN must match a cell id; strakes report --json lists the ids."
     else:
-        remedy = "Measure the second with the plans of the first: strakes study NAME DIR --like A; or name what is compared: --factor KEY."
-    return BadInputError("these runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy)
+        remedy = (
+            "Measure the second with the plans of the first (strakes study NAME DIR --like A), or name what you "
+            "compare (--factor KEY)."
+        )
+    return BadInputError(
+        "the runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy
+    )

@@ -1,4 +1,7 @@
-"""Several runs of one thing beside several of another: every run counts as one value, so that how far runs differ is in what is said."""
+"""Several runs of one thing beside several of another.
+
+Every run counts as one value, so that how far runs differ is in what is said.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from strakes.compare.model import CellVerdict, Comparison, Overall, Unlike
+from strakes.analysis.held_back import held_back
+from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.runs import differences, facts_of, not_claimed, nothing_alike, overloaded, results_of
 from strakes.compare.work import alike
 from strakes.errors import BadInputError
-from strakes.portrait.held_back import held_back
+from strakes.findings.cell import Cell
+from strakes.findings.results import Measured, Results
 from strakes.statistics.comparison import Judged, RatioAt, between_sets, block_scores, judge, within_blocks
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
 from strakes.store import Run
-from strakes.studies.base import SIDE_METRICS
-from strakes.studies.results import Measured, Results
 
 
 @dataclass(frozen=True)
@@ -29,34 +32,50 @@ class _Row:
     b: tuple[Measured, ...]
 
     def medians(self) -> tuple[dict[int, float], dict[int, float]]:
-        a, b = ({n: one.estimate.median for n, one in enumerate(side) if one.estimate is not None} for side in (self.a, self.b))
+        a, b = (
+            {n: one.estimate.median for n, one in enumerate(side) if one.estimate is not None}
+            for side in (self.a, self.b)
+        )
         return a, b
 
 
 def compare_several(
-    a: Sequence[Run], b: Sequence[Run], *, margin: float, confidence: float, factors: Sequence[str] = (), only: Sequence[str] = ()
+    a: Sequence[Run],
+    b: Sequence[Run],
+    *,
+    margin: float,
+    confidence: float,
+    factors: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> Comparison:
-    """The runs ``b`` against the runs ``a``. Where they were made in turn, one of each at a time, neighbours are compared (paired).
+    """Return the runs ``b`` against the runs ``a``.
+
+    Where they were made in turn, one of each at a time, neighbours are compared (paired).
 
     Raises BadInputError for a run named twice, and when no cell can be compared, naming what differs.
     """
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
     if twice is not None:
-        raise BadInputError("a run is named twice", where=twice, remedy="Give ids of different runs; strakes runs lists them.")
+        raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
     a, b, in_turn = _in_turn(a, b)
     rows, unlike = _rows(a, b, factors, only)
     if not rows:
         raise nothing_alike(a[0], b[0], unlike, only)
-    cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in overloaded(f"{name} ({run.id})", run)]
+    cautions = [
+        text for name, side in (("A", a), ("B", b)) for run in side for text in overloaded(f"{name} ({run.id})", run)
+    ]
     disturbed = bool(cautions) and not in_turn
     least = 0.0 if in_turn else margin
     if not in_turn:
-        cautions.append("The runs were not made in turn, one of each at a time: only a difference beyond the margin is called one.")
+        cautions.append(
+            "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
+        )
     medians = [row.medians() for row in rows]
     ratios = [_ratio(*sides, in_turn, row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]
     scores_a, scores_b = (
-        block_scores([(sides[n], row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]) for n in (0, 1)
+        block_scores([(sides[n], row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)])
+        for n in (0, 1)
     )
     judged = judge(ratios, confidence, margin, least=least)
     (together,) = judge([_ratio(scores_a, scores_b, in_turn, False)], confidence, margin, least=least)
@@ -95,8 +114,10 @@ def compare_several(
     )
 
 
-def _rows(a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequence[str]) -> tuple[list[_Row], list[Unlike]]:
-    """The measures that all runs have, and what is not compared."""
+def _rows(
+    a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequence[str]
+) -> tuple[list[_Row], list[Unlike]]:
+    """Return the measures that all runs have, and what is not compared."""
     first, unlike = _by_id(a[0], a[0], ()), []
     sides = [[_by_id(a[0], run, keys) for run in runs] for runs, keys in ((a, ()), (b, factors))]
     rows = []
@@ -105,16 +126,21 @@ def _rows(a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequ
             continue
         found = [[measured[identifier] for measured in side if identifier in measured] for side in sides]
         if any(held_back(measured) for side in found for measured in side):
-            unlike.append(Unlike(identifier, "held back by --impact or --neighbour in a run"))
+            unlike.append(Unlike(identifier, "limited by --impact or --neighbour in at least one run"))
         elif [len(one) for one in found] == [len(a), len(b)]:
             rows.append(_Row(tuple(found[0]), tuple(found[1])))
         else:
-            unlike.append(Unlike(identifier, f"measured in {len(found[0])} of {len(a)} runs A and {len(found[1])} of {len(b)} runs B"))
+            unlike.append(
+                Unlike(
+                    identifier,
+                    f"measured in {len(found[0])} of {len(a)} runs of A and {len(found[1])} of {len(b)} runs of B",
+                )
+            )
     return rows, unlike
 
 
 def _by_id(first: Run, run: Run, factors: Sequence[str]) -> dict[str, Measured]:
-    """What a run measured that did the same work as the first run, by the names that has there."""
+    """Return what a run measured that did the same work as the first run, by the names that has there."""
     pairs, _ = alike(first.cells, run.cells, factors)
     results = results_of(run, [other for _, other in pairs])
     named = results_of(first, [one for one, _ in pairs])
@@ -122,12 +148,12 @@ def _by_id(first: Run, run: Run, factors: Sequence[str]) -> dict[str, Measured]:
 
 
 def _measures(
-    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], named: Results, results: Results
+    pairs: Sequence[tuple[Cell, Cell]], named: Results, results: Results
 ) -> Iterator[tuple[Measured, Measured]]:
     for one, other in pairs:
-        for measure in one["measures"]:
-            if measure["metric"] not in SIDE_METRICS:
-                yield named.get(f"{one['key']}:{measure['phase']}"), results.get(f"{other['key']}:{measure['phase']}")
+        for measure in one.measures:
+            if not measure.is_side:
+                yield named.get(one.measure_id(measure.phase)), results.get(other.measure_id(measure.phase))
 
 
 def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequence[Run], bool]:
@@ -146,11 +172,16 @@ def _ratio(a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_
 
 
 def _with_needs(said: Judged, margin: float) -> Judged:
-    """How many runs it would take until the interval is as wide as the margin: its width shrinks as the root of their number."""
+    """Return how many runs it would take until the interval is as wide as the margin.
+
+    Its width shrinks as the root of their number.
+    """
     if said.verdict is not Verdict.INCONCLUSIVE or said.ratio.interval is None:
         return said
     wide = math.log(said.ratio.interval.high / said.ratio.interval.low) / math.log(1 + margin)
-    return replace(said, needs=f"about {math.ceil(said.ratio.runs * max(wide**2, 1.2))} runs of each, made in turn")
+    return replace(
+        said, needs=f"about {math.ceil(said.ratio.runs * max(wide**2, 1.2))} runs of A and of B, made in turn"
+    )
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, Any]:

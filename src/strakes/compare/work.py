@@ -7,18 +7,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strakes.compare.model import Unlike
+from strakes.compare.comparison import Unlike
 from strakes.errors import BadInputError
-from strakes.plan.model import plan_from_record
+from strakes.findings.cell import Cell
+from strakes.findings.place import PLAIN
+from strakes.findings.record import to_record
 
-Record = Mapping[str, Any]
 
-
-def alike(a: Sequence[Record], b: Sequence[Record], factors: Sequence[str]) -> tuple[list[tuple[Record, Record]], list[Unlike]]:
+def alike(a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
     """Pairs of stored cells that did the same work, and those that did not, with what differs.
 
-    Cells are matched by what they measure and by their levels less ``factors``; keys of the plan named in ``factors`` may differ too.
-    Raises BadInputError for a factor that is nowhere, or one that leaves several cells alike.
+    Cells are matched by what they measure and by their levels less ``factors``; keys of the plan named in ``factors``
+    may differ too. Raises BadInputError for a factor that is nowhere, or one that leaves several cells alike.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)
@@ -26,53 +26,59 @@ def alike(a: Sequence[Record], b: Sequence[Record], factors: Sequence[str]) -> t
     for name, one in first.items():
         other = second.get(name)
         if other is None:
-            unlike.append(Unlike(str(one["key"]), "only in A"))
+            unlike.append(Unlike(one.key, "only in A"))
         elif _fingerprint(one, factors) == _fingerprint(other, factors):
             pairs.append((one, other))
         else:
-            unlike.append(Unlike(str(one["key"]), "; ".join(_differences(_plan(one, factors), _plan(other, factors)))))
-    unlike += [Unlike(str(other["key"]), "only in B") for name, other in second.items() if name not in first]
+            unlike.append(Unlike(one.key, "; ".join(_differences(_plan(one, factors), _plan(other, factors)))))
+    unlike += [Unlike(other.key, "only in B") for name, other in second.items() if name not in first]
     return pairs, unlike
 
 
-def _by_name(cells: Sequence[Record], factors: Sequence[str]) -> dict[str, Record]:
-    named: dict[str, Record] = {}
+def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
+    named: dict[str, Cell] = {}
     for cell in cells:
         # A cell's key spells out its levels; without the factor compared only the levels themselves can match.
-        settings = {key: value for key, value in cell["settings"].items() if key not in factors}
-        name = json.dumps([cell["study"], settings, [one["phase"] for one in cell["measures"]]], sort_keys=True)
-        name = name if factors else f"{cell['key']} {name}"
+        settings = {key: value for key, value in cell.settings.items() if key not in factors}
+        name = json.dumps([cell.study, settings, [measure.phase for measure in cell.measures]], sort_keys=True)
+        name = name if factors else f"{cell.key} {name}"
         if name in named:
             raise BadInputError(
-                "two cells of one run are the same but for what is compared",
-                where=f"{named[name]['key']} and {cell['key']}",
-                remedy="Compare runs that have one level of it each, or leave --factor out.",
+                "two cells of one run differ only in the factor that is compared",
+                where=f"{named[name].key} and {cell.key}",
+                remedy="Compare runs with one level of the factor each, or leave out --factor.",
             )
         named[name] = cell
     return named
 
 
-def _plan(cell: Record, factors: Sequence[str]) -> dict[str, Any]:
-    """The canonical plan without the seed, without the names of the factors, as one flat table."""
-    if cell.get("imported"):  # another tool's work is known by its settings only
-        return {key: value for key, value in cell["settings"].items() if key not in factors}
-    document: dict[str, Any] = dict(plan_from_record(cell["plan"]).to_json())
+def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
+    """Return the canonical plan without the seed, without the names of the factors, as one flat table."""
+    if cell.imported:  # another tool's work is known by its settings only
+        return {key: value for key, value in cell.settings.items() if key not in factors}
+    document: dict[str, Any] = dict(cell.plan.to_json())
     del document["seed"]
-    flat: dict[str, Any] = {"place": cell["place"]} if cell.get("place") else {}
+    flat: dict[str, Any] = {} if cell.place == PLAIN else {"place": to_record(cell.place)}
     for index, phase in enumerate(document.pop("phases")):
-        flat |= {f"phase {index + 1} ({phase['name']}) {key}": value for key, value in phase.items() if key not in factors}
+        flat |= {
+            f"phase {index + 1} ({phase['name']}) {key}": value for key, value in phase.items() if key not in factors
+        }
     flat |= {f"team {key}": value for key, value in document.pop("team").items() if key not in factors}
     return {**document, **flat}
 
 
-def _fingerprint(cell: Record, factors: Sequence[str]) -> str:
+def _fingerprint(cell: Cell, factors: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(_plan(cell, factors), sort_keys=True).encode()).hexdigest()
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     keys = [key for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]
     shown = [f"{key}: {_shown(a.get(key))} in A, {_shown(b.get(key))} in B" for key in keys]
-    return shown if len(shown) <= _MOST_DIFFERENCES else [*shown[:_MOST_DIFFERENCES], f"{len(shown) - _MOST_DIFFERENCES} more"]
+    return (
+        shown
+        if len(shown) <= _MOST_DIFFERENCES
+        else [*shown[:_MOST_DIFFERENCES], f"{len(shown) - _MOST_DIFFERENCES} more"]
+    )
 
 
 _MOST_DIFFERENCES = 3
@@ -84,11 +90,11 @@ def _shown(value: object) -> str:
     return "absent" if value is None else str(value)
 
 
-def _check_factors(factors: Sequence[str], cells: Sequence[Record]) -> None:
-    known = {key for cell in cells for key in cell["settings"]}
-    plans = [cell["plan"] for cell in cells if not cell.get("imported")]
-    known |= {key for plan in plans for phase in plan["phases"] for key in phase} | {key for plan in plans for key in plan["team"]}
+def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
+    known = {key for cell in cells for key in cell.settings}
+    for plan in (dict[str, Any](cell.plan.to_json()) for cell in cells if not cell.imported):
+        known |= {key for part in (*plan["phases"], plan["team"]) for key in part}
     for factor in factors:
         if factor not in known:
             remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
-            raise BadInputError(f"no factor {factor!r} in these runs", remedy=remedy)
+            raise BadInputError(f"there is no factor {factor!r} in these runs", remedy=remedy)

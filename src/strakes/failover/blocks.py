@@ -21,14 +21,14 @@ class Block:
     blocks: list[Block] = field(default_factory=list)
 
     def get(self, key: str, default: str = "") -> str:
-        """The last value, as the programs take it."""
+        """Return the last value, as the programs take it."""
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """The block of that name, several merged; empty when there is none."""
+        """Return the block of that name, several merged; empty when there is none."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -38,7 +38,7 @@ class Block:
 
 
 def read_corosync(text: str, where: str) -> Block:
-    """Raises BadInputError for braces that do not match.
+    """Read a text in braces. Raises BadInputError for braces that do not match.
 
     >>> read_corosync("totem {\\n  token: 3000\\n}", "").one("totem").get("token")
     '3000'
@@ -65,7 +65,7 @@ def read_corosync(text: str, where: str) -> Block:
 
 
 def read_drbd(text: str, where: str) -> Block:
-    """Raises BadInputError for braces that do not match.
+    """Read a text in braces. Raises BadInputError for braces that do not match.
 
     >>> read_drbd('resource r { net { protocol C; } }', "").one("resource").one("net").get("protocol")
     'C'

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from strakes.failover.rules.base import Finding, all_rules, findings
+from strakes.failover.rules.rule import RuleFinding, all_rules, findings
 from strakes.failover.setup import Setup
-from strakes.failover.validators import Verdict, verdicts
+from strakes.failover.validators import ValidatorVerdict, verdicts
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,16 @@ class Check:
     """``passed_over`` are rules about parts that this setup does not have."""
 
     where: str
-    findings: tuple[Finding, ...]
-    verdicts: tuple[Verdict, ...]
+    findings: tuple[RuleFinding, ...]
+    verdicts: tuple[ValidatorVerdict, ...]
     passed_over: tuple[str, ...]
     rules: int
 
     @property
     def failed(self) -> bool:
-        return any(one.severity == "error" for one in self.findings) or any(one.state == "refuses" for one in self.verdicts)
+        return any(one.severity == "error" for one in self.findings) or any(
+            one.state == "refuses" for one in self.verdicts
+        )
 
 
 def check(setup: Setup) -> Check:

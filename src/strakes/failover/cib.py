@@ -1,31 +1,52 @@
-"""Pacemaker's configuration as the rules look at it."""
+"""Pacemaker's configuration with its effective values: templates, groups, clones, defaults and references are resolved."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
 
-_FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "msec": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
+_FACTORS = {
+    "": 1.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "ms": 0.001,
+    "msec": 0.001,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+}
+_TRUE = ("true", "yes", "on", "1", "y")
 # What older configurations call them.
 _ROLES = {"Master": "Promoted", "Slave": "Unpromoted"}
+# Pacemaker's own, where nothing else is said.
+_DEFAULT_TIMEOUT_S = 20.0
+# Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
+_FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 
 
 @dataclass(frozen=True)
 class Operation:
+    """Effective: its own values, then those of ``op_defaults``, then Pacemaker's."""
+
     name: str
     interval_s: float
     timeout_s: float
     role: str
+    on_fail: str = ""
+    enabled: bool = True
+    requires: str = ""
 
 
 @dataclass(frozen=True)
 class Primitive:
-    """``clone`` and ``group`` are the ids of what it is in; ``clone_meta`` are that clone's attributes."""
+    """``clone`` and ``group`` are the ids of what it is in; ``meta`` are its effective meta attributes, those of the defaults included."""
 
     id: str
     standard: str
@@ -36,9 +57,16 @@ class Primitive:
     operations: tuple[Operation, ...]
     clone: str = ""
     group: str = ""
+    own_meta: dict[str, str] = field(default_factory=dict)
+    default_timeout_s: float = _DEFAULT_TIMEOUT_S
 
     def operation(self, name: str, role: str = "") -> Operation | None:
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
+
+    def timeout_s(self, name: str) -> float:
+        """Of an operation, also of one that is not configured."""
+        operation = self.operation(name)
+        return operation.timeout_s if operation else self.default_timeout_s
 
     @property
     def is_drbd(self) -> bool:
@@ -47,6 +75,51 @@ class Primitive:
     @property
     def is_mount(self) -> bool:
         return self.agent in ("Filesystem", "Lustre")
+
+    @property
+    def is_lustre(self) -> bool:
+        return self.agent == "Lustre" or (self.is_mount and self.values.get("fstype") == "lustre")
+
+    @property
+    def device(self) -> str:
+        """What a mount mounts."""
+        return self.values.get("device") or self.values.get("target", "")
+
+    @property
+    def mount_point(self) -> str:
+        return (self.values.get("directory") or self.values.get("mountpoint", "")).rstrip("/")
+
+
+@dataclass(frozen=True)
+class Location:
+    """``nodes`` are those it is about; ``certain`` is False where a rule also asks for the time, or for what nobody knows beforehand."""
+
+    id: str
+    resources: tuple[str, ...]
+    nodes: tuple[str, ...]
+    score: float
+    role: str = ""
+    certain: bool = True
+
+
+@dataclass(frozen=True)
+class Colocation:
+    """Either direction ties both to one node, so that none is kept."""
+
+    id: str
+    resources: tuple[tuple[str, str], tuple[str, str]]
+    score: float
+
+
+@dataclass(frozen=True)
+class Order:
+    id: str
+    first: str
+    first_action: str
+    then: str
+    then_action: str
+    mandatory: bool
+    symmetrical: bool
 
 
 class Cib:
@@ -59,30 +132,36 @@ class Cib:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
         if self.root.tag != "cib":
             raise BadInputError("this is no CIB", where=where, why=f"its root is <{self.root.tag}>")
+        self._by_id = {element.get("id"): element for element in self.root.iter() if element.get("id")}
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for block in self.root.iterfind("./configuration/crm_config/cluster_property_set"):
-            found |= _values(block)
-        return found
+        return self._merged("./configuration/crm_config/cluster_property_set")
 
     @cached_property
     def defaults(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for block in self.root.iterfind("./configuration/rsc_defaults/meta_attributes"):
-            found |= _values(block)
-        return found
+        return self._merged("./configuration/rsc_defaults/meta_attributes")
+
+    @cached_property
+    def operation_defaults(self) -> dict[str, str]:
+        return self._merged("./configuration/op_defaults/meta_attributes")
 
     @cached_property
     def primitives(self) -> tuple[Primitive, ...]:
         resources = self.root.find("./configuration/resources")
-        return tuple(_walk(resources, "", "")) if resources is not None else ()
+        return tuple(self._walk(resources, (), "", "")) if resources is not None else ()
+
+    @cached_property
+    def services(self) -> tuple[Primitive, ...]:
+        """All but the devices of fencing."""
+        return tuple(one for one in self.primitives if one.standard != "stonith")
 
     @cached_property
     def devices(self) -> tuple[Primitive, ...]:
-        """Those of fencing."""
-        return tuple(one for one in self.primitives if one.standard == "stonith")
+        """Those of fencing that are not kept stopped."""
+        return tuple(
+            one for one in self.primitives if one.standard == "stonith" and one.meta.get("target-role") != "Stopped"
+        )
 
     @cached_property
     def clones(self) -> dict[str, dict[str, str]]:
@@ -90,85 +169,369 @@ class Cib:
         found = {}
         for clone in [*self.root.iter("clone"), *self.root.iter("master")]:
             meta: dict[str, str] = {"promotable": "true"} if clone.tag == "master" else {}
-            for block in clone.iterfind("./meta_attributes"):
-                meta |= _values(block)
-            found[clone.get("id", "")] = meta
+            found[clone.get("id", "")] = meta | self._block(clone, "meta_attributes")
         return found
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[Primitive, ...]]:
+        """Id -> members in the order in which they start."""
+        names = dict.fromkeys(one.group for one in self.primitives if one.group)
+        return {name: tuple(one for one in self.primitives if one.group == name) for name in names}
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
         return tuple(node.get("uname", "") for node in self.root.iterfind("./configuration/nodes/node"))
 
+    @cached_property
+    def node_attributes(self) -> dict[str, dict[str, str]]:
+        return {
+            node.get("uname", ""): self._block(node, "instance_attributes")
+            for node in self.root.iterfind("./configuration/nodes/node")
+        }
+
     def constraints(self, tag: str) -> list[dict[str, str]]:
         return [dict(one.attrib) for one in self.root.iterfind(f"./configuration/constraints/{tag}")]
 
     @cached_property
+    def locations(self) -> tuple[Location, ...]:
+        found = []
+        for element in self.root.iterfind("./configuration/constraints/rsc_location"):
+            identity = element.get("id", "")
+            role = _role(element.get("role", ""))
+            resources = self._resources_of(element)
+            if element.get("node"):
+                found.append(
+                    Location(identity, resources, (element.get("node", ""),), score(element.get("score", "0")), role)
+                )
+            for rule in element.iterfind("./rule"):
+                nodes, certain = self._matching(rule)
+                value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
+                found.append(Location(identity, resources, nodes, value, _role(rule.get("role", "")) or role, certain))
+        return tuple(found)
+
+    @cached_property
+    def colocations(self) -> tuple[Colocation, ...]:
+        found = []
+        for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
+            identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
+            if element.get("rsc"):
+                pairs = [
+                    (
+                        (element.get("rsc", ""), _role(element.get("rsc-role", ""))),
+                        (element.get("with-rsc", ""), _role(element.get("with-rsc-role", ""))),
+                    )
+                ]
+            else:
+                members = [
+                    (name, _role(one.get("role", "")))
+                    for one in element.iterfind("./resource_set")
+                    for name in _refs(one)
+                ]
+                pairs = list(zip(members[1:], members, strict=False))
+                pairs += [(one, members[-1]) for one in members[:-2]]
+            found += [Colocation(identity, pair, value) for pair in pairs]
+        return tuple(found)
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        found = []
+        for element in self.root.iterfind("./configuration/constraints/rsc_order"):
+            kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
+            symmetrical = element.get("symmetrical", "true").lower() in _TRUE
+            if element.get("first"):
+                action = element.get("first-action", "start")
+                pairs = [
+                    ((element.get("first", ""), action), (element.get("then", ""), element.get("then-action", action)))
+                ]
+            else:
+                pairs = _ordered_pairs(list(element.iterfind("./resource_set")))
+            found += [
+                Order(element.get("id", ""), *first, *then, kind == "Mandatory", symmetrical) for first, then in pairs
+            ]
+        return tuple(found)
+
+    @cached_property
     def levels(self) -> list[dict[str, str]]:
         return [dict(one.attrib) for one in self.root.iterfind("./configuration/fencing-topology/fencing-level")]
+
+    def levels_of(self, node: str) -> list[tuple[str, ...]]:
+        """Return the devices of each level of a node, the first level first."""
+        found: dict[int, list[str]] = {}
+        for level in self.levels:
+            pattern = level.get("target-pattern")
+            if level.get("target") == node or (pattern and re.search(pattern, node)):
+                names = [name for name in re.split(r"[\s,]+", level.get("devices", "")) if name]
+                found.setdefault(_number(level.get("index", "1")), []).extend(names)
+        return [tuple(found[index]) for index in sorted(found)]
 
     @cached_property
     def alerts(self) -> int:
         return len(self.root.findall("./configuration/alerts/alert"))
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
-        """The nodes that a device powers off, as far as it says."""
-        listed = re.split(r"[\s,]+", device.values.get("pcmk_host_list", "").strip())
-        mapped = [pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())]
+        """Return the nodes that a device powers off, as far as it says."""
+        if self.fences_everybody(device):
+            return self.nodes
+        listed = re.split(r"[\s,;]+", device.values.get("pcmk_host_list", device.values.get("hostlist", "")).strip())
+        mapped = [
+            pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
+        ]
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
-    def delay_s(self, device: Primitive) -> float:
-        """The static one, in the first of its words that is there."""
+    def fences_everybody(self, device: Primitive) -> bool:
+        """Whether no list of hosts says whom it is for."""
+        values = device.values
+        named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", "hostlist"))
+        return values.get("pcmk_host_check") == "none" or not named
+
+    def needs_no_hosts(self, device: Primitive) -> bool:
+        return device.agent in _FOR_EVERY_NODE
+
+    def delay_s(self, device: Primitive, node: str = "") -> float:
+        """Return the static one; one device for several nodes may say it for each: ``a:10s;b:0s``."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
-        return seconds(value.rpartition(":")[2]) if value else 0.0
+        mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
+        if mapped:
+            return seconds(mapped[node]) if node in mapped else max(map(seconds, mapped.values())) if not node else 0.0
+        return seconds(value)
+
+    @property
+    def watchdog_s(self) -> float:
+        """How long a node without quorum is waited for that its watchdog resets; 0 where that is not used, -1 where it follows from sbd."""
+        return (
+            seconds(self.properties.get("stonith-watchdog-timeout", "0"))
+            if not self.properties.get("stonith-watchdog-timeout", "").startswith("-")
+            else -1.0
+        )
+
+    def members(self, identity: str) -> tuple[Primitive, ...]:
+        """Return the primitives of a primitive, group, clone or tag."""
+        tag = self._by_id.get(identity)
+        if tag is not None and tag.tag == "tag":
+            return tuple(one for ref in tag.iterfind("./obj_ref") for one in self.members(ref.get("id", "")))
+        return tuple(
+            one
+            for one in self.primitives
+            if identity in (one.id, one.group, one.clone) or self._element(one.id).get("template") == identity
+        )
+
+    def tied(self, primitive: Primitive, clone: str) -> bool:
+        """Whether it only ever runs where the clone is promoted, by constraints or by way of what it is tied to."""
+        reached, waiting = set[str](), [primitive.id, primitive.group, primitive.clone]
+        while waiting:
+            name = waiting.pop()
+            if not name or name in reached:
+                continue
+            reached.add(name)
+            for member in self.members(name):
+                waiting += [member.id, member.group]
+            for constraint in self.colocations:
+                if constraint.score != float("inf"):
+                    continue
+                one, other = constraint.resources
+                for (near, _), (far, role) in ((one, other), (other, one)):
+                    if near != name:
+                        continue
+                    if far == clone or any(member.clone == clone for member in self.members(far)):
+                        if role == "Promoted":
+                            return True
+                    else:
+                        waiting.append(far)
+        return False
+
+    def ordered_after_promotion(self, primitive: Primitive, clone: str) -> list[Order] | None:
+        """Return the orders that lead from the promotion to its start; None where there are none."""
+        reached: dict[str, list[Order]] = {}
+        copies = {clone, *(member.id for member in self.members(clone))}
+        waiting: list[tuple[str, list[Order]]] = [
+            (order.then, [order])
+            for order in self.orders
+            if order.mandatory and order.first in copies and order.first_action == "promote"
+        ]
+        while waiting:
+            name, path = waiting.pop(0)
+            if name in reached:
+                continue
+            reached[name] = path
+            for member in self.members(name):
+                waiting.append((member.id, path))
+                group = self.groups.get(member.group, ())
+                later = group[[one.id for one in group].index(member.id) :] if group else ()
+                waiting += [(one.id, path) for one in later]
+                # What waits for all of the group waits for this member, too.
+                waiting += [
+                    (order.then, [*path, order])
+                    for order in self.orders
+                    if order.mandatory and order.first == member.group
+                ]
+            waiting += [
+                (order.then, [*path, order]) for order in self.orders if order.mandatory and order.first == name
+            ]
+        return reached.get(primitive.id)
+
+    def _merged(self, path: str) -> dict[str, str]:
+        """Several sets: the one with the highest score says it; those with a rule apply only sometimes."""
+        blocks = [self._resolved(block) for block in self.root.iterfind(path)]
+        found: dict[str, str] = {}
+        for block in sorted(blocks, key=lambda block: score(block.get("score", "0"))):
+            if block.find("./rule") is None:
+                found |= self._values(block)
+        return found
+
+    def _resolved(self, element: Xml.Element) -> Xml.Element:
+        reference = element.get("id-ref")
+        return self._by_id.get(reference, element) if reference else element
+
+    def _element(self, identity: str) -> Xml.Element:
+        return self._by_id.get(identity, self.root)
+
+    def _values(self, block: Xml.Element) -> dict[str, str]:
+        pairs = [self._resolved(pair) for pair in block.iterfind("./nvpair")]
+        return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
+
+    def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for block in reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]):
+            found |= self._values(block)
+        return found
+
+    def _walk(
+        self, parent: Xml.Element, metas: Sequence[dict[str, str]], clone: str, group: str
+    ) -> Iterator[Primitive]:
+        for element in parent:
+            identity = element.get("id", "")
+            if element.tag == "primitive":
+                yield self._primitive(element, metas, clone, group)
+            elif element.tag in ("clone", "master"):
+                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), identity, group)
+            elif element.tag == "group":
+                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), clone, identity)
+
+    def _primitive(self, element: Xml.Element, metas: Sequence[dict[str, str]], clone: str, group: str) -> Primitive:
+        template = self._by_id.get(element.get("template", ""))
+        sources = [element] if template is None else [template, element]
+        values: dict[str, str] = {}
+        own: dict[str, str] = {}
+        operations: dict[tuple[str, str], Operation] = {}
+        for source in sources:
+            values |= self._block(source, "instance_attributes")
+            own |= self._block(source, "meta_attributes")
+            for block in source.iterfind("./operations"):
+                for operation in map(self._operation, self._resolved(block).iterfind("./op")):
+                    operations[operation.name, f"{operation.interval_s} {operation.role}"] = operation
+        meta = dict(self.defaults)
+        for inherited in (*metas, own):
+            meta |= inherited
+        meta = {key: _role(value) if key == "target-role" else value for key, value in meta.items()}
+        head = element if template is None else template
+        return Primitive(
+            element.get("id", ""),
+            head.get("class", ""),
+            head.get("provider", ""),
+            head.get("type", ""),
+            values,
+            meta,
+            tuple(operations.values()),
+            clone,
+            group,
+            own,
+            self._default_timeout_s,
+        )
+
+    @cached_property
+    def _default_timeout_s(self) -> float:
+        given = self.operation_defaults.get("timeout") or self.properties.get("default-action-timeout", "")
+        return seconds(given) or _DEFAULT_TIMEOUT_S
+
+    def _operation(self, element: Xml.Element) -> Operation:
+        values = self.operation_defaults | self._block(element, "meta_attributes") | dict(element.attrib)
+        name = element.get("name", "")
+        return Operation(
+            name,
+            seconds(element.get("interval", "0")),
+            seconds(values.get("timeout", "")) or self._default_timeout_s,
+            _role(element.get("role", "")),
+            values.get("on-fail", ""),
+            values.get("enabled", "true").lower() in _TRUE,
+            values.get("requires", ""),
+        )
+
+    def _resources_of(self, element: Xml.Element) -> tuple[str, ...]:
+        if element.get("rsc"):
+            return (element.get("rsc", ""),)
+        pattern = element.get("rsc-pattern")
+        if pattern:
+            names = [name for one in self.primitives for name in (one.id, one.group, one.clone) if name]
+            return tuple(dict.fromkeys(name for name in names if re.search(pattern, name)))
+        return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
+
+    def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
+        """Return the nodes that a rule is about, and whether it is only about nodes."""
+        certain = True
+        columns: list[set[str]] = []
+        for part in rule:
+            if part.tag == "expression" and part.get("attribute") == "#uname":
+                same = {node for node in self.nodes if node == part.get("value")}
+                columns.append(same if part.get("operation") == "eq" else set(self.nodes) - same)
+            elif part.tag == "rule":
+                nodes, sure = self._matching(part)
+                certain = certain and sure
+                columns.append(set(nodes))
+            else:
+                certain = False
+        if not columns:
+            return self.nodes, certain
+        either = rule.get("boolean-op", "and") == "or"
+        chosen = set.union(*columns) if either else set.intersection(*columns)
+        return tuple(node for node in self.nodes if node in chosen), certain
+
+
+def is_true(text: str) -> bool:
+    """As Pacemaker reads booleans."""
+    return text.strip().lower() in _TRUE
 
 
 def seconds(text: str) -> float:
     """As Pacemaker reads times; 0 for what it does not understand.
 
-    >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("")
-    (10.0, 120.0, 0.5, 90.0, 0.0)
+    >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
+    (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
     """
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", text)
+    iso = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?", text.strip())
+    if iso:
+        return sum(int(part or 0) * factor for part, factor in zip(iso.groups(), (3600.0, 60.0, 1.0), strict=True))
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]*)\s*", text)
     return float(match[1]) * _FACTORS.get(match[2], 0.0) if match else 0.0
 
 
 def score(text: str) -> float:
-    """A score; INFINITY is one too."""
-    if text.lstrip("+-").upper() == "INFINITY":
+    """Read a score; INFINITY is one too, and so is everything from a million on."""
+    if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
-    return float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
+    value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
+    return value if abs(value) < 1_000_000 else value * float("inf")
 
 
-def _walk(parent: Xml.Element, clone: str, group: str) -> Iterator[Primitive]:
-    for element in parent:
-        identity = element.get("id", "")
-        if element.tag == "primitive":
-            yield _primitive(element, clone, group)
-        elif element.tag in ("clone", "master"):
-            yield from _walk(element, identity, group)
-        elif element.tag == "group":
-            yield from _walk(element, clone, identity)
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\d+", text) else 0
 
 
-def _primitive(element: Xml.Element, clone: str, group: str) -> Primitive:
-    values: dict[str, str] = {}
-    meta: dict[str, str] = {}
-    for block in element.iterfind("./instance_attributes"):
-        values |= _values(block)
-    for block in element.iterfind("./meta_attributes"):
-        meta |= _values(block)
-    operations = tuple(
-        Operation(
-            one.get("name", ""),
-            seconds(one.get("interval", "0")),
-            seconds(one.get("timeout", "")),
-            _ROLES.get(one.get("role", ""), one.get("role", "")),
-        )
-        for one in element.iterfind("./operations/op")
-    )
-    get = element.get
-    return Primitive(get("id", ""), get("class", ""), get("provider", ""), get("type", ""), values, meta, operations, clone, group)
+def _role(text: str) -> str:
+    text = text[:1].upper() + text[1:].lower()
+    return _ROLES.get(text, text)
 
 
-def _values(block: Xml.Element) -> dict[str, str]:
-    return {pair.get("name", ""): pair.get("value", "") for pair in block.iterfind("./nvpair")}
+def _refs(resource_set: Xml.Element) -> list[str]:
+    return [ref.get("id", "") for ref in resource_set.iterfind("./resource_ref")]
+
+
+def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Within a set one after the other, unless it says not; then all of a set before all of the next."""
+    rows = [[(name, one.get("action", "start")) for name in _refs(one)] for one in sets]
+    pairs = []
+    for one, row in zip(sets, rows, strict=True):
+        if one.get("sequential", "true").lower() in _TRUE:
+            pairs += list(pairwise(row))
+    for row, following in pairwise(rows):
+        pairs += [(first, then) for first in row for then in following]
+    return pairs

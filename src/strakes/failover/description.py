@@ -9,9 +9,12 @@ from functools import cached_property
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.failover.reading import Section
+from strakes.failover.reading import ConfigurationSection
+from strakes.toml_file import read_toml
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
+_LNET = re.compile(r"(tcp|o2ib|kfi|gni|efa)\d{0,3}")
+_COROSYNC_PORTS = (5404, 5405, 5406)
 _WORD = re.compile(r"[A-Za-z0-9@%_./:+,=-]+")
 KINDS = ("lustre", "nfs", "service")
 
@@ -41,15 +44,25 @@ class Bmc:
 
 @dataclass(frozen=True)
 class Pdu:
-    """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power."""
+    """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power.
+
+    By SNMP before version 3 a ``community`` is all it asks for; else ``user``, and ``password_script``, which prints the password.
+    """
 
     agent: str
     address: str
     network: str
     outlet: str
     feed: str
-    user: str
-    password_script: str
+    user: str = ""
+    password_script: str = ""
+    snmp_version: str = ""
+    community: str = ""
+
+    @property
+    def logs_in(self) -> bool:
+        """With a user and a password."""
+        return self.snmp_version in ("", "3")
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Target:
+class MetadataTargetPlan:
     """One replicated device and what is served from it. ``address`` is the service's own (``ADDRESS/BITS``), which moves with it."""
 
     name: str
@@ -83,7 +96,10 @@ class Target:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they shall follow from the number of clients."""
+    """``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they shall follow from the number of clients.
+
+    ``watch``: addresses on the clients' network that always answer; a node that reaches none of them serves only when no other does.
+    """
 
     kind: str
     name: str
@@ -93,6 +109,7 @@ class FileSystem:
     lnet_network: str = ""
     recovery_soft_s: float = 0.0
     recovery_hard_s: float = 0.0
+    watch: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,7 @@ class Cluster:
     networks: tuple[Network, ...]
     nodes: tuple[Node, ...]
     file_system: FileSystem
-    targets: tuple[Target, ...]
+    targets: tuple[MetadataTargetPlan, ...]
     alerts: Alerts
 
     @cached_property
@@ -130,27 +147,23 @@ class Cluster:
 
 
 def read_description(path: Path) -> Cluster:
-    """Raises BadInputError naming the file, the place in it and what is wrong."""
-    import tomllib
-
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError("the description cannot be read", where=str(path), why=error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError("the description is not valid TOML", where=str(path), why=str(error)) from error
-    return _cluster(Section(document, str(path)))
+    """Read a description. Raises BadInputError naming the file, the place in it and what is wrong."""
+    return _cluster(ConfigurationSection(read_toml(path, "the description", "cluster").values, str(path)))
 
 
-def _cluster(top: Section) -> Cluster:
+def _cluster(top: ConfigurationSection) -> Cluster:
     head = top.section("cluster")
     networks = tuple(_network(name, section) for name, section in top.named("network").items())
     nodes = tuple(_node(section, networks) for section in top.sections("node"))
     names = tuple(node.name for node in nodes)
     if len(nodes) != 2 or len(set(names)) != 2:
-        raise BadInputError("a pair has two nodes with different names", where=top.where, why=f"there are: {', '.join(names) or 'none'}")
+        raise BadInputError(
+            "a pair has two nodes with different names", where=top.where, why=f"there are: {', '.join(names) or 'none'}"
+        )
     file_system = _file_system(top.section("file_system"), networks)
-    targets = tuple(_target(section, number, nodes, file_system) for number, section in enumerate(top.sections("target")))
+    targets = tuple(
+        _target(section, number, nodes, file_system) for number, section in enumerate(top.sections("target"))
+    )
     alerts = _alerts(top.maybe("alerts"))
     cluster = Cluster(
         name=_name(head, "name"),
@@ -171,7 +184,7 @@ def _cluster(top: Section) -> Cluster:
     return cluster
 
 
-def _network(name: str, section: Section) -> Network:
+def _network(name: str, section: ConfigurationSection) -> Network:
     if not _NAME.fullmatch(name):
         raise BadInputError(f"not a name of a network: {name!r}", where=section.where)
     subnet = section.text("subnet")
@@ -191,7 +204,7 @@ def _network(name: str, section: Section) -> Network:
     return found
 
 
-def _node(section: Section, networks: tuple[Network, ...]) -> Node:
+def _node(section: ConfigurationSection, networks: tuple[Network, ...]) -> Node:
     name = _name(section, "name")
     addresses = section.mapping("addresses")
     for network, address in addresses.items():
@@ -208,8 +221,7 @@ def _node(section: Section, networks: tuple[Network, ...]) -> Node:
     _require_in(bmc.network, bmc.address, networks, controller.where)
     pdus = []
     for one in section.sections("pdu"):
-        pdu = Pdu(*(_word(one, key) for key in ("agent", "address", "network", "outlet", "feed", "user", "password_script")))
-        one.finish()
+        pdu = _pdu(one)
         _require_in(pdu.network, pdu.address, networks, one.where)
         pdus.append(pdu)
     feeds = section.texts("power_feeds")
@@ -219,7 +231,32 @@ def _node(section: Section, networks: tuple[Network, ...]) -> Node:
     return Node(name, addresses, feeds, bmc, tuple(pdus))
 
 
-def _file_system(section: Section, networks: tuple[Network, ...]) -> FileSystem:
+def _addresses(section: ConfigurationSection, key: str) -> tuple[str, ...]:
+    values = section.texts(key, ())
+    for value in values:
+        try:
+            ipaddress.ip_address(value)
+        except ValueError as error:
+            raise section.wrong(key, value, "a list of addresses") from error
+    return values
+
+
+def _pdu(section: ConfigurationSection) -> Pdu:
+    agent, address, network, outlet, feed = (
+        _word(section, key) for key in ("agent", "address", "network", "outlet", "feed")
+    )
+    version = section.text("snmp_version", choices=("1", "2c", "3")) if "snmp" in agent else ""
+    if version in ("1", "2c"):
+        pdu = Pdu(agent, address, network, outlet, feed, snmp_version=version, community=_word(section, "community"))
+    else:
+        pdu = Pdu(
+            agent, address, network, outlet, feed, _word(section, "user"), _word(section, "password_script"), version
+        )
+    section.finish()
+    return pdu
+
+
+def _file_system(section: ConfigurationSection, networks: tuple[Network, ...]) -> FileSystem:
     kind = section.text("kind", choices=KINDS)
     lustre = kind == "lustre"
     found = FileSystem(
@@ -228,24 +265,37 @@ def _file_system(section: Section, networks: tuple[Network, ...]) -> FileSystem:
         arrangement=section.text("arrangement", "active/standby", choices=("active/standby", "active/active")),
         clients=section.number("clients", 0),
         lnet=section.text("lnet", "tcp") if lustre else "",
-        lnet_network=section.text("lnet_network", choices=tuple(network.name for network in networks)) if lustre else "",
+        lnet_network=section.text("lnet_network", choices=tuple(network.name for network in networks))
+        if lustre
+        else "",
         recovery_soft_s=section.seconds("recovery_soft", "0s") if lustre else 0.0,
         recovery_hard_s=section.seconds("recovery_hard", "0s") if lustre else 0.0,
+        watch=_addresses(section, "watch"),
     )
     section.finish()
+    if lustre and not _LNET.fullmatch(found.lnet):
+        raise BadInputError(
+            f"not a network of LNet: {found.lnet!r}", where=section.where, remedy='Write it like "tcp" or "o2ib1".'
+        )
     if lustre and not re.fullmatch(r"[A-Za-z0-9_-]{1,8}", found.name):
-        raise BadInputError(f"not a name of a Lustre file system: {found.name!r}", where=section.where, why="it has 1 to 8 letters")
+        raise BadInputError(
+            f"not a name of a Lustre file system: {found.name!r}", where=section.where, why="it has 1 to 8 letters"
+        )
     return found
 
 
-def _target(section: Section, number: int, nodes: tuple[Node, ...], file_system: FileSystem) -> Target:
+def _target(
+    section: ConfigurationSection, number: int, nodes: tuple[Node, ...], file_system: FileSystem
+) -> MetadataTargetPlan:
     names = tuple(node.name for node in nodes)
     name = _name(section, "name")
     devices = section.mapping("devices")
-    if set(devices) != set(names) or not all(_WORD.fullmatch(device) and device.startswith("/dev/") for device in devices.values()):
+    if set(devices) != set(names) or not all(
+        _WORD.fullmatch(device) and device.startswith("/dev/") for device in devices.values()
+    ):
         raise section.wrong("devices", devices, f"a device below /dev for each of {', '.join(names)}")
     kind = file_system.kind
-    target = Target(
+    target = MetadataTargetPlan(
         name=name,
         devices=devices,
         prefers=section.text("prefers", names[0], choices=names),
@@ -260,15 +310,25 @@ def _target(section: Section, number: int, nodes: tuple[Node, ...], file_system:
         clients=_word(section, "clients") if kind == "nfs" else "",
     )
     section.finish()
+    if any(device.startswith("/dev/drbd") for device in devices.values()):
+        raise section.wrong("devices", devices, "the disks below DRBD, such as /dev/VG/LV, not DRBD's own devices")
+    if not re.fullmatch(r"(/[^/]+)+", target.mount):
+        raise section.wrong("mount", target.mount, "an absolute path, and not /")
+    if target.port in _COROSYNC_PORTS:
+        raise section.wrong("port", target.port, "a port that Corosync does not use")
+    if not all(_WORD.fullmatch(unit) for unit in target.units):
+        raise section.wrong("units", target.units, "names of systemd units")
     if target.address:
         try:
             ipaddress.ip_interface(target.address)
         except ValueError as error:
-            raise BadInputError("not an address", where=section.where, why=str(error), remedy='Write it like "10.1.0.5/24".') from error
+            raise BadInputError(
+                "not an address", where=section.where, why=str(error), remedy='Write it like "10.1.0.5/24".'
+            ) from error
     return target
 
 
-def _alerts(section: Section | None) -> Alerts:
+def _alerts(section: ConfigurationSection | None) -> Alerts:
     if section is None:
         return Alerts()
     found = Alerts(section.text("mail_to", ""), section.text("webhook_url_file", ""))
@@ -277,11 +337,13 @@ def _alerts(section: Section | None) -> Alerts:
 
 
 def _require_whole(cluster: Cluster, where: str) -> None:
-    """What no single table can know."""
+    """Check what no single table can know."""
     if not cluster.targets:
         raise BadInputError("there is nothing to keep up", where=where, remedy="Add at least one [[target]].")
     if len([network for network in cluster.networks if network.replication]) != 1:
-        raise BadInputError("exactly one network carries the replication", where=where, remedy="Give one of them: replication = true")
+        raise BadInputError(
+            "exactly one network carries the replication", where=where, remedy="Give one of them: replication = true"
+        )
     if not 0 < len(cluster.heartbeats) <= 8:
         many = len(cluster.heartbeats)
         raise BadInputError(
@@ -296,9 +358,12 @@ def _require_whole(cluster: Cluster, where: str) -> None:
             if used and network.name not in node.addresses:
                 raise BadInputError(f"{node.name} has no address on {network.name}", where=where)
     _require_unique(cluster, where)
+    _require_own_addresses(cluster, where)
     _require_arrangement(cluster, where)
     if cluster.file_system.kind == "lustre" and sum("mgs" in target.role for target in cluster.targets) != 1:
-        raise BadInputError("a Lustre file system has one MGS", where=where, remedy='Give one target role = "mgs" or "mgs+mdt".')
+        raise BadInputError(
+            "a Lustre file system has one MGS", where=where, remedy='Give one target role = "mgs" or "mgs+mdt".'
+        )
 
 
 def _require_unique(cluster: Cluster, where: str) -> None:
@@ -310,16 +375,52 @@ def _require_unique(cluster: Cluster, where: str) -> None:
         ("DRBD minor", [str(target.minor) for target in targets]),
         ("port", [str(target.port) for target in targets]),
         ("mount point", [target.mount for target in targets]),
+        ("index", [str(target.index) for target in targets if "mdt" in target.role]),
+        *((f"device on {node.name}", [target.devices[node.name] for target in targets]) for node in cluster.nodes),
     ):
         twice = [value for value in values if values.count(value) > 1]
         if twice:
             raise BadInputError(f"the same {what} is given twice", where=where, why=twice[0])
 
 
+def _require_own_addresses(cluster: Cluster, where: str) -> None:
+    """Check that the services and the quorum device have addresses that no node has, and that can be reached."""
+    taken = {
+        address: node.name
+        for node in cluster.nodes
+        for address in (
+            *node.addresses.values(),
+            node.bmc.address,
+            node.name,
+            *(pdu.address for pdu in node.pdus),
+        )
+    }
+    if cluster.quorum_host in taken:
+        raise BadInputError(
+            "the quorum device is on a machine of the pair",
+            where=where,
+            why=f"{cluster.quorum_host} is {taken[cluster.quorum_host]}",
+            remedy="Give a third machine as quorum_host.",
+        )
+    for target in cluster.targets:
+        if not target.address:
+            continue
+        address = ipaddress.ip_interface(target.address).ip
+        if str(address) in (*taken, cluster.quorum_host):
+            raise BadInputError(
+                f"the address of {target.name} is taken", where=where, why=f"{address} is another machine's"
+            )
+        if not any(address in ipaddress.ip_network(network.subnet) for network in cluster.networks):
+            raise BadInputError(f"the address of {target.name} is on no network", where=where, why=str(address))
+        taken[str(address)] = target.name
+
+
 def _require_arrangement(cluster: Cluster, where: str) -> None:
     homes = {target.prefers for target in cluster.targets}
     if cluster.file_system.arrangement == "active/standby" and len(homes) > 1:
-        raise BadInputError("active/standby, but the targets prefer different nodes", where=where, why=", ".join(sorted(homes)))
+        raise BadInputError(
+            "active/standby, but the targets prefer different nodes", where=where, why=", ".join(sorted(homes))
+        )
     if cluster.file_system.arrangement == "active/active" and len(homes) < 2:
         raise BadInputError("active/active, but all targets prefer the same node", where=where, why=", ".join(homes))
 
@@ -336,15 +437,15 @@ def _require_in(network: str, address: str, networks: tuple[Network, ...], where
         raise BadInputError(f"{address} is not on {network}", where=where, why=f"its subnet is {known[network].subnet}")
 
 
-def _name(section: Section, key: str) -> str:
+def _name(section: ConfigurationSection, key: str) -> str:
     value = section.text(key)
     if not _NAME.fullmatch(value):
         raise section.wrong(key, value, "small letters, digits and hyphens, beginning with a letter")
     return value
 
 
-def _word(section: Section, key: str) -> str:
-    """What goes into configuration files as it is: nothing that those could take for something else."""
+def _word(section: ConfigurationSection, key: str) -> str:
+    """Take what goes into configuration files as it is: nothing that those could take for something else."""
     value = section.text(key)
     if not _WORD.fullmatch(value):
         raise section.wrong(key, value, "a text without spaces and quotes")

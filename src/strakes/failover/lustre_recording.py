@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.failover.timeline import Moment, Operation, TargetRecovery, Timeline, outage_of, timeline
+from strakes.failover.timeline import ClientOperation, Moment, TargetRecovery, Timeline, outage_of, timeline
 from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
 
-_STATUS = re.compile(r"(?m)^(?:mdt|obdfilter)\.(?P<target>[^.\s]+)\.recovery_status=\n?(?P<body>(?:(?!\S+=)[a-zA-Z_ -]+:.*\n?)*)")
+_STATUS = re.compile(
+    r"(?m)^(?:mdt|obdfilter)\.(?P<target>[^.\s]+)\.recovery_status=\n?(?P<body>(?:(?!\S+=)[a-zA-Z_ -]+:.*\n?)*)"
+)
 _IMPORT = re.compile(r"(?m)^\s*state: (\w+)")
 
 
@@ -28,14 +30,19 @@ def drills_in(directory: Path) -> tuple[str, ...]:
 
 
 def read_drill(directory: Path, name: str) -> Timeline:
-    """Raises BadInputError that names the file and the line that is not understood."""
+    """Read one drill. Raises BadInputError that names the file and the line that is not understood."""
     done = [*_events(directory / f"{name}_events.txt"), *_command(directory / f"{name}_umount.txt")]
     if not done:
         raise BadInputError(
-            "nothing says when the fault was done", where=str(directory), why=f"neither {name}_events.txt nor {name}_umount.txt does"
+            "nothing says when the fault was done",
+            where=str(directory),
+            why=f"neither {name}_events.txt nor {name}_umount.txt does",
         )
     fault_s = done[0].at_s
-    clients = {path.stem.partition("_creates_")[2]: _operations(path) for path in sorted(directory.glob(f"{name}_creates_*.txt"))}
+    clients = {
+        path.stem.partition("_creates_")[2]: _operations(path)
+        for path in sorted(directory.glob(f"{name}_creates_*.txt"))
+    }
     moments = [*done, *_command(directory / f"{name}_remount.txt")]
     moments += _status_changes(directory / f"{name}_recovery_status_1hz.txt")
     moments += _import_changes(directory / f"{name}_client_import_1hz.txt")
@@ -55,13 +62,15 @@ def _read(path: Path) -> str:
         raise BadInputError("a recording cannot be read", where=str(path), why=error.strerror or str(error)) from error
 
 
-def _operations(path: Path) -> list[Operation]:
+def _operations(path: Path) -> list[ClientOperation]:
     found = []
     for number, line in enumerate(_read(path).splitlines(), 1):
         words = line.split()
         try:
             result = " ".join(words[3:])
-            found.append(Operation(float(words[1]), float(words[2]), "" if result == "ok" else result or "no result"))
+            found.append(
+                ClientOperation(float(words[1]), float(words[2]), "" if result == "ok" else result or "no result")
+            )
         except (IndexError, ValueError) as error:
             raise BadInputError("not a line of a client's record", where=f"{path}:{number}", why=repr(line)) from error
     return found
@@ -79,7 +88,7 @@ def _events(path: Path) -> list[Moment]:
 
 
 def _command(path: Path) -> list[Moment]:
-    """A time, the command, its output, and the time when it was done."""
+    """Read a time, the command, its output, and the time when it was done."""
     lines = _read(path).splitlines()
     command = next((line[2:] for line in lines if line.startswith("$ ")), "")
     times = [float(line) for line in lines if re.fullmatch(r"\d+\.\d+", line)]
@@ -121,5 +130,10 @@ def _import_changes(path: Path) -> Iterator[Moment]:
 
 def _target(name: str, recovery: Recovery) -> TargetRecovery:
     return TargetRecovery(
-        name, recovery.status, recovery.duration_s, recovery.all_clients, recovery.evicted_clients, recovery.replayed_requests
+        name,
+        recovery.status,
+        recovery.duration_s,
+        recovery.all_clients,
+        recovery.evicted_clients,
+        recovery.replayed_requests,
     )

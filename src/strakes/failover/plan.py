@@ -8,11 +8,11 @@ from pathlib import Path
 from strakes.errors import BadInputError
 from strakes.failover.description import Cluster, read_description
 from strakes.failover.planned.alerts import alert_files
-from strakes.failover.planned.base import PlannedFile
 from strakes.failover.planned.corosync import corosync_file
 from strakes.failover.planned.drbd import drbd_files
 from strakes.failover.planned.lustre import lustre_files
 from strakes.failover.planned.pacemaker import pacemaker_file
+from strakes.failover.planned.planned_file import PlannedFile
 from strakes.failover.planned.runbook import runbook
 
 DESCRIPTION = "cluster.toml"
@@ -20,7 +20,13 @@ DESCRIPTION = "cluster.toml"
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     """Everything but the description itself."""
-    files = (*drbd_files(cluster), corosync_file(cluster), pacemaker_file(cluster), *alert_files(cluster), *lustre_files(cluster))
+    files = (
+        *drbd_files(cluster),
+        corosync_file(cluster),
+        pacemaker_file(cluster),
+        *alert_files(cluster),
+        *lustre_files(cluster),
+    )
     return (*files, runbook(cluster, files))
 
 

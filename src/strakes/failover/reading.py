@@ -10,12 +10,12 @@ from strakes.errors import BadInputError
 from strakes.units import parse_seconds
 
 
-class Section:
+class ConfigurationSection:
     """One table. Every key is taken once; ``finish`` refuses those that nobody took."""
 
     def __init__(self, values: Any, where: str) -> None:
         if not isinstance(values, Mapping):
-            raise BadInputError("a table is wanted here", where=where, why=f"it is {values!r}")
+            raise BadInputError("expected a table", where=where, why=f"it is {values!r}")
         self.where = where
         self._values = dict(values)
         self._known: list[str] = []
@@ -23,7 +23,7 @@ class Section:
     def text(self, key: str, default: str | None = None, *, choices: tuple[str, ...] = ()) -> str:
         value = self._take(key, default)
         if not isinstance(value, str) or not (value.strip() or default == ""):
-            raise self.wrong(key, value, "a text")
+            raise self.wrong(key, value, f"one of {', '.join(choices)}" if choices else "a text")
         if choices and value not in choices:
             raise self.wrong(key, value, f"one of {', '.join(choices)}")
         return value
@@ -58,31 +58,33 @@ class Section:
             raise self.wrong(key, value, "a table of texts")
         return dict(value)
 
-    def section(self, key: str) -> Section:
-        return Section(self._take(key, None), f"{self.where}: {key}")
+    def section(self, key: str) -> ConfigurationSection:
+        return ConfigurationSection(self._take(key, None), f"{self.where}: {key}")
 
-    def maybe(self, key: str) -> Section | None:
+    def maybe(self, key: str) -> ConfigurationSection | None:
         self._known.append(key)
         return self.section(key) if key in self._values else None
 
-    def sections(self, key: str, *, least: int = 0) -> tuple[Section, ...]:
+    def sections(self, key: str, *, least: int = 0) -> tuple[ConfigurationSection, ...]:
         value = self._take(key, [])
         if not isinstance(value, list) or len(value) < least:
             raise self.wrong(key, value, f"at least {least} [[{key}]] tables")
-        return tuple(Section(one, f"{self.where}: {key} {number}") for number, one in enumerate(value, 1))
+        return tuple(ConfigurationSection(one, f"{self.where}: {key} {number}") for number, one in enumerate(value, 1))
 
-    def named(self, key: str) -> dict[str, Section]:
+    def named(self, key: str) -> dict[str, ConfigurationSection]:
         value = self._take(key, {})
         if not isinstance(value, Mapping):
             raise self.wrong(key, value, f"[{key}.NAME] tables")
-        return {name: Section(one, f"{self.where}: {key}.{name}") for name, one in value.items()}
+        return {name: ConfigurationSection(one, f"{self.where}: {key}.{name}") for name, one in value.items()}
 
     def finish(self) -> None:
         for key in self._values:
             if key not in self._known:
                 close = get_close_matches(key, self._known, 1)
                 hint = f"Did you mean {close[0]!r}? " if close else ""
-                raise BadInputError(f"unknown key {key!r}", where=self.where, remedy=f"{hint}The keys are: {', '.join(self._known)}.")
+                raise BadInputError(
+                    f"unknown key {key!r}", where=self.where, remedy=f"{hint}The keys are: {', '.join(self._known)}."
+                )
 
     def wrong(self, key: str, value: object, wanted: str) -> BadInputError:
         if value is None:

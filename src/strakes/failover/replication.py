@@ -1,16 +1,34 @@
-"""DRBD's resources as configured: what a resource says itself, else what ``common`` says."""
+"""DRBD's resources with their effective values: 8.4 and 9, with volumes, connections and what ``common`` says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from strakes.failover.blocks import Block
+
+# 8.3's words for what is a value of an option today.
+_OLD_FLAGS = {
+    "no-disk-flushes": ("disk-flushes", "no"),
+    "no-md-flushes": ("md-flushes", "no"),
+    "no-disk-barrier": ("disk-barrier", "no"),
+    "no-disk-drain": ("disk-drain", "no"),
+}
+
+
+@dataclass(frozen=True)
+class Host:
+    """One node's side. ``volumes``: number -> (device, disk, meta-disk); ``addresses``: of every path to it."""
+
+    name: str
+    volumes: dict[str, tuple[str, str, str]]
+    addresses: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Resource:
-    """One replicated device. ``dialect9`` when it is written in the words of DRBD 9."""
+    """One replicated device, or several that are promoted together. ``dialect9`` when it is written in the words of DRBD 9."""
 
     block: Block
     common: Block
@@ -20,30 +38,111 @@ class Resource:
         return self.block.words[0] if self.block.words else ""
 
     @property
-    def hosts(self) -> list[Block]:
-        return self.block.all("on")
+    def dialect9(self) -> bool:
+        return bool(self.block.all("connection") or self.block.all("connection-mesh")) or any(
+            host.get("node-id") for host in self.block.all("on")
+        )
 
     @property
-    def dialect9(self) -> bool:
-        return bool(self.block.all("connection") or self.block.all("connection-mesh")) or any(host.get("node-id") for host in self.hosts)
+    def _connections(self) -> list[Block]:
+        return [*self.block.all("connection"), *self.block.all("connection-mesh")]
+
+    @property
+    def _volumes(self) -> list[Block]:
+        blocks = [*self.block.all("volume")]
+        for host in (*self.block.all("on"), *self.block.all("floating")):
+            blocks += host.all("volume")
+        for connection in self._connections:
+            blocks += connection.all("volume")
+        return blocks
+
+    def all_values(self, section: str, key: str) -> list[str]:
+        """Return the value in every place that may have one of its own: each connection (``net``), each volume (``disk``)."""
+        general = self._value(self.block, section, key) or self._value(self.common, section, key)
+        within = {"net": self._connections, "disk": [*self._volumes, *self._connections]}.get(section, [])
+        special = [value for block in within if (value := self._value(block, section, key))]
+        everywhere = section == "net" and within and len(special) == len(within)
+        return list(dict.fromkeys([*special, *([general] if general and not everywhere else [])]))
 
     def option(self, section: str, key: str, default: str = "") -> str:
-        return self.block.one(section).get(key) or self.common.one(section).get(key) or default
+        return next(iter(self.all_values(section, key)), default)
+
+    @staticmethod
+    def _value(parent: Block, section: str, key: str) -> str:
+        """Take the last word; a flag without a value is yes."""
+        found = ""
+        for setting in parent.one(section).settings:
+            name, value = _OLD_FLAGS.get(setting[0], setting)
+            if name == key:
+                found = value or "yes"
+        return found
 
     @property
-    def protocol(self) -> str:
-        return self.option("net", "protocol") or self.block.get("protocol") or self.common.get("protocol")
+    def protocols(self) -> list[str]:
+        """DRBD's default is C."""
+        return self.all_values("net", "protocol") or [self.block.get("protocol") or self.common.get("protocol") or "C"]
 
     @property
-    def fencing(self) -> str:
-        """The policy, wherever the dialect wants it."""
-        return self.option("net", "fencing") or self.option("disk", "fencing")
+    def fencing(self) -> list[str]:
+        """The policy in every place, wherever the dialect wants it."""
+        return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
+
+    @cached_property
+    def hosts(self) -> tuple[Host, ...]:
+        return tuple(self._hosts())
+
+    def _hosts(self) -> Iterator[Host]:
+        paths: dict[str, list[str]] = {}
+        for connection in self._connections:
+            for block in (connection, *connection.all("path")):
+                for key, value in block.settings:
+                    words = value.split()
+                    if key == "host" and words and "address" in words:
+                        paths.setdefault(words[0], []).append(words[-1])
+        shared = self._side(self.block)
+        for block in self.block.all("on"):
+            for name in block.words:
+                own = self._side(block)
+                merged = {
+                    number: _filled(own.get(number, ("", "", "")), shared.get(number, ("", "", "")))
+                    for number in {**shared, **own}
+                }
+                address = block.get("address").split()[-1:]
+                yield Host(name, merged, (*address, *paths.get(name, ())))
+
+    @staticmethod
+    def _side(block: Block) -> dict[str, tuple[str, str, str]]:
+        def row(part: Block) -> tuple[str, str, str]:
+            return (
+                _device(part.get("device")),
+                part.get("disk"),
+                part.get("meta-disk") or part.get("flexible-meta-disk"),
+            )
+
+        plain = row(block)
+        sides = {"0": plain} if any(plain[:2]) else {}
+        for volume in block.all("volume"):
+            sides[volume.words[0] if volume.words else "0"] = _filled(row(volume), ("", "", plain[2]))
+        return sides
 
     @property
-    def devices(self) -> dict[str, str]:
-        """Host -> device that it makes."""
-        shared = self.block.get("device")
-        return {host.words[0]: _device(host.get("device") or shared) for host in self.hosts if host.words}
+    def devices(self) -> set[str]:
+        """All names of what it makes: by minor, and by resource."""
+        names = set(self._named_devices())
+        for host in self.hosts:
+            for number, (device, _, _) in host.volumes.items():
+                names |= {device, f"/dev/drbd/by-res/{self.name}/{number}"} - {""}
+                if number == "0":
+                    names.add(f"/dev/drbd/by-res/{self.name}")
+        return names
+
+    def _named_devices(self) -> Iterator[str]:
+        blocks = [self.block, *self.block.all("on"), *self._volumes]
+        yield from (name for block in blocks for name in block.get("device").split()[:1] if name.startswith("/dev/"))
+
+    @property
+    def disks(self) -> set[str]:
+        return {disk for host in self.hosts for _, disk, _ in host.volumes.values() if disk and disk != "none"}
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
@@ -56,7 +155,17 @@ def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
     return tuple(Resource(block, common) for top in blocks for block in top.all("resource"))
 
 
+def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str, str, str]:
+    return own[0] or other[0], own[1] or other[1], own[2] or other[2]
+
+
 def _device(text: str) -> str:
-    """``/dev/drbd0 minor 0`` and ``minor 0`` are the same device."""
+    """``/dev/drbd0 minor 0`` and ``minor 0`` are the same device.
+
+    >>> _device("minor 3"), _device("/dev/drbd_home minor 3"), _device("")
+    ('/dev/drbd3', '/dev/drbd3', '')
+    """
     words = text.split()
-    return f"/dev/drbd{words[1]}" if words[:1] == ["minor"] and len(words) > 1 else (words[0] if words else "")
+    if "minor" in words[:-1]:
+        return f"/dev/drbd{words[words.index('minor') + 1]}"
+    return words[0] if words else ""

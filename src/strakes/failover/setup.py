@@ -12,7 +12,14 @@ from strakes.failover.cib import Cib
 from strakes.failover.description import Cluster, read_description
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
-from strakes.targets.command import Runner, run
+from strakes.targets.command import CommandTimeout, Runner, run
+
+# Answers of a running cluster, kept beside the texts of its files.
+PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
+_STATES = {
+    PACEMAKER_STATE: ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
+    LINK_STATE: ("corosync-cfgtool", "-s"),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,40 @@ class Setup:
     texts: dict[str, str] = field(default_factory=dict)
 
     @property
+    def pacemaker(self) -> Cib:
+        """For rules that need it."""
+        assert self.cib is not None
+        return self.cib
+
+    @property
+    def membership(self) -> Block:
+        """Corosync's configuration, for rules that need it."""
+        assert self.corosync is not None
+        return self.corosync
+
+    @property
+    def described(self) -> Cluster:
+        """The description, for rules that need it."""
+        assert self.cluster is not None
+        return self.cluster
+
+    def settings_of(self, *names: str) -> dict[str, str]:
+        """``KEY=value`` lines of the first of these files that is there."""
+        text = next((self.texts[name] for name in names if name in self.texts), "")
+        pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
+        return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
+
+    @property
+    def sbd(self) -> dict[str, str]:
+        return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Of all nodes, as Pacemaker and Corosync name them."""
+        named = [node.get("name") for node in self.corosync.one("nodelist").all("node")] if self.corosync else []
+        return tuple(dict.fromkeys(name for name in (*(self.cib.nodes if self.cib else ()), *named) if name))
+
+    @property
     def parts(self) -> frozenset[str]:
         """Names of those that are there."""
         there = {
@@ -42,24 +83,36 @@ class Setup:
             "drbd": self.drbd,
             "pacemaker": self.cib,
             "lustre": self.lustre,
+            "mounting": self.texts.get("lustre/mount-clients.sh", ""),
+            "heartbeat 2": [name for name in self.texts if name.startswith("etc/ha.d/")],
+            "sbd": self.sbd,
+            "state": PACEMAKER_STATE in self.texts,
+            "link state": LINK_STATE in self.texts,
+            "replication state": DRBD_STATE in self.texts,
+            "authkey": "etc/corosync/authkey" in self.modes,
             "fstab": self.fstab,
         }
         return frozenset(name for name, part in there.items() if part)
 
 
 def read_plan(directory: Path) -> Setup:
-    """The plan in a directory, also one that was changed by hand. Raises BadInputError when there is none, or it cannot be read."""
-    if not (directory / "etc" / "corosync" / "corosync.conf").is_file() and not (directory / "pacemaker" / "cib.xml").is_file():
+    """Read the plan in a directory, also one that was changed by hand. Raises BadInputError when there is none, or it cannot be read."""
+    if (
+        not (directory / "etc" / "corosync" / "corosync.conf").is_file()
+        and not (directory / "pacemaker" / "cib.xml").is_file()
+    ):
         raise BadInputError(
-            "there is no plan", where=str(directory), remedy="Make one (strakes failover plan CLUSTER.toml -o DIR), or check --live."
+            "there is no plan",
+            where=str(directory),
+            remedy="Make one (strakes failover plan CLUSTER.toml -o DIR), or check --live.",
         )
     description = directory / DESCRIPTION
-    texts = _read_texts(directory, ("pacemaker/cib.xml", "lustre/make-targets.sh"))
+    texts = _read_texts(directory, ("pacemaker/cib.xml", "lustre/make-targets.sh", "lustre/mount-clients.sh"))
     return _setup(str(directory), directory, texts, read_description(description) if description.is_file() else None)
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
-    """The cluster that this machine is a node of. Raises EnvironmentLacksError when it is none."""
+    """Read the cluster that this machine is a node of. Raises EnvironmentLacksError when it is none."""
     texts = _read_texts(root, ("etc/fstab",))
     if "etc/corosync/corosync.conf" not in texts:
         raise EnvironmentLacksError(
@@ -76,7 +129,28 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             why=asked.stderr.strip() or f"exit status {asked.status}",
             remedy="Start it (systemctl start pacemaker), or check a plan: strakes failover check DIR",
         )
-    return _setup("the running cluster", root, {**texts, "pacemaker/cib.xml": asked.stdout}, None)
+    return _setup(
+        "the running cluster", root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None
+    )
+
+
+def _read_state(runner: Runner) -> dict[str, str]:
+    """Ask for the state; of DRBD 9 its own words, of 8.4 what the kernel shows."""
+    answers = {name: _answer(runner, *words) for name, words in _STATES.items()}
+    if "<nodes>" not in answers[PACEMAKER_STATE]:
+        del answers[PACEMAKER_STATE]
+    replication = (_answer(runner, "drbdsetup", "status"), _answer(runner, "cat", "/proc/drbd"))
+    answers[DRBD_STATE] = next((text for text in replication if "disk:" in text or " cs:" in text), "")
+    return {name: text for name, text in answers.items() if text}
+
+
+def _answer(runner: Runner, *words: str) -> str:
+    """Empty where the program is not there, or does not answer."""
+    try:
+        answer = runner(list(words), 30.0)
+    except (EnvironmentLacksError, CommandTimeout):
+        return ""
+    return answer.stdout if answer.status == 0 else ""
 
 
 def _setup(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
@@ -92,15 +166,22 @@ def _setup(where: str, root: Path, texts: dict[str, str], cluster: Cluster | Non
         cib=Cib(cib, str(root / "pacemaker/cib.xml")) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         fstab=texts.get("etc/fstab", ""),
-        modes={name: stat.S_IMODE((root / name).stat().st_mode) for name in texts if (root / name).is_file()},
+        modes={
+            name: stat.S_IMODE((root / name).stat().st_mode)
+            for name in (*texts, "etc/corosync/authkey")
+            if (root / name).is_file()
+        },
         texts=texts,
     )
 
 
 def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
-    found = ["etc/corosync/corosync.conf", "etc/drbd.conf", *names]
+    found = ["etc/corosync/corosync.conf", "etc/drbd.conf", "etc/sysconfig/sbd", "etc/default/sbd", *names]
+    found += [f"etc/ha.d/{name}" for name in ("ha.cf", "haresources", "authkeys")]
     # Secrets are not read: they are nobody's business but the programs'.
-    found += sorted(str(path.relative_to(root)) for pattern in ("*.res", "*.conf") for path in (root / "etc/drbd.d").glob(pattern))
+    found += sorted(
+        str(path.relative_to(root)) for pattern in ("*.res", "*.conf") for path in (root / "etc/drbd.d").glob(pattern)
+    )
     texts = {}
     for name in found:
         path = root / name

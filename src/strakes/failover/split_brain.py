@@ -28,7 +28,7 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class SplitBrainJudgement:
     """``split_brain`` says in words how two sides were seen to serve; ``lost``: acknowledged, and not in the copy that is in use;
     ``twice``: kept more than once; ``unanswered``: kept although nobody was told."""
 
@@ -54,11 +54,17 @@ class _Terms:
             self.nodes[one.term].add(one.node)
 
     def rivals(self) -> list[str]:
-        return [f"in term {term} both {' and '.join(sorted(nodes))} served" for term, nodes in sorted(self.nodes.items()) if len(nodes) > 1]
+        return [
+            f"in term {term} both {' and '.join(sorted(nodes))} served"
+            for term, nodes in sorted(self.nodes.items())
+            if len(nodes) > 1
+        ]
 
 
-def judge(copies: Mapping[str, Sequence[Record]], acknowledged: Sequence[Acknowledgement], in_use: str, start: str = "start") -> Judgement:
-    """``copies``: by node, its journal in the order in which it was written; ``in_use`` is the one whose copy is served now.
+def judge(
+    copies: Mapping[str, Sequence[Record]], acknowledged: Sequence[Acknowledgement], in_use: str, start: str = "start"
+) -> SplitBrainJudgement:
+    """Judge what is left. ``copies``: by node, its journal in the order in which it was written; ``in_use`` is the one whose copy is served now.
 
     A copy that stopped early is only old, and so is an end of it that nobody was told of: neither is split brain. Two nodes in one term
     are, a record of an old term behind one of a newer, an acknowledgement of an old term for what was sent when a newer one had been told
@@ -77,7 +83,7 @@ def judge(copies: Mapping[str, Sequence[Record]], acknowledged: Sequence[Acknowl
         terms.add(records)
     current = copies[in_use]
     counted = Counter((one.client, one.number) for one in current if one.client != start)
-    return Judgement(
+    return SplitBrainJudgement(
         acknowledged=len(acknowledged),
         split_brain=(*terms.rivals(), *_stale_writers(copies), *_stale_answers(acknowledged), *_forked(copies, told)),
         lost=tuple(sorted(told - set(current))),
@@ -104,7 +110,9 @@ def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
     for one in acknowledged:
         newer = [term for term, at in first_told.items() if term > one.record.term and at < one.sent_s]
         if newer:
-            found[one.record.term] = f"{one.record.node} answered in term {one.record.term} although term {min(newer)} had begun to answer"
+            found[one.record.term] = (
+                f"{one.record.node} answered in term {one.record.term} although term {min(newer)} had begun to answer"
+            )
     return list(found.values())
 
 
@@ -114,4 +122,6 @@ def _forked(copies: Mapping[str, Sequence[Record]], told: set[Record]) -> list[s
     holding = sorted(name for name, records in ends.items() if records)
     if len(holding) < 2:
         return []
-    return [f"the copies of {' and '.join(holding)} went apart after {common} records, and clients were told of records on both sides"]
+    return [
+        f"the copies of {' and '.join(holding)} went apart after {common} records, and clients were told of records on both sides"
+    ]

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Operation:
+class ClientOperation:
     """One operation of a client, in seconds since 1970. ``error`` is empty where it was acknowledged."""
 
     begun_s: float
@@ -76,12 +76,12 @@ class Timeline:
         return min(times), statistics.median(times), max(times)
 
 
-def outage_of(client: str, operations: Sequence[Operation], fault_s: float) -> Outage:
-    """The longest wait for an acknowledgement that was not over when the fault was done.
+def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
+    """Return the longest wait for an acknowledgement that was not over when the fault was done.
 
     An operation that was begun and never acknowledged waits to the end of the record.
 
-    >>> done = [Operation(t, t + 0.1) for t in (0.0, 1.0, 2.0)] + [Operation(3.0, 40.0), Operation(41.0, 41.1)]
+    >>> done = [ClientOperation(t, t + 0.1) for t in (0.0, 1.0, 2.0)] + [ClientOperation(3.0, 40.0), ClientOperation(41.0, 41.1)]
     >>> found = outage_of("a", done, fault_s=2.5)
     >>> round(found.stall_s, 1), found.back_after_s
     (37.9, 37.5)
@@ -105,17 +105,25 @@ def outage_of(client: str, operations: Sequence[Operation], fault_s: float) -> O
 
 
 def timeline(
-    name: str, fault_s: float, moments: Iterable[Moment], outages: Iterable[Outage], targets: Iterable[TargetRecovery] = ()
+    name: str,
+    fault_s: float,
+    moments: Iterable[Moment],
+    outages: Iterable[Outage],
+    targets: Iterable[TargetRecovery] = (),
 ) -> Timeline:
     """With what happened in its order, and each client's wait and return among it."""
     waits = tuple(outages)
     seen = list(moments)
     for one in waits:
-        seen.append(Moment(one.stall_began_s, f"client {one.client}", f"last answer before {one.stall_s:.1f} s of waiting"))
+        seen.append(
+            Moment(one.stall_began_s, f"client {one.client}", f"last answer before {one.stall_s:.1f} s of waiting")
+        )
         if one.back_after_s is not None:
             seen.append(Moment(fault_s + one.back_after_s, f"client {one.client}", "is answered again"))
     return Timeline(name, fault_s, tuple(sorted(seen, key=lambda moment: moment.at_s)), waits, tuple(targets))
 
 
 def document(lines: Iterable[Timeline]) -> str:
-    return json.dumps({"schema": 1, "timelines": [{**asdict(one), "back_after_s": one.back_after_s} for one in lines]}, indent=1)
+    return json.dumps(
+        {"schema": 1, "timelines": [{**asdict(one), "back_after_s": one.back_after_s} for one in lines]}, indent=1
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 import re
 import shutil
 import tempfile
@@ -11,7 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from strakes.errors import EnvironmentLacksError
-from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.blocks import read_corosync
+from strakes.failover.rules.heartbeat import links_of
 from strakes.failover.setup import Setup
 from strakes.targets.command import Completed, run
 
@@ -20,11 +23,16 @@ _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 _LIMIT_S = 60.0
 # What drbdadm says of kernels and machines that have nothing to do with the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|^\s*$")
-_PACKAGES = {"drbdadm": "drbd-utils", _DRBDADM_84: "drbd-utils", "corosync": "corosync", "crm_verify": "pacemaker-cli-utils"}
+_PACKAGES = {
+    "drbdadm": "drbd-utils",
+    _DRBDADM_84: "drbd-utils",
+    "corosync": "corosync",
+    "crm_verify": "pacemaker-cli-utils",
+}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ValidatorVerdict:
     """``state`` is ``absent`` when the program is not installed, ``unable`` when it could not do its work here."""
 
     program: str
@@ -32,7 +40,7 @@ class Verdict:
     text: str = ""
 
 
-def verdicts(setup: Setup) -> tuple[Verdict, ...]:
+def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
     """One for each part of the setup that has a program to judge it."""
     found = []
     if setup.drbd:
@@ -49,43 +57,64 @@ def installed(program: str) -> bool:
     return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_SEARCH) is not None
 
 
-def _judge(program: str, ask: Callable[[], Verdict]) -> Verdict:
+def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdict:
     if not installed(program):
-        return Verdict(program, "absent", f"install {_PACKAGES[program]}")
+        return ValidatorVerdict(program, "absent", f"install {_PACKAGES[program]}")
     try:
         return ask()
     except EnvironmentLacksError as error:
-        return Verdict(program, "unable", error.why or error.what)
+        return ValidatorVerdict(program, "unable", error.why or error.what)
 
 
-def _verdict(program: str, done: Completed) -> Verdict:
+def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    return Verdict(program, "accepts") if done.status == 0 else Verdict(program, "refuses", said.strip())
+    # Warnings, such as of old names, are no refusal.
+    accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
+    return ValidatorVerdict(program, "accepts" if accepted else "refuses", said.strip() if done.status else "")
 
 
-def _drbdadm(program: str, setup: Setup) -> Verdict:
+def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
 
 
-def _corosync(setup: Setup) -> Verdict:
+def _corosync(setup: Setup) -> ValidatorVerdict:
     """In a network of its own that has the first node's addresses, with a key made for the occasion."""
-    text = setup.texts["etc/corosync/corosync.conf"]
+    if setup.membership.one("totem").get("rrp_mode"):
+        return ValidatorVerdict("corosync", "unable", "written for Corosync 2 (rrp_mode)")
+    text = _resolved(setup.texts["etc/corosync/corosync.conf"])
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place = Path(name)
         (place / "authkey").write_bytes(bytes(256))
         keyed = re.sub(r"(?m)^(\s*totem\s*\{\s*)$", rf"\1\n  keyfile: {place}/authkey", text, count=1)
         (place / "corosync.conf").write_text(keyed, encoding="utf-8")
-        nodes = nodes_of(setup)
+        nodes = read_corosync(text, "").one("nodelist").all("node")
         addresses = list(links_of(nodes[0]).values()) if nodes else []
-        commands = ["ip link set lo up", *(f'ip address add "${number}" dev lo' for number in range(1, len(addresses) + 1))]
+        commands = [
+            "ip link set lo up",
+            *(f'ip address add "${number}" dev lo' for number in range(1, len(addresses) + 1)),
+        ]
         script = " && ".join([*commands, f"exec corosync -t -c {place}/corosync.conf"])
         done = run(["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S)
     if "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
-        return Verdict("corosync", "unable", done.stderr.strip())
+        return ValidatorVerdict("corosync", "unable", done.stderr.strip())
     return _verdict("corosync", done)
 
 
-def _crm_verify(setup: Setup) -> Verdict:
+def _resolved(text: str) -> str:
+    """With an address, of those kept for tests of networks, in place of each host name: here they need not resolve."""
+    numbers = itertools.count(1)
+
+    def address(match: re.Match[str]) -> str:
+        try:
+            ipaddress.ip_address(match[3])
+        except ValueError:
+            return f"{match[1]}198.18.{match[2]}.{next(numbers)}"
+        return match[0]
+
+    return re.sub(r"(?m)^(\s*ring(\d)_addr:\s*)(\S+)", address, text)
+
+
+def _crm_verify(setup: Setup) -> ValidatorVerdict:
     """First as it is, for what does not even load; then with all nodes up, for else it complains of those."""
     assert setup.cib is not None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:

@@ -1,4 +1,7 @@
-"""Which series changed. The chance that any of them is said to have changed without having done so is ``error`` for all together."""
+"""Which series changed.
+
+The chance that any of them is said to have changed without having done so is ``error`` for all together.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from strakes.compare.fail_on import Condition
-from strakes.history.model import Change, History, Series, Verdict
+from strakes.history.series import History, HistorySeries, LevelChange, Verdict
 from strakes.statistics.change_points import RANDOM_ORDERS, SHORTEST, change_points
 
 # Runs before a change of level can be told from chance.
@@ -15,33 +18,42 @@ FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """With verdicts on the newest level of each series: against the level before it, if the change was after ``since``."""
+    """With verdicts on the newest level of each series.
+
+    Against the level before it, if the change was after ``since``.
+    """
     series = sum(len(one.points) >= FEWEST for history in histories for one in history.series)
     # Divided among the series (Bonferroni), but not below what random orders can resolve.
     share = max(error / max(series, 1), 1 / (RANDOM_ORDERS + 1))
-    return [replace(history, series=tuple(_judged(one, share, since) for one in history.series)) for history in histories]
+    return [
+        replace(history, series=tuple(_judged(one, share, since) for one in history.series)) for history in histories
+    ]
 
 
 def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> list[str]:
-    """What met a condition of ``--fail-on``, one text each."""
+    """Return what met a condition of ``--fail-on``, one text each."""
     met = []
     for history in histories:
         for one in history.series:
             ratio = one.changes[-1].ratio if one.changes else 1.0
             if any(_meets(condition, one.verdict, ratio) for condition in conditions):
-                met.append(f"{one.cell} is {one.verdict}" + (f" since {one.changes[-1].when[:10]}" if one.changes else ""))
+                met.append(
+                    f"{one.cell} is {one.verdict}" + (f" since {one.changes[-1].when[:10]}" if one.changes else "")
+                )
     return met
 
 
-def _judged(one: Series, error: float, since: datetime | None) -> Series:
+def _judged(one: HistorySeries, error: float, since: datetime | None) -> HistorySeries:
     if len(one.points) < FEWEST:
         missing = FEWEST - len(one.points)
-        return replace(one, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of the same measurement")
+        return replace(
+            one, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of this measurement"
+        )
     changes = []
     for found in change_points([point.median for point in one.points], error):
         point = one.points[found.index]
         ratio = found.before / found.after if one.lower_is_better else found.after / found.before
-        changes.append(Change(point.run, point.when, found.before, found.after, ratio, found.p_value))
+        changes.append(LevelChange(point.run, point.when, found.before, found.after, ratio, found.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
     verdict: Verdict = "STEADY"
     if recent:

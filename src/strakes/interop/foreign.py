@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
-from strakes.portrait.model import Setting
-from strakes.studies.base import Metric
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Setting
+from strakes.findings.record import from_record
+from strakes.findings.sample import Sample
+from strakes.store.records import Visit
 
 RateMetric = Literal["bytes_per_s", "operations_per_s"]
 
@@ -20,7 +23,7 @@ _TIMES = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 
 @dataclass(frozen=True)
-class Figure:
+class ForeignFigure:
     """One figure a tool states: ``values`` in B/s or op/s, one for each repetition where the file has them."""
 
     name: str
@@ -37,7 +40,7 @@ class Foreign:
     """
 
     tool: str
-    figures: tuple[Figure, ...]
+    figures: tuple[ForeignFigure, ...]
     version: str = ""
     when: datetime | None = None
     command: str = ""
@@ -92,51 +95,32 @@ def time_of(text: str) -> datetime | None:
         return None
 
 
-def gathered(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
     """Figures of one name and the same settings become one with all their values, in order."""
-    found: dict[str, Figure] = {}
+    found: dict[str, ForeignFigure] = {}
     for one in figures:
         key = json.dumps([one.name, one.metric, dict(one.settings)], sort_keys=True)
         found[key] = replace(found[key], values=(*found[key].values, *one.values)) if key in found else one
     return tuple(found.values())
 
 
-def cells_and_visits(foreign: Foreign) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
     """The figures in the shape in which the store keeps measurements: one cell for each, one visit for each value."""
-    cells: list[dict[str, Any]] = []
-    visits: list[dict[str, Any]] = []
-    started = foreign.when.timestamp() if foreign.when else 0.0
+    cells: list[Cell] = []
+    visits: list[Visit] = []
+    started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
+    fingerprint = foreign.fingerprint()
     for figure, key in zip(foreign.figures, _keys(foreign.figures), strict=True):
-        metric: Metric = figure.metric
-        cells.append(
-            {
-                "study": "imported",
-                "key": key,
-                "settings": {"tool": foreign.tool, **figure.settings},
-                "priority": 1,
-                "measures": [{"phase": figure.name, "metric": metric, "settings": {}}],
-                "fingerprint": foreign.fingerprint(),
-                "imported": True,
-            }
-        )
+        measures = (Measure(figure.name, figure.metric),)
+        settings = {"tool": foreign.tool, **figure.settings}
+        cells.append(Cell("imported", key, settings, measures=measures, fingerprint=fingerprint, imported=True))
         for block, value in enumerate(figure.values, start=1):
-            visits.append(
-                {
-                    "visit": len(visits),
-                    "block": block,
-                    "purpose": "measure",
-                    "cell": key,
-                    "started_unix_s": started,
-                    "elapsed_s": 0.0,
-                    "ended": "ok",
-                    "samples": [{"name": figure.name, metric: value}],
-                    "errors": [],
-                }
-            )
+            sample = from_record(Sample, {"name": figure.name, figure.metric: value})
+            visits.append(Visit(len(visits), block, cell=key, samples=(sample,), started_unix_s=started_unix_s))
     return cells, visits
 
 
-def _keys(figures: Sequence[Figure]) -> list[str]:
+def _keys(figures: Sequence[ForeignFigure]) -> list[str]:
     """An id for each; a number where names repeat (the same operation with other settings)."""
     seen: dict[str, int] = {}
     keys = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from strakes.errors import BadInputError
 from strakes.interop.foreign import Foreign
 from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
+from strakes.regular_file import read_regular
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
@@ -43,19 +44,27 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+_MOST_SPACE = 64
+_MUCH_SPACE = re.compile(r"\s{65,}")
+
+
 def read_file(path: Path) -> tuple[Format, Foreign]:
     """The results in a file. Raises BadInputError that names what was expected."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise BadInputError("the file is too large for a result", where=str(path), why=f"more than {MOST_BYTES >> 20} MiB")
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInputError("the file cannot be read", where=str(path), why=error.strerror or str(error)) from error
+    text = read_regular(path, MOST_BYTES).decode(errors="replace")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    # Patterns that begin or end with white space take a time that grows with the square of how much there is of it.
+    text = _MUCH_SPACE.sub(lambda space: "\n" if "\n" in space[0] else space[0][:_MOST_SPACE], text)
     for one in FORMATS:
-        if one.recognises(text):
+        if _recognises(one, text):
             return one, _read(one, text, path)
     raise _unknown(path, text)
+
+
+def _recognises(one: Format, text: str) -> bool:
+    try:
+        return one.recognises(text)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _read(chosen: Format, text: str, path: Path) -> Foreign:
@@ -64,27 +73,40 @@ def _read(chosen: Format, text: str, path: Path) -> Foreign:
     except BadInputError as error:
         where = f"{path}, {error.where}" if error.where else str(path)
         raise BadInputError(f"{error.what} ({chosen.name})", where=where, why=error.why, remedy=error.remedy) from error
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         # The text of others: whatever is missing or of another kind in it is the file's fault.
         why = f"{type(error).__name__}: {error}"
-        raise BadInputError(f"the file looks like {chosen.name} but cannot be read as that", where=str(path), why=why) from error
+        raise BadInputError(
+            f"the file looks like {chosen.name} but cannot be read as that", where=str(path), why=why
+        ) from error
     if not foreign.figures:
         raise BadInputError(
-            f"the file is {chosen.name} but holds no figure", where=str(path), why="nothing was measured, or every figure in it is 0 or nan"
+            f"the file is {chosen.name} but contains no figure",
+            where=str(path),
+            why="nothing was measured, or every figure is 0 or nan",
         )
     return foreign
 
 
 def _unknown(path: Path, text: str) -> BadInputError:
     if elsewhere := re.match(r"\s*Writing output to (\S+)\s*$", text):
-        return BadInputError("the file only names another one", where=str(path), remedy=f"Import that one: strakes import {elsewhere[1]}")
+        return BadInputError(
+            "the file only names another result file",
+            where=str(path),
+            remedy=f"Import that file instead: strakes import {elsewhere[1]}",
+        )
     if re.match(r"\s*\d+\s*$", text):
-        why = "a single number, as the stonewall status of IOR and mdtest is: it holds no result"
-        return BadInputError("the file holds no result", where=str(path), why=why, remedy="Import the output of that run.")
+        why = "it contains a single number, like the stonewall status of IOR and mdtest"
+        return BadInputError(
+            "the file contains no result", where=str(path), why=why, remedy="Import the output of the tool instead."
+        )
     if re.search(r"^(\d;)?fio-\d", text, re.MULTILINE):
-        what = "the printed text of fio is not read, only its JSON"
+        what = "fio's text output cannot be read, only its JSON"
         return BadInputError(what, where=str(path), remedy="Write it with fio --output=FILE --output-format=json.")
     expected = ", ".join(one.name for one in FORMATS)
     return BadInputError(
-        "no known result format", where=str(path), why=f"expected one of: {expected}", remedy="Give the file as the tool wrote it."
+        "the result format is not known",
+        where=str(path),
+        why=f"expected one of: {expected}",
+        remedy="Give the unchanged output file of the tool.",
     )

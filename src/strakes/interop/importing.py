@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
+from strakes.foreign_text import for_shell
 from strakes.interop.foreign import Foreign, cells_and_visits
 from strakes.interop.formats import Format, read_file
 from strakes.store import Run, Store
+from strakes.store.records import FactsFound
 
 UNKNOWN_TARGET = "(not known)"
 # Tools whose command lines `strakes run` understands.
@@ -24,14 +27,14 @@ def import_file(path: Path, store: Store, target: str = "") -> Run:
         "confidence": 0.9,
         "relative_half_width": 0.1,
         "budget_s": 0.0,
-        "command": foreign.command or f"strakes import {path}",
+        "command": for_shell(foreign.command) or shlex.join(["strakes", "import", str(path)]),
         "imported": _provenance(path, chosen, foreign),
     }
     environment = {"host": foreign.host} if foreign.host else {}
     writer = store.create("import", foreign.tool, place, options, environment, measured_at=foreign.when, elsewhere=True)
     with writer:
         cells, visits = cells_and_visits(foreign)
-        writer.append_event({"event": "facts", "facts": {"path": str(place), "stated": list(foreign.stated)}})
+        writer.append_event(FactsFound({"path": str(place), "stated": list(foreign.stated)}))
         writer.write_cells(cells)
         for visit in visits:
             writer.append_visit(visit)
@@ -40,7 +43,7 @@ def import_file(path: Path, store: Store, target: str = "") -> Run:
 
 
 def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, object]:
-    words = foreign.command.split()
+    words = for_shell(foreign.command).split(" ")
     runnable = foreign.tool in _RUNNABLE and len(words) > 1
     return {
         "tool": foreign.tool,
@@ -49,5 +52,5 @@ def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, objec
         "file": os.path.abspath(path),
         "when": foreign.when.isoformat() if foreign.when else "",
         "notes": list(foreign.notes),
-        "again": " ".join(["strakes run", foreign.tool, *(word.strip("'\"") for word in words[1:])]) if runnable else "",
+        "again": " ".join(["strakes run", foreign.tool, *words[1:]]) if runnable else "",
     }

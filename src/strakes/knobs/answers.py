@@ -40,7 +40,9 @@ def of_ceph(text: str, section: str, option: str) -> str | None:
     """An option in ``ceph config dump``: of that section as a whole, not of one daemon or host."""
     try:
         rows: list[dict[str, Any]] = json.loads(text)
-        found = [row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == (section, option, "")]
+        found = [
+            row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == (section, option, "")
+        ]
     except (ValueError, KeyError, TypeError):
         raise not_understood(text) from None
     return str(found[0]) if found else None
@@ -53,7 +55,9 @@ def of_gluster(text: str, option: str) -> str | None:
     except ElementTree.ParseError:
         raise not_understood(text) from None
     if document.findtext("opRet") != "0" or document.find(".//volume") is None:
-        raise MeasurementError("the volume does not answer", why=document.findtext("opErrstr") or "there is no such volume")
+        raise MeasurementError(
+            "the volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
+        )
     pairs = {one.findtext("name"): one.findtext("value") for one in document.iter("option")}
     return pairs.get(option)
 
@@ -75,4 +79,4 @@ def in_force(text: str, option: str) -> Mapping[str, str]:
 
 def not_understood(text: str) -> MeasurementError:
     remedy = "Please report it with the version of the file system."
-    return MeasurementError("what a setting says is not understood", where=repr(text[:200]), remedy=remedy)
+    return MeasurementError("the answer of a setting is not understood", where=repr(text[:200]), remedy=remedy)

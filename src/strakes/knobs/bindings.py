@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from strakes.errors import BadInputError, StrakesError
+from strakes.knobs.knob import Knob
+from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.loader import PLACEHOLDERS
-from strakes.knobs.model import Knob
-from strakes.knobs.places import Place
-from strakes.targets.base import Target
 from strakes.targets.block_device import block_device_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner
 from strakes.targets.lustre.lctl_param import read_params
 from strakes.targets.lustre.lfs_getname import ClientName, getname
+from strakes.targets.target import Target
 
 _ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
@@ -46,15 +46,15 @@ class Bindings:
         self.target = target
         self._run = run or target.run
 
-    def places(self, knob: Knob) -> tuple[Place, ...]:
+    def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
         """Every place of the knob. Raises AbsentError where there is none, StrakesError when it cannot be asked."""
         if knob.by_hand:
-            raise AbsentError(f"{knob.name} is set by hand", why=knob.meaning, remedy=knob.by_hand)
+            raise AbsentError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:
             path = self._text(knob, knob.file)
             if not os.path.exists(path):
                 raise self._absent(knob, f"there is no {path}")
-            return (Place(knob.name, path, file=path, answer=knob.answer, field=knob.field),)
+            return (KnobPlace(knob.name, path, file=path, answer=knob.answer, field=knob.field),)
         if knob.where in _ROLES:
             return tuple(place for host in self._hosts(knob) for place in self._by_words(knob, host))
         return self._by_words(knob, "")
@@ -62,19 +62,19 @@ class Bindings:
     def in_force_words(self, knob: Knob) -> tuple[str, ...]:
         return self._words(knob, knob.in_force)
 
-    def _by_words(self, knob: Knob, host: str) -> tuple[Place, ...]:
+    def _by_words(self, knob: Knob, host: str) -> tuple[KnobPlace, ...]:
         servers = self.target.servers
         template = servers.template if host and servers else ""
         run = servers.runner(host, self._run) if host and servers else self._run
         read = self._words(knob, knob.read)
         if knob.answer != "lctl":
             write, unset = self._words(knob, knob.write), self._words(knob, knob.unset)
-            return (Place(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template),)
+            return (KnobPlace(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template),)
         params = read_params(run(read))
         if not params.values:
-            raise self._absent(knob, params.why or f"lctl knows no {read[-1]}")
+            raise self._absent(knob, params.why or f"lctl does not know {read[-1]}")
         return tuple(
-            Place(knob.name, name, "", (*read[:-1], name), knob.write, (), knob.answer, knob.field, host, template)
+            KnobPlace(knob.name, name, "", (*read[:-1], name), knob.write, (), knob.answer, knob.field, host, template)
             for name in params.values
         )
 
@@ -97,21 +97,21 @@ class Bindings:
             "volume": lambda: self._volume,
         }[name]()
         if not value:
-            lacking = {"device": "no local disk is under it", "bdi": "it is on one local disk: see queue.read_ahead_kb"}
-            raise self._absent(knob, lacking.get(name, f"its {name} is not known"))
+            lacking = {"device": "it is not on a local disk", "bdi": "it is on one local disk: see queue.read_ahead_kb"}
+            raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))
         return value
 
     def _absent(self, knob: Knob, why: str) -> AbsentError:
-        remedy = "strakes knobs list DIR shows what there is."
-        return AbsentError(f"{knob.name} is not to be had here", where=str(self.target.path), why=why, remedy=remedy)
+        remedy = "strakes knobs list DIR shows the settings that are available."
+        return AbsentError(f"{knob.name} is not available here", where=str(self.target.path), why=why, remedy=remedy)
 
     def _hosts(self, knob: Knob) -> tuple[str, ...]:
         if self.target.servers is None:
-            raise self._absent(knob, "it is on the servers; --servers says how to reach them")
+            raise self._absent(knob, "it is on the servers; give --servers to reach them")
         found = [server.address for server in self.target.describe().servers if server.role in _ROLES[knob.where]]
         hosts = dict.fromkeys("localhost" if address == "0@lo" else address.partition("@")[0] for address in found)
         if not hosts:
-            raise self._absent(knob, f"no {knob.where} of it is known")
+            raise self._absent(knob, f"none of its {knob.where}s is known")
         return tuple(hosts)
 
     @cached_property

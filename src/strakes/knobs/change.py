@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.knobs import answers
+from strakes.knobs import answers, hold
 from strakes.knobs.bindings import Bindings, Remembering, knobs_of, reason
-from strakes.knobs.journal import Journal
+from strakes.knobs.journal import KnobJournal
+from strakes.knobs.knob import Knob
+from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.loader import catalogue, find
-from strakes.knobs.model import Knob
-from strakes.knobs.places import Place
 from strakes.knobs.restore import Restored, command_line, forget, settle
-from strakes.places import default_root
-from strakes.targets.base import Target
+from strakes.store_root import default_root
 from strakes.targets.command import Runner
+from strakes.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Effective:
                 lines.append(f"{name} is {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}{adjusts}")
         for name, value in self.in_force.items():
             if self.knob.canonical(value) != self.wanted:
-                cause = "its own configuration, or an option of it alone, goes before"
+                cause = "its own configuration or one of its options takes precedence"
                 lines.append(f"{name} uses {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}: {cause}")
         return tuple(lines)
 
@@ -109,14 +109,14 @@ def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
 def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
     """Knobs changed while the body runs; put back at its end, however it ends.
 
-    Yields what is in force, which may differ from what was wanted. Raises BadInputError, before anything is changed, for values that a
-    knob does not take or that strakes cannot change; MeasurementError at the end when something could not be put back now.
-    A value that somebody else changed meanwhile is left, and told in ``restored``.
+    Yields what is in force, which may differ from what was wanted. Raises BadInputError, before anything is changed,
+    for values that a knob does not take or that strakes cannot change; MeasurementError at the end when something could
+    not be put back now. A value that somebody else changed meanwhile is left, and told in ``restored``.
     """
     root = store or default_root()
     plan = _plan(target, values)
     change = Change()
-    journal = Journal.begin(root, str(target.path), command_line())
+    journal = KnobJournal.begin(root, str(target.path), command_line())
     change.journal = journal.id
     try:
         try:
@@ -138,7 +138,9 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
         )
 
 
-def set_values(target: Target, values: Mapping[str, str | float], *, keep: bool = False, store: Path | None = None) -> Change:
+def set_values(
+    target: Target, values: Mapping[str, str | float], *, keep: bool = False, store: Path | None = None
+) -> Change:
     """Change knobs and leave them changed: until ``strakes knobs restore``, or for good with ``keep``.
 
     When one of them is refused, those before it are put back and the refusal is raised.
@@ -146,7 +148,7 @@ def set_values(target: Target, values: Mapping[str, str | float], *, keep: bool 
     root = store or default_root()
     plan = _plan(target, values)
     change = Change()
-    journal = Journal.begin(root, str(target.path), command_line())
+    journal = KnobJournal.begin(root, str(target.path), command_line())
     change.journal = journal.id
     try:
         _apply(target, plan, journal, change)
@@ -164,7 +166,7 @@ def set_values(target: Target, values: Mapping[str, str | float], *, keep: bool 
     return change
 
 
-def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob, str, tuple[Place, ...]]]:
+def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob, str, tuple[KnobPlace, ...]]]:
     """Everything that can be refused without touching anything."""
     known = knobs_of(target, catalogue())
     bindings = Bindings(target)
@@ -173,28 +175,39 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob,
         knob = find(name, known)
         wanted = knob.parse(value)
         if knob.restart and not knob.by_hand:
-            why = f"it takes hold only after a restart of {knob.restart}, which strakes does not do"
-            raise BadInputError(f"{knob.name} is not changed by strakes", why=why, remedy=f"By hand: {knob.how_to_set}")
+            why = f"it takes effect only after a restart of {knob.restart}, which strakes does not do"
+            raise BadInputError(
+                f"strakes cannot change {knob.name}", why=why, remedy=f"Change it by hand: {knob.how_to_set}"
+            )
         places = bindings.places(knob)
         if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
-            raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the same command as root.")
+            raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the command as root.")
         plan.append((knob, wanted, places))
     return plan
 
 
-def _apply(target: Target, plan: Sequence[tuple[Knob, str, tuple[Place, ...]]], journal: Journal, change: Change) -> None:
+def _apply(
+    target: Target, plan: Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]], journal: KnobJournal, change: Change
+) -> None:
     for knob, wanted, places in plan:
         given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
         change.add(Effective(knob, wanted, given, in_force(target, knob)))
 
 
-def _change_place(knob: Knob, place: Place, wanted: str, journal: Journal, ask: Runner) -> str | None:
+def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
-        raise BadInputError(f"{knob.name} is not changed while it is {before}", where=place.name, why=knob.not_from[1])
+        raise BadInputError(
+            f"{knob.name} cannot be changed while it is {before}", where=place.name, why=knob.not_from[1]
+        )
     # Also where it has that value already: it is to stay so, and nobody else may change it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
+    try:
+        hold.take(place, before, journal.root, journal.path, ask)
+    except StrakesError:
+        journal.settled(number, "unchanged", before)
+        raise
     if not already:
         place.write(wanted, ask)
     effective = place.read(ask)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.owner import Life, Owner
-from strakes.knobs.places import Place
 from strakes.store.files import AppendFile, store_error, sync_directory, whole_length
 
 _FORMAT = 1
@@ -30,11 +30,11 @@ Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One change. ``known``: what the system made of it was still written down (``effective``); ``outcome`` is "" until it is settled."""
 
     number: int
-    place: Place
+    place: KnobPlace
     before: str | None
     wanted: str | None
     known: bool = False
@@ -44,7 +44,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class State:
+class JournalState:
     """A journal as it was read. ``held``: left open on purpose; ``given_up``: its process could not put everything back, and went on."""
 
     id: str
@@ -57,10 +57,10 @@ class State:
     given_up: bool
     tried_unix_s: float
     closed: str
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
     @property
-    def open_entries(self) -> tuple[Entry, ...]:
+    def open_entries(self) -> tuple[JournalEntry, ...]:
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
@@ -94,7 +94,7 @@ def locked(root: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-class Journal:
+class KnobJournal:
     """An open journal that this process writes: it holds the file's lock until :meth:`release` or :meth:`close`."""
 
     def __init__(self, root: Path, path: Path, file: AppendFile) -> None:
@@ -141,7 +141,7 @@ class Journal:
         return journal
 
     @classmethod
-    def claim(cls, root: Path, state: State) -> Self | None:
+    def claim(cls, root: Path, state: JournalState) -> Self | None:
         """Go on writing one that another process left; None while somebody else writes it, or when it was closed meanwhile."""
         with locked(root):
             if not state.path.exists():
@@ -154,12 +154,18 @@ class Journal:
             journal._file.drop_torn_line()
         return journal
 
-    def will(self, place: Place, before: str | None, wanted: str | None) -> int:
+    def will(self, place: KnobPlace, before: str | None, wanted: str | None) -> int:
         """Announce a change. Raises BadInputError when another journal still has to put that place back."""
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
-            document = {"is": "will", "number": self._last, "place": place.to_json(), "before": before, "wanted": wanted}
+            document = {
+                "is": "will",
+                "number": self._last,
+                "place": place.to_json(),
+                "before": before,
+                "wanted": wanted,
+            }
             self._append(document)
         return self._last
 
@@ -200,7 +206,7 @@ class Journal:
     def _append(self, row: Mapping[str, object]) -> None:
         self._file.append(row)
 
-    def _refuse_conflict(self, place: Place) -> None:
+    def _refuse_conflict(self, place: KnobPlace) -> None:
         states, _ = open_journals(self.root)
         for state in states:
             # On one that was left open on purpose others may be piled: they are put back in the reverse order.
@@ -209,15 +215,15 @@ class Journal:
             if any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
                 raise BadInputError(
-                    f"{place.knob} is changed by another strakes",
+                    f"{place.knob} is being changed by another strakes process",
                     where=place.name,
                     why=f"{state.owner}: {' '.join(state.command)}"
-                    + ("" if alive else " (it has ended, and its change is still to be put back)"),
+                    + ("" if alive else " (it has ended, but its change has not been put back yet)"),
                     remedy="Wait until it ends." if alive else "Put it back first: strakes knobs restore",
                 )
 
 
-def open_journals(root: Path) -> tuple[tuple[State, ...], tuple[StrakesError, ...]]:
+def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
     """Those with something to put back, oldest first; and what is wrong with others."""
     states, errors = [], []
     for path in _files(directory(root, "open")):
@@ -233,7 +239,7 @@ def open_journals(root: Path) -> tuple[tuple[State, ...], tuple[StrakesError, ..
     return tuple(states), tuple(errors)
 
 
-def closed_journals(root: Path) -> tuple[State, ...]:
+def closed_journals(root: Path) -> tuple[JournalState, ...]:
     """The last ones, oldest first; what cannot be read is left out."""
     states = []
     for path in _files(directory(root, "closed")):
@@ -242,7 +248,7 @@ def closed_journals(root: Path) -> tuple[State, ...]:
     return tuple(states)
 
 
-def read_journal(path: Path) -> State:
+def read_journal(path: Path) -> JournalState:
     """Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none."""
     with path.open("rb") as file:
         owner = os.fstat(file.fileno()).st_uid
@@ -250,7 +256,10 @@ def read_journal(path: Path) -> State:
     if owner != os.geteuid():
         # It says which commands to run: those of somebody else are not run in our name.
         raise BadInputError(
-            "a journal of knobs belongs to another user", where=str(path), why=f"user {owner}", remedy="That user puts it back."
+            "a journal of knobs belongs to another user",
+            where=str(path),
+            why=f"user {owner}",
+            remedy="Ask that user to put the settings back: strakes knobs restore",
         )
     try:
         rows = [json.loads(line) for line in data[: whole_length(data)].splitlines()]
@@ -260,24 +269,26 @@ def read_journal(path: Path) -> State:
             "a journal of knobs is damaged",
             where=str(path),
             why=str(error),
-            remedy="Look at its lines for the values that were before, put them back by hand, then remove the file.",
+            remedy="Find the old values in the file, put them back by hand, then remove the file.",
         ) from error
 
 
-def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> State:
+def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
     head = rows[0]
     if head["format"] != _FORMAT:
         raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT}")
-    entries: dict[int, Entry] = {}
+    entries: dict[int, JournalEntry] = {}
     for row in rows[1:]:
         match row["is"]:
             case "will":
-                entries[row["number"]] = Entry(row["number"], Place.from_json(row["place"]), row["before"], row["wanted"])
+                entries[row["number"]] = JournalEntry(
+                    row["number"], KnobPlace.from_json(row["place"]), row["before"], row["wanted"]
+                )
             case "did":
                 entries[row["number"]] = replace(entries[row["number"]], known=True, effective=row["effective"])
             case "settled":
                 entries[row["number"]] = replace(entries[row["number"]], outcome=row["outcome"], found=row["found"])
-    return State(
+    return JournalState(
         id=path.stem,
         path=path,
         owner=Owner.from_json(head["owner"]),
@@ -359,7 +370,7 @@ def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
         if error.errno in (errno.EACCES, errno.EAGAIN):
             return False
         raise EnvironmentLacksError(
-            "the store's file system has no locks",
+            "the file system of the store does not support locks",
             where=str(path),
             why=os.strerror(error.errno or 0),
             remedy="Set STRAKES_STORE to a directory on a local disk.",

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.knobs.model import ANSWERS, COUNTERPARTS, KINDS, WHERES, Knob
+from strakes.knobs.knob import ANSWERS, COUNTERPARTS, KINDS, WHERES, Knob
 from strakes.toml_file import Keys, TomlFile, parse_toml
 
 # What stands in braces in files and words, and is known of a target (bindings.py) or of the change.
@@ -21,14 +21,14 @@ _NAME = re.compile(r"[A-Za-z0-9_.:*-]+")
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is no text")
+        raise ValueError("it is not a text")
     return value
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
     def check(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"it is none of: {', '.join(choices)}")
+            raise ValueError(f"it must be one of: {', '.join(choices)}")
         return str(value)
 
     return check
@@ -36,19 +36,19 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("it is no number")
+        raise ValueError("it is not a number")
     return value
 
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("it is neither true nor false")
+        raise ValueError("it must be true or false")
     return value
 
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
-        raise ValueError("it is no list of words")
+        raise ValueError("it is not a list of words")
     return tuple(value)
 
 
@@ -64,7 +64,7 @@ def _command(allowed: tuple[str, ...]) -> Callable[[object], tuple[str, ...]]:
 def _file(value: object) -> str:
     path = _text(value)
     if not path.startswith(("/sys/", "/proc/sys/", "/proc/fs/")):
-        raise ValueError("it is no file of the kernel's in /sys or /proc")
+        raise ValueError("it is not a file in /sys or /proc")
     _check_placeholders(path, PLACEHOLDERS)
     return path
 
@@ -84,29 +84,29 @@ def _pattern(value: object) -> str:
     try:
         groups = re.compile(text, re.MULTILINE).groups
     except re.error as error:
-        raise ValueError(f"it is no regular expression: {error}") from None
+        raise ValueError(f"it is not a regular expression: {error}") from None
     if groups != 1:
-        raise ValueError("it needs one group, the value")
+        raise ValueError("it needs one group, which holds the value")
     return text
 
 
 def _link(value: object) -> str:
     text = _text(value)
     if not text.startswith("https://"):
-        raise ValueError("it is no https:// address")
+        raise ValueError("it is not an https:// address")
     return text
 
 
 def _not_from(value: object) -> tuple[str, str]:
     words = _words(value)
     if len(words) != 2:
-        raise ValueError("it is no pair of a value and a reason")
+        raise ValueError("it is not a pair of a value and a reason")
     return words[0], words[1]
 
 
 def _name(value: object) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise ValueError("it is no name of letters, digits and . : * _ -")
+        raise ValueError("a name has only letters, digits and . : * _ -")
     return value
 
 
@@ -146,7 +146,8 @@ def catalogue() -> tuple[Knob, ...]:
     """
     knobs: list[Knob] = []
     places = sorted(
-        (one for one in (files("strakes.knobs") / "catalogue").iterdir() if one.name.endswith(".toml")), key=lambda one: one.name
+        (one for one in (files("strakes.knobs") / "catalogue").iterdir() if one.name.endswith(".toml")),
+        key=lambda one: one.name,
     )
     for place in places:
         found = load(place.read_text(encoding="utf-8"), place.name)
@@ -154,7 +155,11 @@ def catalogue() -> tuple[Knob, ...]:
         for number, knob in enumerate(found):
             if knob.name in known:
                 file = TomlFile(place.name, place.read_text(encoding="utf-8"), {})
-                raise file.error(("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name.")
+                raise file.error(
+                    ("knob", number, "name"),
+                    f"two knobs are called {knob.name}",
+                    remedy="Give one of them another name.",
+                )
         knobs += found
     return tuple(knobs)
 
@@ -168,12 +173,14 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
     file_systems = _checked(file, ("file_systems",), _words, file.values.get("file_systems"))
     entries = file.values.get("knob")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise file.error(("knob",), "the catalogue has no knob", remedy="Add [[knob]] tables.")
+        raise file.error(("knob",), "the catalogue has no [[knob]] table", remedy="Add at least one [[knob]] table.")
     knobs: dict[str, Knob] = {}
     for number, entry in enumerate(entries):
         knob = _knob(file, number, entry, file_systems)
         if knob.name in knobs:
-            raise file.error(("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name.")
+            raise file.error(
+                ("knob", number, "name"), f"two knobs are called {knob.name}", remedy="Give one of them another name."
+            )
         knobs[knob.name] = knob
     return tuple(knobs.values())
 
@@ -185,11 +192,19 @@ def _knob(file: TomlFile, number: int, entry: Mapping[str, object], file_systems
         raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=f"The keys are: {', '.join(_CHECKS)}.")
     lacking = next((key for key in _REQUIRED if key not in entry), None)
     if lacking is not None:
-        raise file.error(at, f"the knob has no {lacking}", remedy=f"Every knob has: {', '.join(_REQUIRED)}.")
-    knob = Knob(file_systems=file_systems, **{key: _checked(file, (*at, key), _CHECKS[key], value) for key, value in entry.items()})
+        raise file.error(at, f"the knob lacks the key {lacking}", remedy=f"Every knob has: {', '.join(_REQUIRED)}.")
+    knob = Knob(
+        file_systems=file_systems,
+        **{key: _checked(file, (*at, key), _CHECKS[key], value) for key, value in entry.items()},
+    )
     key, why = _contradiction(knob)
     if why:
-        raise file.error((*at, key), f"the entry of {knob.name} contradicts itself", why=why, remedy="See the entries around it.")
+        raise file.error(
+            (*at, key),
+            f"the entry of {knob.name} contradicts itself",
+            why=why,
+            remedy="The entries around it are examples.",
+        )
     return knob
 
 
@@ -197,7 +212,12 @@ def _checked(file: TomlFile, keys: Keys, check: Callable[[object], Any], value: 
     try:
         return check(value)
     except ValueError as error:
-        raise file.error(keys, f"{keys[-1]} is wrong", why=f"{value!r}: {error}", remedy="See the entries around it.") from None
+        raise file.error(
+            keys,
+            f"{keys[-1]} has an invalid value",
+            why=f"{value!r}: {error}",
+            remedy="The entries around it are examples.",
+        ) from None
 
 
 def _contradiction(knob: Knob) -> tuple[str, str]:
@@ -205,17 +225,29 @@ def _contradiction(knob: Knob) -> tuple[str, str]:
     ways = [key for key, used in (("file", knob.file), ("read", knob.read), ("by_hand", knob.by_hand)) if used]
     numeric = knob.kind in ("integer", "number", "bytes")
     checks = (
-        (len(ways) != 1, "name", "it needs one of file, read and by_hand, and only one"),
+        (len(ways) != 1, "name", "it needs exactly one of file, read and by_hand"),
         (bool(knob.read) != bool(knob.write), "read", "read and write go together"),
-        (not any("{value}" in word for word in knob.write) and bool(knob.write), "write", "nothing in it is the {value}"),
-        (bool(knob.choices) != (knob.kind == "choice"), "kind", "choices belong to the kind choice, and to it alone"),
+        (
+            not any("{value}" in word for word in knob.write) and bool(knob.write),
+            "write",
+            "it has no place for the {value}",
+        ),
+        (
+            bool(knob.choices) != (knob.kind == "choice"),
+            "kind",
+            ("the kind choice needs choices, and no other kind has them"),
+        ),
         (not numeric and (knob.least is not None or knob.most is not None), "kind", "only numbers have least and most"),
-        (knob.least is not None and knob.most is not None and knob.least > knob.most, "least", "least is more than most"),
+        (
+            knob.least is not None and knob.most is not None and knob.least > knob.most,
+            "least",
+            "least is greater than most",
+        ),
         (bool(knob.file) and knob.where != "client", "file", "files of the kernel are the client's"),
         (
             bool(knob.unset) != (knob.answer in ("ceph config dump", "gluster volume info")),
             "unset",
-            "such answers can say that it is not set",
+            "such answers can already say that it is not set",
         ),
     )
     return next(((key, why) for wrong, key, why in checks if wrong), ("", ""))
@@ -230,5 +262,5 @@ def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
         return known[name]
     short = [full for full in known if full.rpartition(".")[2] == name]
     near = short or get_close_matches(name, known, n=3)
-    remedy = f"Did you mean {' or '.join(near)}?" if near else "strakes knobs list names them."
-    raise BadInputError(f"there is no knob {name!r} here", remedy=remedy)
+    remedy = f"Did you mean {' or '.join(near)}?" if near else "strakes knobs list shows all settings."
+    raise BadInputError(f"there is no setting {name!r} here", remedy=remedy)

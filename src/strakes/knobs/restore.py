@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import StrakesError
-from strakes.knobs.journal import Entry, Journal, Outcome, State, open_journals, sweep
-from strakes.knobs.places import Place, PlaceGoneError
+from strakes.knobs.hold import give_back
+from strakes.knobs.journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
+from strakes.knobs.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
 # What a command that only wants to measure waits between tries of putting back what does not answer.
@@ -45,13 +46,18 @@ class Restored:
             "changed by others": f"left at {_shown(self.value)}, not put back to {_shown(self.before)}",
             "kept": f"stays at {_shown(self.value)} (before: {_shown(self.before)})",
         }.get(self.outcome, self.outcome)
-        return f"{self.knob}: {said}" + (f": {self.why}" if self.why else "") + (f" ({self.place})" if self.place != self.knob else "")
+        return (
+            f"{self.knob}: {said}"
+            + (f": {self.why}" if self.why else "")
+            + (f" ({self.place})" if self.place != self.knob else "")
+        )
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
     """Put back everything that ended processes, or ``strakes knobs set``, left changed; newest first.
 
-    ``target`` restricts it to one directory's; ``keep`` closes the journals and leaves the values. What living processes changed is theirs.
+    ``target`` restricts it to one directory's; ``keep`` closes the journals and leaves the values. What living
+    processes changed is theirs.
     """
     sweep(root)
     states, _ = open_journals(root)
@@ -61,16 +67,18 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
             continue
         life = state.life()
         if life == "elsewhere" or (life == "alive" and not state.held):
-            why = f"by {state.owner}" + (": put it back there" if life == "elsewhere" else ", which is still at work")
+            why = f"by {state.owner}" + (
+                ": put it back on that host" if life == "elsewhere" else ", which is still running"
+            )
             done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
             continue
         done += restore_journal(root, state, keep=keep, ask=ask)
     return tuple(done)
 
 
-def restore_journal(root: Path, state: State, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
+def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
     """Of one journal whose process does not write it any more."""
-    journal = Journal.claim(root, state)
+    journal = KnobJournal.claim(root, state)
     if journal is None:
         return []  # somebody else puts it back just now
     try:
@@ -79,7 +87,7 @@ def restore_journal(root: Path, state: State, *, keep: bool = False, ask: Runner
         journal.release()
 
 
-def settle(root: Path, journal: Journal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
+def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
     """Everything open in a journal that we write, last change first; closes it when nothing is left."""
     states, _ = open_journals(root)
     state = next((one for one in states if one.path == journal.path), None)
@@ -92,9 +100,9 @@ def settle(root: Path, journal: Journal, *, keep: bool = False, ask: Runner = ru
         if keep:
             done.append(_keep(journal, entry, ask))
         elif entry.place.key in newer:
-            done.append(_outcome(state.id, entry, "not put back", None, "a later change of it comes first"))
+            done.append(_outcome(state.id, entry, "not put back", None, "a later change of it must be put back first"))
         elif silent:
-            done.append(_outcome(state.id, entry, "not put back", None, f"not tried, as {silent}"))
+            done.append(_outcome(state.id, entry, "not put back", None, f"not tried, because {silent}"))
         else:
             try:
                 done.append(_put_back(journal, state, entry, ask))
@@ -103,7 +111,13 @@ def settle(root: Path, journal: Journal, *, keep: bool = False, ask: Runner = ru
                 done.append(_outcome(state.id, entry, "not put back", None, f"{error.what}: {error.where}"))
             except StrakesError as error:
                 done.append(
-                    _outcome(state.id, entry, "not put back", None, "; ".join(filter(None, (error.why or error.what, error.remedy))))
+                    _outcome(
+                        state.id,
+                        entry,
+                        "not put back",
+                        None,
+                        "; ".join(filter(None, (error.why or error.what, error.remedy))),
+                    )
                 )
     if all(one.done for one in done):
         journal.close("kept" if keep else "restored")
@@ -112,13 +126,13 @@ def settle(root: Path, journal: Journal, *, keep: bool = False, ask: Runner = ru
     return done
 
 
-def forget(root: Path, places: Sequence[Place], ask: Runner = run) -> None:
+def forget(root: Path, places: Sequence[KnobPlace], ask: Runner = run) -> None:
     """Leave these places as they are, whatever journals that were left open on purpose say of them."""
     keys = {place.key for place in places}
     states, _ = open_journals(root)
     for state in states:
         chosen = [entry for entry in state.open_entries if entry.place.key in keys]
-        journal = Journal.claim(root, state) if state.held and chosen else None
+        journal = KnobJournal.claim(root, state) if state.held and chosen else None
         if journal is None:
             continue
         try:
@@ -130,35 +144,37 @@ def forget(root: Path, places: Sequence[Place], ask: Runner = run) -> None:
             journal.release()
 
 
-def _put_back(journal: Journal, state: State, entry: Entry, ask: Runner) -> Restored:
+def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> Restored:
     place = entry.place
     if not entry.known and (pids := _still_writing(entry)):
-        why = f"the command that was to change it still runs: process {', '.join(map(str, pids))}"
+        why = f"the command that changes it is still running: process {', '.join(map(str, pids))}"
         return _outcome(state.id, entry, "not put back", None, why)
     try:
         found = place.read(ask)
     except PlaceGoneError as error:
-        return _settle(journal, entry, "gone", None, error.why)
+        return _settle(journal, entry, ask, "gone", None, error.why)
     if found == entry.before:
-        return _settle(journal, entry, "unchanged", found)
+        return _settle(journal, entry, ask, "unchanged", found)
     ours = entry.effective if entry.known else entry.wanted
     if found != ours:
-        why = f"strakes had set {_shown(ours)}; somebody else changed it"
+        why = f"strakes set {_shown(ours)}, but somebody else has changed it since"
         if not entry.known:
-            why += ", or the system made something else of it (strakes was killed before it could look)"
+            why += ", or the system adjusted it (strakes was killed before it could read it back)"
         elif not state.owner.this_boot:
-            why += ", or the machine was started anew"
-        return _settle(journal, entry, "changed by others", found, why)
+            why += ", or the machine was restarted"
+        return _settle(journal, entry, ask, "changed by others", found, why)
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
         # So that the next try knows it as ours.
         journal.did(entry.number, now)
-        return _outcome(journal.id, entry, "not put back", now, f"the system made {_shown(now)} of {_shown(entry.before)}")
-    return _settle(journal, entry, "restored", now)
+        return _outcome(
+            journal.id, entry, "not put back", now, f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
+        )
+    return _settle(journal, entry, ask, "restored", now)
 
 
-def _still_writing(entry: Entry) -> tuple[int, ...]:
+def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
     """Processes that change the place yet, after some patience."""
     deadline = time.monotonic() + DEFAULT_TIMEOUT_S
     while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
@@ -166,20 +182,25 @@ def _still_writing(entry: Entry) -> tuple[int, ...]:
     return pids
 
 
-def _keep(journal: Journal, entry: Entry, ask: Runner) -> Restored:
+def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
     try:
         found, why = entry.place.read(ask), ""
     except StrakesError as error:
         found, why = None, error.why or error.what
-    return _settle(journal, entry, "kept", found, why)
+    return _settle(journal, entry, ask, "kept", found, why)
 
 
-def _settle(journal: Journal, entry: Entry, outcome: Outcome, found: str | None, why: str = "") -> Restored:
+def _settle(
+    journal: KnobJournal, entry: JournalEntry, ask: Runner, outcome: Outcome, found: str | None, why: str = ""
+) -> Restored:
     journal.settled(entry.number, outcome, found)
+    states, _ = open_journals(journal.root)
+    if not any(other.place.key == entry.place.key for state in states for other in state.open_entries):
+        give_back(entry.place, journal.root, ask)
     return _outcome(journal.id, entry, outcome, found, why)
 
 
-def _outcome(journal: str, entry: Entry, outcome: str, value: str | None, why: str = "") -> Restored:
+def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None, why: str = "") -> Restored:
     return Restored(journal, entry.place.knob, entry.place.name, entry.before, value, outcome, why)
 
 
@@ -193,7 +214,7 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
         if state.held or state.life() != "dead":
             continue
         if time.time() - state.tried_unix_s < _AGAIN_S:
-            say(f"settings changed by {state.owner} are still to be put back: strakes knobs restore")
+            say(f"settings changed by {state.owner} have not been put back; run strakes knobs restore")
             continue
         done = restore_journal(root, state, ask=ask)
         if done:

@@ -1,4 +1,4 @@
-"""Storage of file systems that keep their data in other ones: an XFS of its own for each server; every one has a size, and may be slow."""
+"""Storage of file systems that keep their data in others: an XFS for each server, of a given size, slow on request."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ class Brick:
     join: tuple[Path, ...]
 
     def slow_down(self) -> None:
+        """Put on the limit, where there is one."""
         self.device.slow_down(self.group)
 
 
 def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int], option: str) -> None:
-    """Raises BadInputError for slow ones that are not there (``option`` names them) and for more than fits."""
-    for one in slow:
-        if not 1 <= one <= number:
-            raise BadInputError(f"{option} {one} is not possible", why=f"they are 1 to {number}")
+    """Raise BadInputError for slow ones that are not there (``option`` names them) and for more than fits."""
+    for brick in slow:
+        if not 1 <= brick <= number:
+            raise BadInputError(f"{option} {brick} is not possible", why=f"they are 1 to {number}")
     if slow:
         require("blkio", option)
     require_space(directory, number * size, "--size")
 
 
 def make_bricks(site: Site, what: str, number: int, size: int, slow: Mapping[int, int]) -> dict[int, Brick]:
-    """Number (from 1) -> brick, in ``directory/what/number``."""
+    """Make them: number (from 1) -> brick, in ``directory/what/number``."""
     site.step(f"{number} device(s)")
     site.make_directory(what)
     bricks = {}
-    for one in range(1, number + 1):
-        image = make_file(site.directory / what / f"{one}.image", size)
-        device = attach(site, image, slow.get(one, 0))
-        path = site.directory / what / str(one)
+    for brick in range(1, number + 1):
+        image = make_file(site.directory / what / f"{brick}.image", size)
+        device = attach(site, image, slow.get(brick, 0))
+        path = site.directory / what / str(brick)
         mount_device(site, device, "xfs", path)
-        group, procs = device_group(site.id, f"{what}.{one}") if one in slow else (None, None)
-        bricks[one] = Brick(path, device, group, (procs,) if procs else ())
+        group, procs = device_group(site.id, f"{what}.{brick}") if brick in slow else (None, None)
+        bricks[brick] = Brick(path, device, group, (procs,) if procs else ())
     return bricks

@@ -1,7 +1,7 @@
-"""Control groups that make servers slow on purpose: a share of a processor, and a number of operations a second on a device.
+"""Control groups that make servers slow on purpose: a share of a processor, operations a second on a device.
 
-Version 1 (a hierarchy for each controller) and version 2 (one for all) differ in what they can slow: with version 1 a device is throttled
-in the root group, for everybody; with version 2 only for the processes of a group.
+Version 1 (a hierarchy for each controller) and version 2 (one for all) differ in what they can slow: with version 1
+a device is throttled in the root group, for everybody; with version 2 only for the processes of a group.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Group:
 
     @property
     def procs(self) -> Path:
+        """Return the file that a process joins by."""
         return self.path / "cgroup.procs"
 
 
@@ -57,18 +58,20 @@ def hierarchy_of(controller: str) -> Hierarchy | None:
 
 
 def require(controller: str, wanted: str) -> Hierarchy:
-    """Raises EnvironmentLacksError when ``wanted`` (an option) cannot be had."""
-    found = hierarchy_of(controller)
-    if found is None or os.geteuid() != 0:
-        why = "only root may" if found else f"no control group with the controller {controller} can be written here"
+    """Raise EnvironmentLacksError when ``wanted`` (an option) cannot be had."""
+    hierarchy = hierarchy_of(controller)
+    if hierarchy is None or os.geteuid() != 0:
+        why = "only root may" if hierarchy else f"there is no writable control group with the controller {controller}"
         raise EnvironmentLacksError(
-            f"{wanted} is not possible here", why=why, remedy=f"Run as root on the machine itself, or leave {wanted} out."
+            f"{wanted} is not possible here",
+            why=why,
+            remedy=f"Run strakes as root on the machine itself, not in a container, or leave out {wanted}.",
         )
-    return found
+    return hierarchy
 
 
 def make_group(controller: str, lab_id: str, role: str) -> Group:
-    """A group for one server of a lab."""
+    """Make a group for one server of a lab."""
     hierarchy = require(controller, f"a control group for {role}")
     path = hierarchy.root / f"{_PREFIX}-{lab_id}.{role}"
     try:
@@ -77,12 +80,14 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
             (hierarchy.root / "cgroup.subtree_control").write_text(f"+{name}")
         path.mkdir(exist_ok=True)
     except OSError as error:
-        raise EnvironmentLacksError("no control group can be made", where=str(path), why=error.strerror or "") from error
+        raise EnvironmentLacksError(
+            "no control group can be made", where=str(path), why=error.strerror or ""
+        ) from error
     return Group(path, hierarchy.version)
 
 
 def device_group(lab_id: str, role: str) -> tuple[Group | None, Path]:
-    """Where a server must be for its device to be slow: the group to limit (None: the root group, with version 1), and where to join."""
+    """Return the group to limit for a slow device (None: root group, with version 1), and where its server joins."""
     hierarchy = require("blkio", f"a slow device for {role}")
     if hierarchy.version == 1:
         return None, hierarchy.root / "cgroup.procs"
@@ -102,7 +107,7 @@ def limit_cpu(group: Group, percent: int) -> None:
 
 
 def limit_iops(device: str, operations: int, group: Group | None) -> None:
-    """``device`` (major:minor) does so many reads, and as many writes, a second: with version 2 for the group, else for all (0: any)."""
+    """Limit reads and writes a second of ``device`` (major:minor; 0: any): of the group with version 2, else of all."""
     if group is not None and group.version == 2:
         limit = operations or "max"
         (group.path / "io.max").write_text(f"{device} riops={limit} wiops={limit}")
@@ -116,7 +121,7 @@ def limit_iops(device: str, operations: int, group: Group | None) -> None:
 
 
 def throttled_devices() -> dict[str, int]:
-    """What is limited in the root group of version 1: major:minor -> writes a second."""
+    """Return what is limited in the root group of version 1: major:minor -> writes a second."""
     hierarchy = hierarchy_of("blkio")
     if hierarchy is None or hierarchy.version != 1:
         return {}
@@ -126,7 +131,7 @@ def throttled_devices() -> dict[str, int]:
 
 def groups_of(lab_id: str) -> tuple[Path, ...]:
     """Every group of a lab."""
-    roots = {found.root for controller in ("cpu", "blkio") if (found := hierarchy_of(controller))}
+    roots = {hierarchy.root for controller in ("cpu", "blkio") if (hierarchy := hierarchy_of(controller))}
     return tuple(path for root in sorted(roots) for path in sorted(root.glob(f"{_PREFIX}-{lab_id}.*")))
 
 

@@ -1,4 +1,4 @@
-"""Devices of a lab: loop devices on sparse files in its directory, with a file system of their own, and slow where that is wanted."""
+"""Devices of a lab: loop devices on sparse files in its directory, with a file system, slow on request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Device:
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
-    """Raises BadInputError when sparse files of ``wanted`` bytes in all could not be filled there."""
+    """Raise BadInputError when sparse files of ``wanted`` bytes in all could not be filled there."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -41,22 +41,22 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
     free = sizes.f_bavail * sizes.f_frsize
     if wanted > free:
         raise BadInputError(
-            "there is not enough space for this lab",
+            "there is not enough free space for this lab",
             where=str(directory),
-            why=f"{format_bytes(wanted)} are wanted, {format_bytes(free)} are free",
+            why=f"it needs {format_bytes(wanted)}, but only {format_bytes(free)} are free",
             remedy=f"Give a smaller {option}, or another place with --at DIR.",
         )
 
 
 def make_file(path: Path, size: int) -> Path:
-    """A sparse file."""
+    """Make a sparse file."""
     with path.open("wb") as file:
         file.truncate(size)
     return path
 
 
 def attach(site: Site, file: Path, iops: int = 0) -> Device:
-    """A loop device on ``file``. A slow one is two: the requests that wait for the limited one below are in flight on the one above."""
+    """Attach a loop device to ``file``. A slow one is two: requests that wait for the limited one show above it."""
     path = _attach(site, file)
     if not iops:
         return Device(path, _number_of(path))
@@ -71,7 +71,7 @@ def mount_device(site: Site, device: Device, file_system: str, where: Path) -> N
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:
-    """The loop devices (loop3) on files in a directory, and those on them; the uppermost first."""
+    """Return the loop devices (loop3) on files in a directory, and those on them; the uppermost first."""
     backing = _backing_files()
     lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/")]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
@@ -104,7 +104,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
 
 
 def _attach(site: Site, file: Path) -> Path:
-    # Past the page cache of the file below, where that can be done: or reads would come from memory and the limit would see nothing.
+    # Past the page cache of the file below, where possible: or reads would come from memory, without the limit.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
         if done.status == 0:
@@ -116,17 +116,17 @@ def _attach(site: Site, file: Path) -> Path:
         f"{site.name} cannot be started: no loop device",
         where=str(file),
         why=done.complaint,
-        remedy="Loop devices need root and the kernel's loop driver; a container must be given them.",
+        remedy="Loop devices need root and the kernel's loop driver. A container must be given access to them.",
     )
 
 
 def _backing_files() -> dict[str, str]:
     """loop3 -> the file it is on."""
-    found = {}
+    files = {}
     for loop in Path("/sys/block").glob("loop*"):
         with suppress(OSError):
-            found[loop.name] = (loop / "loop/backing_file").read_text().strip().removesuffix(" (deleted)")
-    return found
+            files[loop.name] = (loop / "loop/backing_file").read_text().strip().removesuffix(" (deleted)")
+    return files
 
 
 def _detach(loop: str) -> None:

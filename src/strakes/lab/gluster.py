@@ -1,4 +1,4 @@
-"""GlusterFS: a management daemon and one server for each brick in a network of their own, and a FUSE client on the machine."""
+"""GlusterFS: a management daemon, a server for each brick in a network of their own, a FUSE client here."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.lab.base import CLIENT, Lab
 from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
+from strakes.lab.kind import CLIENT, Lab
+from strakes.lab.lab_directory import refuse_long_path
 from strakes.lab.mounts import mounted_at, space_of
-from strakes.lab.network import Network, make_network
+from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.options import LabOptions, count, iops_by_id, size
 from strakes.lab.packages import Package
-from strakes.lab.places import refuse_long_path
 from strakes.processes import process_start
 
 VOLUME = "strakes"
@@ -24,10 +24,14 @@ _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluste
 
 @dataclass(frozen=True)
 class GlusterOptions(LabOptions):
-    bricks: int = count(3, "Bricks, each with a server and an XFS of its own.")
-    replica: int = count(1, "Copies of every file; the bricks must be a multiple.", most=4)
+    """What ``lab up gluster`` takes."""
+
+    bricks: int = count(3, "Number of bricks, each with its own server and XFS.")
+    replica: int = count(1, "Number of copies of every file; the number of bricks must be a multiple of it.", most=4)
     size: int = size("2GiB", "Capacity of each brick.", least="320MiB")
-    slow_brick: tuple[tuple[int, int], ...] = iops_by_id("The device of brick ID (1, 2, ...) does so many reads, and writes, a second.")
+    slow_brick: tuple[tuple[int, int], ...] = iops_by_id(
+        "Limit the device of brick ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated."
+    )
 
 
 class GlusterLab(Lab[GlusterOptions]):
@@ -40,21 +44,26 @@ class GlusterLab(Lab[GlusterOptions]):
         Package("glusterfs-cli", "gluster"),
         Package("glusterfs-client", "glusterfs"),
     )
-    _network: Network
+    _network: LabNetwork
     _bricks: Mapping[int, Brick]
 
     @classmethod
     def check(cls, options: GlusterOptions, directory: Path) -> None:
+        """Refuse what cannot be, before anything is touched."""
         if options.bricks % options.replica:
             raise BadInputError(
-                f"{options.bricks} bricks are no multiple of {options.replica} copies", remedy="Change --bricks or --replica."
+                f"{options.bricks} bricks are not a multiple of {options.replica} copies",
+                remedy="Change --bricks or --replica.",
             )
         refuse_long_path(directory)
         check_bricks(directory, options.bricks, options.size, dict(options.slow_brick), "--slow-brick")
 
     def up(self) -> None:
+        """Start everything."""
         self._network = make_network(self.site)
-        self._bricks = make_bricks(self.site, "brick", self.options.bricks, self.options.size, dict(self.options.slow_brick))
+        self._bricks = make_bricks(
+            self.site, "brick", self.options.bricks, self.options.size, dict(self.options.slow_brick)
+        )
         self._start_daemon()
         self._make_volume()
         self.site.step("client")
@@ -64,18 +73,21 @@ class GlusterLab(Lab[GlusterOptions]):
         self.site.start(CLIENT, "glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
 
     def ready(self) -> str:
+        """Return what is still lacking."""
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
         return "" if space and space.free else "the bricks are not connected yet"
 
     def slow_down(self) -> None:
+        """Put on the limits that were asked for."""
         for number, brick in self._bricks.items():
             if brick.device.iops:
                 self._join(number, brick)
                 brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
+        """Return what programs need to know to talk to it."""
         return {
             "volume": VOLUME,
             "server": self._network.server,
@@ -106,7 +118,9 @@ class GlusterLab(Lab[GlusterOptions]):
         volfile = self.site.write("glusterd.vol", _volfile(self._socket, self._network))
         daemon = ("glusterd", "--no-daemon", "-f", volfile, "-L", "WARNING")
         self.site.start("glusterd", *self._network.inside, *self._with_own_directories(), *daemon)
-        self.site.wait_until("the management daemon", lambda: "" if self._socket.exists() else "it has not made its socket yet")
+        self.site.wait_until(
+            "the management daemon", lambda: "" if self._socket.exists() else "it has not made its socket yet"
+        )
 
     def _make_volume(self) -> None:
         self.site.step(f"a volume over {self.options.bricks} brick(s)")
@@ -120,7 +134,7 @@ class GlusterLab(Lab[GlusterOptions]):
             self.site.adopt(f"brick.{number}", pid, process_start(pid) or 0)
 
     def _pid_of(self, brick: Brick) -> int:
-        """The daemon starts the bricks' servers, and notes their numbers."""
+        """Return what the daemon noted: it starts the bricks' servers."""
         name = f"{self._network.server}-{str(brick.path / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())
 
@@ -129,7 +143,7 @@ class GlusterLab(Lab[GlusterOptions]):
             procs.write_text(str(self._pid_of(brick)))
 
 
-def _volfile(socket: Path, network: Network) -> str:
+def _volfile(socket: Path, network: LabNetwork) -> str:
     return f"""volume management
     type mgmt/glusterd
     option working-directory /var/lib/glusterd

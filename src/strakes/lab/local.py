@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from strakes.errors import EnvironmentLacksError
-from strakes.lab.base import Lab
 from strakes.lab.cgroup import require
 from strakes.lab.device import Device, attach, make_file, mount_device, require_space
+from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, maybe_count, size
 from strakes.lab.packages import Package
 
 
 @dataclass(frozen=True)
 class DiskOptions(LabOptions):
+    """What the labs on a loop device take."""
+
     size: int = size("2GiB", "Size of the file system.", least="320MiB")  # mkfs.xfs makes none below 300 MiB
-    iops: int | None = maybe_count("Reads, and writes, a second that the device does.", least=10, most=1_000_000, metavar="N")
+    iops: int | None = maybe_count(
+        "Limit the device to N reads and N writes per second.", least=10, most=1_000_000, metavar="N"
+    )
 
 
 class DiskLab(Lab[DiskOptions]):
@@ -30,40 +34,52 @@ class DiskLab(Lab[DiskOptions]):
 
     @classmethod
     def check(cls, options: DiskOptions, directory: Path) -> None:
+        """Refuse what cannot be, before anything is touched."""
         require_space(directory, options.size, "--size")
         if options.iops and require("blkio", "--iops").version != 1:
             raise EnvironmentLacksError(
                 "--iops is not possible here",
-                why="with control groups of version 2 a device is slow only for chosen processes, not for whoever uses the file system",
-                remedy="Use lab up ceph --slow-osd, gluster --slow-brick or moosefs --slow-chunkserver.",
+                why="with control groups of version 2 a device can be slow only for selected processes, not for all "
+                "users",
+                remedy="Use strakes lab up ceph --slow-osd, gluster --slow-brick or moosefs --slow-chunkserver "
+                "instead.",
             )
 
     def up(self) -> None:
+        """Start everything."""
         self.site.step(f"{self.file_system} on a loop device")
         image = make_file(self.site.directory / "image", self.options.size)
         self._device = attach(self.site, image, self.options.iops or 0)
         mount_device(self.site, self._device, self.file_system, self.mount_point)
 
     def slow_down(self) -> None:
+        """Put on the limits that were asked for."""
         self._device.slow_down(None)
 
     def facts(self) -> Mapping[str, Any]:
+        """Return what programs need to know to talk to it."""
         return {"device": str(self._device.path)}
 
 
 class XfsLab(DiskLab):
+    """XFS on a loop device."""
+
     file_system = "xfs"
     packages = (Package("xfsprogs", "mkfs.xfs"), Package("mount", "losetup"))
 
 
 class Ext4Lab(DiskLab):
+    """ext4 on a loop device."""
+
     file_system = "ext4"
     packages = (Package("e2fsprogs", "mkfs.ext4"), Package("mount", "losetup"))
 
 
 @dataclass(frozen=True)
 class TmpfsOptions(LabOptions):
-    size: int = size("1GiB", "Most memory that files may take.", least="1MiB")
+    """What ``lab up tmpfs`` takes."""
+
+    size: int = size("1GiB", "Largest amount of memory for files.", least="1MiB")
 
 
 class TmpfsLab(Lab[TmpfsOptions]):
@@ -73,6 +89,9 @@ class TmpfsLab(Lab[TmpfsOptions]):
     packages = (Package("mount", "mount"),)
 
     def up(self) -> None:
+        """Start everything."""
         self.site.step("tmpfs")
         where = self.site.make_directory("mnt")
-        self.site.run("mount", "-t", "tmpfs", "-o", f"size={self.options.size},mode=0755", f"strakes-lab-{self.site.name}", where)
+        self.site.run(
+            "mount", "-t", "tmpfs", "-o", f"size={self.options.size},mode=0755", f"strakes-lab-{self.site.name}", where
+        )

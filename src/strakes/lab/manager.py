@@ -9,18 +9,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.lab.base import CLIENT, Lab
+from strakes.lab.kind import CLIENT, Lab
+from strakes.lab.lab_directory import (
+    LabDirectory,
+    all_places,
+    forget,
+    is_being_worked_in,
+    place_of,
+    refuse_other_lab,
+    working_in,
+)
 from strakes.lab.mounts import mounted_at
 from strakes.lab.options import LabOptions, require_bounds
 from strakes.lab.packages import require_packages
-from strakes.lab.places import Place, all_places, forget, is_being_worked_in, place_of, refuse_other_lab, working_in
 from strakes.lab.process import is_alive, memory_of
 from strakes.lab.registry import load
 from strakes.lab.site import Site
-from strakes.lab.state import Journal, LabState, read_state
+from strakes.lab.state import LabJournal, LabState, read_state
 from strakes.lab.undo import undo
 
-# up: all is well; degraded: some server has ended; working: a command starts or removes it; stale: what a killed command or a reboot left.
+# up: all is well; degraded: some server has ended; working: a command starts or removes it; stale: what a killed
+# command or a reboot left.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _ATTEMPTS = 3
@@ -28,6 +37,8 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class ProcessStatus:
+    """One process of a lab as it is now."""
+
     role: str
     pid: int
     alive: bool
@@ -51,11 +62,13 @@ class LabStatus:
     processes: tuple[ProcessStatus, ...]
 
 
-def up(kind: str, name: str, options: LabOptions, *, at: Path | None, install: bool, say: Say) -> tuple[LabStatus, bool]:
+def up(
+    kind: str, name: str, options: LabOptions, *, at: Path | None, install: bool, say: Say
+) -> tuple[LabStatus, bool]:
     """Bring a lab up; gives its status, and whether it was up already.
 
-    What a killed ``up`` or a reboot left is removed first. Raises BadInputError when it is up with other options, or somewhere else,
-    EnvironmentLacksError when something is missing here; then nothing is left behind.
+    What a killed ``up`` or a reboot left is removed first. Raises BadInputError when it is up with other options or
+    elsewhere, EnvironmentLacksError when something is missing here; then nothing is left behind.
     """
     lab_class = load(kind)
     require_bounds(options)
@@ -65,7 +78,11 @@ def up(kind: str, name: str, options: LabOptions, *, at: Path | None, install: b
     if already:
         return already, True
     if lab_class.needs_root and os.geteuid() != 0:
-        raise EnvironmentLacksError(f"{kind} needs root here", why="it mounts and makes networks", remedy="Run the same command as root.")
+        raise EnvironmentLacksError(
+            f"{kind} needs root here",
+            why="it mounts file systems and sets up networks",
+            remedy="Run the same command as root.",
+        )
     lab_class.check(options, place.directory)
     require_packages(kind, lab_class.packages_for(options), install=install, say=say)
     for _ in range(_ATTEMPTS):
@@ -78,7 +95,7 @@ def up(kind: str, name: str, options: LabOptions, *, at: Path | None, install: b
                 break
             # Its directory goes, and with it what is held against other commands.
             undo(place)
-            say(f"{name}: what an earlier one had left is removed")
+            say(f"{name}: removing what an earlier lab of that name has left behind")
     started = _status(place)
     if started is None:
         raise BadInputError(f"another command has just removed {name}", where=str(place.directory))
@@ -89,11 +106,11 @@ def down(name: str, *, at: Path | None, force: bool) -> bool:
     """Remove a lab; returns whether there was anything of it."""
     place = place_of(name, at)
     with working_in(place, make=False) as there:
-        found = undo(place, force=force) if there else False
+        existed = undo(place, force=force) if there else False
     if not there:
-        found = place.link is not None and place.link.is_symlink()
+        existed = place.link is not None and place.link.is_symlink()
         forget(place)
-    return found
+    return existed
 
 
 def status(name: str, at: Path | None = None) -> LabStatus | None:
@@ -102,7 +119,8 @@ def status(name: str, at: Path | None = None) -> LabStatus | None:
 
 
 def all_labs(at: Path | None = None) -> tuple[LabStatus, ...]:
-    return tuple(found for place in all_places(at) if (found := _status(place)))
+    """Return every lab that is there."""
+    return tuple(lab for place in all_places(at) if (lab := _status(place)))
 
 
 def names(at: Path | None = None) -> tuple[str, ...]:
@@ -110,8 +128,8 @@ def names(at: Path | None = None) -> tuple[str, ...]:
     return tuple(place.name for place in all_places(at))
 
 
-def _start(place: Place, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
-    journal, lab_id = Journal.create(place.directory, kind, place.name, options.document())
+def _start(place: LabDirectory, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
+    journal, lab_id = LabJournal.create(place.directory, kind, place.name, options.document())
     try:
         site = Site(place.directory, place.name, lab_id, journal, say)
         lab = lab_class(site, options)
@@ -129,28 +147,30 @@ def _start(place: Place, kind: str, lab_class: type[Lab[LabOptions]], options: L
         journal.close()
 
 
-def _has_remains(place: Place) -> bool:
+def _has_remains(place: LabDirectory) -> bool:
     return bool(os.listdir(place.directory))
 
 
-def _already_up(place: Place, kind: str, options: LabOptions) -> LabStatus | None:
-    """Raises BadInputError when it is another lab than the one that is wanted."""
-    found = _status(place)
-    if found is None or found.condition not in ("up", "degraded"):
+def _already_up(place: LabDirectory, kind: str, options: LabOptions) -> LabStatus | None:
+    """Raise BadInputError when it is another lab than the one that is wanted."""
+    running = _status(place)
+    if running is None or running.condition not in ("up", "degraded"):
         return None
     wanted = options.document()
-    unlike = [name for name in wanted if wanted[name] != found.options.get(name)] if kind == found.kind else ["kind"]
+    unlike = (
+        [name for name in wanted if wanted[name] != running.options.get(name)] if kind == running.kind else ["kind"]
+    )
     if unlike:
         raise BadInputError(
-            f"{place.name} is up already, and is another one",
-            where=found.mount_point,
-            why=f"it differs in: {', '.join(unlike)}" if kind == found.kind else f"it is of the kind {found.kind}",
+            f"{place.name} is already running with different settings",
+            where=running.mount_point,
+            why=f"it differs in: {', '.join(unlike)}" if kind == running.kind else f"it is of the kind {running.kind}",
             remedy=f"Remove it first (strakes lab down {place.name}), or give the new one a --name.",
         )
-    return found
+    return running
 
 
-def _status(place: Place) -> LabStatus | None:
+def _status(place: LabDirectory) -> LabStatus | None:
     state = read_state(place.directory)
     if state is None:
         return None
@@ -172,25 +192,25 @@ def _status(place: Place) -> LabStatus | None:
 
 
 def _process_status(state: LabState) -> list[ProcessStatus]:
-    found = []
-    for one in state.processes:
-        alive = state.this_boot and is_alive(one)
-        found.append(ProcessStatus(one.role, one.pid, alive, memory_of(one.pid) if alive else 0))
-    return found
+    statuses = []
+    for process in state.processes:
+        alive = state.this_boot and is_alive(process)
+        statuses.append(ProcessStatus(process.role, process.pid, alive, memory_of(process.pid) if alive else 0))
+    return statuses
 
 
-def _condition(place: Place, state: LabState) -> tuple[Condition, str]:
+def _condition(place: LabDirectory, state: LabState) -> tuple[Condition, str]:
     if state.ready_after_s is None:
         if is_being_worked_in(place):
             return "working", f"being started: {state.last_step}"
-        return "stale", f"its up was killed at: {state.last_step or 'the beginning'}"
+        return "stale", f"strakes lab up was killed at: {state.last_step or 'the beginning'}"
     if not state.this_boot:
-        return "stale", "the machine was started again since"
-    ended = [one.role for one in state.processes if not is_alive(one)]
+        return "stale", "the machine has been restarted since"
+    ended = [process.role for process in state.processes if not is_alive(process)]
     if CLIENT in ended:
         return "stale", f"ended: {', '.join(ended)}"
     if mounted_at(place.directory / "mnt") is None:
-        return "stale", "nothing is mounted any more"
+        return "stale", "the file system is no longer mounted"
     if ended:
         return "degraded", f"ended: {', '.join(ended)}"
     return "up", ""

@@ -1,4 +1,4 @@
-"""MooseFS: a master and chunkservers in a network of their own (they refuse the loopback address), and a FUSE client on the machine."""
+"""MooseFS: a master and chunkservers in a network of their own (they refuse loopback addresses), a FUSE client here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.lab.base import CLIENT, Lab
 from strakes.lab.bricks import PACKAGES, Brick, check_bricks, make_bricks
+from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.mounts import mounted_at, space_of
-from strakes.lab.network import Network, make_network
+from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.options import LabOptions, count, iops_by_id, size
 from strakes.lab.packages import Package
 
@@ -24,10 +24,12 @@ _LEAVE_FREE = "128MiB"
 
 @dataclass(frozen=True)
 class MooseFsOptions(LabOptions):
-    chunkservers: int = count(3, "Chunkservers, each with an XFS of its own.")
+    """What ``lab up moosefs`` takes."""
+
+    chunkservers: int = count(3, "Number of chunkservers, each with its own XFS.")
     size: int = size("2GiB", "Capacity of each chunkserver.", least="512MiB")
     slow_chunkserver: tuple[tuple[int, int], ...] = iops_by_id(
-        "The device of chunkserver ID (1, 2, ...) does so many reads, and writes, a second."
+        "Limit the device of chunkserver ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated."
     )
 
 
@@ -42,16 +44,22 @@ class MooseFsLab(Lab[MooseFsOptions]):
         Package("moosefs-client", "mfsmount"),
         Package("moosefs-cli", "mfscli"),
     )
-    _network: Network
+    _network: LabNetwork
     _bricks: Mapping[int, Brick]
 
     @classmethod
     def check(cls, options: MooseFsOptions, directory: Path) -> None:
-        check_bricks(directory, options.chunkservers, options.size, dict(options.slow_chunkserver), "--slow-chunkserver")
+        """Refuse what cannot be, before anything is touched."""
+        check_bricks(
+            directory, options.chunkservers, options.size, dict(options.slow_chunkserver), "--slow-chunkserver"
+        )
 
     def up(self) -> None:
+        """Start everything."""
         self._network = make_network(self.site)
-        self._bricks = make_bricks(self.site, "chunks", self.options.chunkservers, self.options.size, dict(self.options.slow_chunkserver))
+        self._bricks = make_bricks(
+            self.site, "chunks", self.options.chunkservers, self.options.size, dict(self.options.slow_chunkserver)
+        )
         self._start_master()
         self.site.step(f"{self.options.chunkservers} chunkserver(s)")
         for number, brick in self._bricks.items():
@@ -61,24 +69,29 @@ class MooseFsLab(Lab[MooseFsOptions]):
         self.site.start(CLIENT, "mfsmount", self.mount_point, "-f", "-H", self._network.server)
 
     def ready(self) -> str:
+        """Return what is still lacking."""
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
         # Each brings its capacity, less what XFS keeps for itself.
         if space is None or space.total < self.options.size * self.options.chunkservers * 3 // 4:
-            return "not all chunkservers have come yet"
+            return "not all chunkservers have registered yet"
         return "" if space.free else "no space is free yet"
 
     def slow_down(self) -> None:
+        """Put on the limits that were asked for."""
         for brick in self._bricks.values():
             brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
+        """Return what programs need to know to talk to it."""
         return {
             "master": f"{self._network.server}:{_CLIENT_PORT}",
             "network_namespace": str(self._network.namespace),
             "commands": {"mfscli": ["mfscli", "-H", self._network.server]},
-            "chunkservers": {str(number): f"{self._network.server}:{_FIRST_DATA_PORT + number}" for number in self._bricks},
+            "chunkservers": {
+                str(number): f"{self._network.server}:{_FIRST_DATA_PORT + number}" for number in self._bricks
+            },
             "devices": {str(number): str(brick.device.path) for number, brick in self._bricks.items()},
         }
 
@@ -102,7 +115,9 @@ class MooseFsLab(Lab[MooseFsOptions]):
             MATOCL_LISTEN_PORT=_CLIENT_PORT,
         )
         self.site.start("master", *self._network.inside, "mfsmaster", "-f", "-c", config, "start")
-        self.site.wait_until("the master", lambda: "" if self._network.answers(_CLIENT_PORT) else "it does not listen yet")
+        self.site.wait_until(
+            "the master", lambda: "" if self._network.answers(_CLIENT_PORT) else "it does not listen yet"
+        )
 
     def _start_chunkserver(self, number: int, brick: Brick) -> None:
         config = self._config(
@@ -123,4 +138,6 @@ class MooseFsLab(Lab[MooseFsOptions]):
         user = pwd.getpwuid(os.geteuid()).pw_name
         group = grp.getgrgid(os.getegid()).gr_name
         everybody = {"WORKING_USER": user, "WORKING_GROUP": group}
-        return self.site.write(f"{name}.cfg", "".join(f"{key} = {value}\n" for key, value in {**everybody, **settings}.items()))
+        return self.site.write(
+            f"{name}.cfg", "".join(f"{key} = {value}\n" for key, value in {**everybody, **settings}.items())
+        )

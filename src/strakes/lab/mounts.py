@@ -19,7 +19,7 @@ _ANSWER_S = 5.0
 
 
 @dataclass(frozen=True)
-class Space:
+class MountSpace:
     """Of a file system, in bytes; ``free`` is what may be used."""
 
     total: int
@@ -29,26 +29,28 @@ class Space:
 def mounts_below(directory: Path) -> tuple[Mount, ...]:
     """In the order in which they were mounted."""
     inside = f"{directory}/"
-    return tuple(mount for mount in read_mounts() if mount.mount_point == str(directory) or mount.mount_point.startswith(inside))
+    return tuple(
+        mount for mount in read_mounts() if mount.mount_point == str(directory) or mount.mount_point.startswith(inside)
+    )
 
 
 def mounted_at(path: Path) -> Mount | None:
-    """What is mounted there (last), if anything is."""
-    found = [mount for mount in read_mounts() if mount.mount_point == str(path)]
-    return found[-1] if found else None
+    """Return what is mounted there (last), if anything is."""
+    mounts = [mount for mount in read_mounts() if mount.mount_point == str(path)]
+    return mounts[-1] if mounts else None
 
 
-def space_of(path: Path) -> Space | None:
+def space_of(path: Path) -> MountSpace | None:
     """None when the file system does not answer."""
     done = run(["stat", "--file-system", "--format=%S %b %a", str(path)], limit_s=_ANSWER_S)
     if done.status != 0:
         return None
     block, total, free = map(int, done.stdout.split())
-    return Space(block * total, block * free)
+    return MountSpace(block * total, block * free)
 
 
 def networks_below(directory: Path) -> frozenset[int]:
-    """The numbers of the network namespaces that are kept in a directory."""
+    """Return the numbers of the network namespaces that are kept in a directory."""
     kept = [mount.root for mount in mounts_below(directory) if mount.file_system == "nsfs"]
     # It is written net:[4026532000].
     return frozenset(int(number) for root in kept if (number := root.partition("[")[2].rstrip("]")).isdigit())

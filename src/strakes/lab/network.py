@@ -1,4 +1,4 @@
-"""A network of the lab's own, for servers that refuse the loopback address: a namespace joined to the machine by a pair of virtual links.
+"""A network of the lab's own, for servers that refuse the loopback address: a namespace joined by virtual links.
 
 Nothing outside the machine can reach it, and every port in it is free.
 """
@@ -22,7 +22,7 @@ _TRIES = 200
 
 
 @dataclass(frozen=True)
-class Network:
+class LabNetwork:
     """``server`` is the address of what runs inside, ``client`` the machine's own in it."""
 
     server: str
@@ -42,13 +42,13 @@ class Network:
             return probe.connect_ex((self.server, port)) == 0
 
 
-def make_network(site: Site) -> Network:
-    """Raises EnvironmentLacksError when the machine cannot have one."""
+def make_network(site: Site) -> LabNetwork:
+    """Make it. Raises EnvironmentLacksError when the machine cannot have one."""
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / _NAMESPACE
     namespace.touch()
-    network = Network(server, client, str(subnet), namespace)
+    network = LabNetwork(server, client, str(subnet), namespace)
     link, prefix = _link_of(site.id), subnet.prefixlen
     site.run("unshare", f"--net={namespace}", "ip", "link", "set", "lo", "up")
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
@@ -60,7 +60,7 @@ def make_network(site: Site) -> Network:
 
 
 def remove_link(lab_id: str) -> str:
-    """Returns why not, empty when there is none any more."""
+    """Return why not, empty when there is none any more."""
     link = _link_of(lab_id)
     if not Path("/sys/class/net", link).exists():
         return ""
@@ -81,8 +81,12 @@ def _free_subnet(site: Site) -> ipaddress.IPv4Network:
         if route.get("dst", "default") not in ("default", "0.0.0.0/0")
     ]
     for _ in range(_TRIES):
-        candidate = ipaddress.ip_network(f"10.{random.randrange(64, 192)}.{random.randrange(256)}.{4 * random.randrange(64)}/30")
+        candidate = ipaddress.ip_network(
+            f"10.{random.randrange(64, 192)}.{random.randrange(256)}.{4 * random.randrange(64)}/30"
+        )
         assert isinstance(candidate, ipaddress.IPv4Network)
-        if not any(candidate.overlaps(one) for one in taken):
+        if not any(candidate.overlaps(route) for route in taken):
             return candidate
-    raise EnvironmentLacksError(f"{site.name} cannot be started: no private network is free", why="every one tried is routed already")
+    raise EnvironmentLacksError(
+        f"{site.name} cannot be started: no private network is available", why="all tried networks are in use"
+    )

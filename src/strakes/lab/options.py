@@ -13,8 +13,8 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 
 @dataclass(frozen=True)
-class Option:
-    """How one field is written: ``least`` and ``most`` bound numbers; ``by-id`` is ``ID=NUMBER`` and may be repeated."""
+class LabOption:
+    """How a field is written: ``least`` and ``most`` bound numbers; ``by-id`` is ``ID=NUMBER`` and may be repeated."""
 
     form: Form
     help: str
@@ -34,43 +34,52 @@ class LabOptions:
 
 
 def count(default: int, text: str, *, least: int = 1, most: int = 16) -> int:
-    return field(default=default, metadata={"option": Option("count", text, least, most)})
+    """Declare a whole number."""
+    return field(default=default, metadata={"option": LabOption("count", text, least, most)})
 
 
 def maybe_count(text: str, *, least: int, most: int, metavar: str) -> int | None:
-    return field(default=None, metadata={"option": Option("count", text, least, most, metavar=metavar)})
+    """Declare a whole number that may be absent."""
+    return field(default=None, metadata={"option": LabOption("count", text, least, most, metavar=metavar)})
 
 
 def size(default: str, text: str, *, least: str) -> int:
-    return field(default=parse_bytes(default), metadata={"option": Option("size", text, least=parse_bytes(least))})
+    """Declare a size."""
+    return field(default=parse_bytes(default), metadata={"option": LabOption("size", text, least=parse_bytes(least))})
 
 
 def maybe_size(text: str, *, least: str) -> int | None:
-    return field(default=None, metadata={"option": Option("size", text, least=parse_bytes(least))})
+    """Declare a size that may be absent."""
+    return field(default=None, metadata={"option": LabOption("size", text, least=parse_bytes(least))})
 
 
 def seconds(default: float, text: str, *, least: float, most: float) -> float:
-    return field(default=default, metadata={"option": Option("seconds", text, least, most)})
+    """Declare a time."""
+    return field(default=default, metadata={"option": LabOption("seconds", text, least, most)})
 
 
 def choice(default: str, *others: str, text: str) -> str:
-    return field(default=default, metadata={"option": Option("choice", text, choices=(default, *others))})
+    """Declare one of several words."""
+    return field(default=default, metadata={"option": LabOption("choice", text, choices=(default, *others))})
 
 
 def flag(text: str) -> bool:
-    return field(default=False, metadata={"option": Option("flag", text)})
+    """Declare a switch."""
+    return field(default=False, metadata={"option": LabOption("flag", text)})
 
 
 def iops_by_id(text: str) -> tuple[tuple[int, int], ...]:
-    return field(default=(), metadata={"option": Option("by-id", text, least=10, metavar="ID=IOPS")})
+    """Declare operations a second by number."""
+    return field(default=(), metadata={"option": LabOption("by-id", text, least=10, metavar="ID=IOPS")})
 
 
 def percent_by_id(text: str, metavar: str) -> tuple[tuple[int, int], ...]:
-    return field(default=(), metadata={"option": Option("by-id", text, least=5, most=100, metavar=metavar)})
+    """Declare shares of a processor by number."""
+    return field(default=(), metadata={"option": LabOption("by-id", text, least=5, most=100, metavar=metavar)})
 
 
 def require_bounds(options: LabOptions) -> None:
-    """Raises BadInputError for a size or a time that is out of its bounds."""
+    """Raise BadInputError for a size or a time that is out of its bounds."""
     for name, (option, _) in options_of(type(options)).items():
         value = getattr(options, name)
         if option.form not in ("size", "seconds") or value is None:
@@ -82,6 +91,6 @@ def require_bounds(options: LabOptions) -> None:
             raise BadInputError(f"--{name.replace('_', '-')} must be {bound}", why=f"it is {write(value)}")
 
 
-def options_of(kind: type[LabOptions]) -> dict[str, tuple[Option, object]]:
+def options_of(kind: type[LabOptions]) -> dict[str, tuple[LabOption, object]]:
     """Name of the field -> how it is written, and its default."""
-    return {one.name: (cast("Option", one.metadata["option"]), one.default) for one in fields(kind)}
+    return {option.name: (cast("LabOption", option.metadata["option"]), option.default) for option in fields(kind)}

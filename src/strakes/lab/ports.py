@@ -15,15 +15,15 @@ _TRIES = 2_000
 
 
 def free_ports(count: int, *, avoid: Sequence[int] = ()) -> tuple[int, ...]:
-    """Raises EnvironmentLacksError when there are not so many."""
-    found: list[int] = []
+    """Find so many. Raises EnvironmentLacksError when there are not so many."""
+    free: list[int] = []
     for _ in range(_TRIES):
         port = random.randrange(_LOWEST, _HIGHEST)
-        if port not in found and port not in avoid and _is_free(port):
-            found.append(port)
-            if len(found) == count:
-                return tuple(found)
-    raise EnvironmentLacksError("no ports are free on this machine", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
+        if port not in free and port not in avoid and _is_free(port):
+            free.append(port)
+            if len(free) == count:
+                return tuple(free)
+    raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
 
 
 def is_listening(port: int) -> bool:

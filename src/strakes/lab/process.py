@@ -1,4 +1,4 @@
-"""Processes of a lab: started behind a gate, known by number and start time, by a mark in their environment, or by their network."""
+"""Processes of a lab: started behind a gate, known by number and start time, by an environment mark, by network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
 @dataclass(frozen=True)
-class Completed:
+class LabCompleted:
     """A short command that has ended, or was ended (``status`` None) because it took too long."""
 
     argv: tuple[str, ...]
@@ -42,28 +42,28 @@ class Completed:
 
 
 def environment(lab_id: str = "") -> dict[str, str]:
-    """What a command of a lab sees."""
+    """Return what a command of a lab sees."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     marked = {MARK: lab_id} if lab_id else {}
     return {**kept, "PATH": _PATH, "LC_ALL": "C.UTF-8", **marked}
 
 
-def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
+def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> LabCompleted:
     """Run a short command to its end, or to its limit. A program that is not there ends with status 127."""
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:
         done = command.run(["env", *unset, *mark, *argv], limit_s)
     except command.CommandTimeout:
-        return Completed(tuple(argv), None, "", "")
-    return Completed(tuple(argv), done.status, done.stdout, done.stderr)
+        return LabCompleted(tuple(argv), None, "", "")
+    return LabCompleted(tuple(argv), done.status, done.stdout, done.stderr)
 
 
 class GatedProcess:
-    """A daemon that runs only after ``release``, so that it is on record before it does anything; it does not outlive us before that."""
+    """A daemon that runs only after ``release``: it is on record before it acts, and ends with us before that."""
 
     def __init__(self, argv: Sequence[str], *, log: Path, lab_id: str) -> None:
-        """Raises OSError when it cannot be started."""
+        """Start it. Raises OSError when it cannot be started."""
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _GATE, "gate", *argv],
@@ -77,6 +77,7 @@ class GatedProcess:
         self.started = process_start(self.pid) or 0
 
     def release(self) -> None:
+        """Let it run."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(b"go\n")
@@ -88,6 +89,7 @@ class GatedProcess:
 
 
 def is_alive(record: ProcessRecord) -> bool:
+    """Tell whether it runs, and is not a later process of the same number."""
     return process_start(record.pid) == record.started
 
 
@@ -99,32 +101,35 @@ def memory_of(pid: int) -> int:
 
 
 def name_of(pid: int) -> str:
+    """Return the name of its program."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     return "?"
 
 
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
-    """Every living process of the lab (number -> start): on record, marked, or in one of its network namespaces (inode numbers)."""
+    """Every living process of the lab (number -> start): on record, marked, or in its network namespaces (inodes)."""
     mark = f"{MARK}={lab_id}".encode()
-    found = {one.pid: one.started for one in records if is_alive(one)}
+    living = {record.pid: record.started for record in records if is_alive(record)}
     for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) in found or int(entry) == os.getpid():
+        if not entry.isdigit() or int(entry) in living or int(entry) == os.getpid():
             continue
         if _is_marked(entry, mark) or (networks and _network_of(entry) in networks):
             started = process_start(int(entry))
             if started is not None:
-                found[int(entry)] = started
-    return found
+                living[int(entry)] = started
+    return living
 
 
-def kill_all(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float) -> dict[int, int]:
+def kill_all(
+    lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float
+) -> dict[int, int]:
     """End every process of the lab at once: what they hold is thrown away. Returns those that would not die."""
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
     while True:
-        # Read anew each time: one that was being started by another while we looked is seen the next time. One that is about to end
-        # has left its network before.
+        # Read anew each time: what another process was starting is seen the next time. What is about to end has left
+        # its network before.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         if not alive or time.monotonic() > deadline:
@@ -136,15 +141,16 @@ def kill_all(lab_id: str, records: Sequence[ProcessRecord], networks: Collection
 
 
 def users_of(directory: Path) -> dict[int, str]:
-    """Processes that work in a directory or have something open below it (number -> program), found without touching it."""
-    found = {}
+    """Return processes (number -> program) that work or have something open below a directory, without touching it."""
+    users = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit() and any(_is_below(target, directory) for target in _held_by(entry)):
-            found[int(entry)] = name_of(int(entry))
-    return found
+            users[int(entry)] = name_of(int(entry))
+    return users
 
 
 def last_lines(text: str, count: int) -> str:
+    """Return the end of a text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-count:])
 

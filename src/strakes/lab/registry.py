@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple, cast
 
-from strakes.lab.base import Lab
+from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions
 
 
@@ -17,19 +17,29 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "ceph": Kind("strakes.lab.ceph.lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."),
-    "gluster": Kind("strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume over bricks of its own, FUSE client."),
+    "ceph": Kind(
+        "strakes.lab.ceph.lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."
+    ),
+    "gluster": Kind(
+        "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
+    ),
     "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
-    "ha": Kind("strakes.lab.ha.lab:HaLab", "A pair of servers with Corosync, Pacemaker and IPMI fencing: no file system, a journal."),
-    "hosts": Kind("strakes.lab.hosts.lab:PlainHostsLab", "Several hosts on this machine, reached by ssh, and a directory that all share."),
-    "slurm": Kind("strakes.lab.hosts.slurm:SlurmLab", "Several hosts, and Slurm to run jobs on them."),
-    "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, on request a slow one."),
-    "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, on request a slow one."),
+    "ha": Kind(
+        "strakes.lab.ha.lab:HaLab",
+        "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system.",
+    ),
+    "hosts": Kind(
+        "strakes.lab.hosts.lab:PlainHostsLab",
+        "Several emulated hosts on this machine, reached by ssh, with a shared directory.",
+    ),
+    "slurm": Kind("strakes.lab.hosts.slurm:SlurmLab", "The same hosts with Slurm to run jobs."),
+    "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, which can be made slow."),
+    "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, which can be made slow."),
     "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),
 }
 
 
 def load(kind: str) -> type[Lab[LabOptions]]:
-    """The class of a kind."""
+    """Return the class of a kind."""
     module, _, name = KINDS[kind].location.partition(":")
     return cast("type[Lab[LabOptions]]", getattr(import_module(module), name))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
 from strakes.lab.process import GatedProcess, last_lines, run
-from strakes.lab.state import Journal, ProcessRecord
+from strakes.lab.state import LabJournal, ProcessRecord
 
 # Servers are up in seconds; on a machine that others keep busy it takes longer.
 READY_LIMIT_S = 180.0
@@ -20,7 +20,9 @@ _TICK_S = 0.1
 class Site:
     """One lab while it is being started. ``say`` is told what happens, for people."""
 
-    def __init__(self, directory: Path, name: str, lab_id: str, journal: Journal, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, directory: Path, name: str, lab_id: str, journal: LabJournal, say: Callable[[str], None]
+    ) -> None:
         self.directory = directory
         self.name = name
         self.id = lab_id
@@ -32,6 +34,7 @@ class Site:
 
     @property
     def elapsed_s(self) -> float:
+        """Return how long the lab has been starting."""
         return time.monotonic() - self._began
 
     def step(self, text: str) -> None:
@@ -40,30 +43,36 @@ class Site:
         self._say(f"{self.name}: {text}")
 
     def make_directory(self, *parts: str) -> Path:
+        """Make a directory of the lab."""
         path = self.directory.joinpath(*parts)
         path.mkdir(parents=True, exist_ok=True)
         return path
 
     def write(self, name: str, text: str) -> Path:
+        """Write a file of the lab."""
         path = self.directory / name
         path.write_text(text, encoding="utf-8")
         return path
 
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
-        """A short command; what it printed. Raises EnvironmentLacksError when it fails."""
+        """Run a short command and return what it printed. Raises EnvironmentLacksError when it fails."""
         words = [str(word) for word in argv]
         done = run(words, limit_s=limit_s, lab_id=self.id)
         if done.status != 0:
-            raise EnvironmentLacksError(f"{self.name} cannot be started: {words[0]} failed", where=" ".join(words), why=done.complaint)
+            raise EnvironmentLacksError(
+                f"{self.name} cannot be started: {words[0]} failed", where=" ".join(words), why=done.complaint
+            )
         return done.stdout
 
     def start(self, role: str, *argv: str | Path, join: Sequence[Path] = ()) -> int:
-        """A daemon that stays in the foreground of its own session, in the control groups ``join`` (their cgroup.procs). Its number."""
+        """Start a daemon in a session of its own and in the control groups ``join``; returns its number."""
         words = [str(word) for word in argv]
         try:
             process = GatedProcess(words, log=self._log_of(role), lab_id=self.id)
         except OSError as error:
-            raise EnvironmentLacksError(f"{role} of {self.name} cannot be started", where=words[0], why=error.strerror or "") from error
+            raise EnvironmentLacksError(
+                f"{role} of {self.name} cannot be started", where=words[0], why=error.strerror or ""
+            ) from error
         self.adopt(role, process.pid, process.started)
         for group in join:
             group.write_text(str(process.pid))
@@ -83,7 +92,7 @@ class Site:
 
         def lacking() -> str:
             running = [role for role, process in processes.items() if process.status() is None]
-            return f"still at work: {', '.join(running)}" if running else ""
+            return f"still running: {', '.join(running)}" if running else ""
 
         self.wait_until("commands to end", lacking)
         for role, process in processes.items():
@@ -92,7 +101,7 @@ class Site:
             self._journal.ended(role)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
-        """Until ``lacking`` says nothing any more. Raises EnvironmentLacksError when a daemon ends or the time is over."""
+        """Wait until ``lacking`` is empty. Raises EnvironmentLacksError when a daemon ends or the time is over."""
         deadline = time.monotonic() + limit_s
         while why := lacking():
             self._require_daemons()
@@ -101,7 +110,7 @@ class Site:
                     f"{self.name} cannot be started: waited {limit_s:.0f} s for {what}",
                     where=str(self.directory),
                     why=why,
-                    remedy="The machine may be too busy or too small: try again, with fewer servers.",
+                    remedy="The machine may be too busy or too small. Try again with fewer servers.",
                 )
             time.sleep(_TICK_S)
         self._require_daemons()
@@ -116,7 +125,9 @@ class Site:
         with suppress(OSError):
             text = self._log_of(role).read_text(errors="replace")
         return EnvironmentLacksError(
-            f"{self.name} cannot be started: {role} ended", where=f"{role} of {self.name}", why=last_lines(text, 4) or "it said nothing"
+            f"{self.name} cannot be started: {role} ended",
+            where=f"{role} of {self.name}",
+            why=last_lines(text, 4) or "it said nothing",
         )
 
     def _log_of(self, role: str) -> Path:

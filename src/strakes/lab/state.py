@@ -1,4 +1,4 @@
-"""What is known of a lab: a journal in its directory, a line before each step, so that a killed ``up`` can be undone."""
+"""What is known of a lab: a journal with a line before each step, so that a killed ``up`` can be undone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class LabState:
-    """A journal as it was read. ``ready_after_s`` is None for a lab that never was; ``last_step`` is the last thing it set out to do."""
+    """A journal as it was read. ``ready_after_s``: None for a lab that never was; ``last_step``: what it last began."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class LabState:
         return self.boot == boot_id()
 
 
-class Journal:
+class LabJournal:
     """The open journal of a lab that is being started."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -79,25 +79,28 @@ class Journal:
 
     @classmethod
     def reopen(cls, directory: Path) -> Self:
-        """That of a lab that is up."""
+        """Open that of a lab that is up."""
         path = directory / JOURNAL
         return cls(path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
 
     def step(self, text: str) -> None:
-        """What will be done next."""
+        """Note what will be done next."""
         self._append({"is": "step", "text": text})
 
     def process(self, record: ProcessRecord) -> None:
+        """Note a process."""
         self._append({"is": "process", "role": record.role, "pid": record.pid, "started": record.started})
 
     def ended(self, role: str) -> None:
-        """A process that was not there to stay, or that is started again."""
+        """Note a process that was not there to stay, or that is started again."""
         self._append({"is": "ended", "role": role})
 
     def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
+        """Note that all is up."""
         self._append({"is": "ready", "after_s": round(after_s, 2), "facts": facts})
 
     def close(self) -> None:
+        """Close the file."""
         os.close(self._descriptor)
 
     def _append(self, record: Mapping[str, Any]) -> None:
@@ -117,10 +120,10 @@ def read_state(directory: Path) -> LabState | None:
     head = records[0]
     if head.get("format") != _FORMAT:
         raise BadInputError(
-            "this lab was made by another version of strakes",
+            "this lab was started by another version of strakes",
             where=str(directory),
             why=f"its journal has format {head.get('format')}, this version knows {_FORMAT}",
-            remedy="Remove it with that version.",
+            remedy="Remove the lab with that version.",
         )
     steps = [record["text"] for record in records if record["is"] == "step"]
     ready = next((record for record in records if record["is"] == "ready"), None)
@@ -140,17 +143,17 @@ def read_state(directory: Path) -> LabState | None:
 
 def _processes(records: Sequence[Mapping[str, Any]]) -> tuple[ProcessRecord, ...]:
     """Those that were not said to have ended; one that was started again stands for the one before."""
-    found: list[ProcessRecord] = []
+    processes: list[ProcessRecord] = []
     for record in records:
         if record["is"] == "process":
-            found.append(ProcessRecord(record["role"], record["pid"], record["started"]))
+            processes.append(ProcessRecord(record["role"], record["pid"], record["started"]))
         elif record["is"] == "ended":
-            found = [one for one in found if one.role != record["role"]]
-    return tuple(found)
+            processes = [process for process in processes if process.role != record["role"]]
+    return tuple(processes)
 
 
 def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    """A power cut may leave zeros at the end; what they were about did not survive it either."""
+    """Drop the end where a power cut left zeros: what they were about did not survive it either."""
     records: list[dict[str, Any]] = []
     with suppress(ValueError):
         for line in lines:
@@ -159,4 +162,5 @@ def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:
 
 
 def boot_id() -> str:
+    """Return what tells this boot from others."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

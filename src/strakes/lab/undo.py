@@ -9,9 +9,9 @@ from pathlib import Path
 from strakes.errors import BadInputError, MeasurementError
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
+from strakes.lab.lab_directory import LabDirectory, forget
 from strakes.lab.mounts import mounted_at, mounts_below, networks_below, unmount
 from strakes.lab.network import remove_link
-from strakes.lab.places import Place, forget
 from strakes.lab.process import kill_all, name_of, users_of
 from strakes.lab.state import JOURNAL, LabState, read_state
 from strakes.targets.removal import empty_directory, remove_empty
@@ -20,16 +20,18 @@ _KILL_S = 20.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def undo(place: Place, *, force: bool = False) -> bool:
+def undo(place: LabDirectory, *, force: bool = False) -> bool:
     """Remove the lab in ``place``, which nobody else works in; returns whether there was one.
 
-    Raises MeasurementError naming what could not be removed (then the journal stays, and it can be tried again), and, unless ``force``
-    is given, where its file system is one of the kernel's and still in use.
+    Raises MeasurementError naming what could not be removed (the journal stays, and it can be tried again) and, unless
+    ``force`` is given, where its file system is one of the kernel's and still in use.
     """
     state = read_state(place.directory)
     if state is None and not _holds_nothing_else(place.directory):
         raise BadInputError(
-            "this directory was not made by strakes lab", where=str(place.directory), remedy="Remove it if you know what it is."
+            "this directory was not made by strakes lab",
+            where=str(place.directory),
+            remedy="Check what it contains, then remove it yourself.",
         )
     if state is not None:
         _release_mount_point(place, force=force)
@@ -39,7 +41,7 @@ def undo(place: Place, *, force: bool = False) -> bool:
     return state is not None
 
 
-def _release_mount_point(place: Place, *, force: bool) -> None:
+def _release_mount_point(place: LabDirectory, *, force: bool) -> None:
     """First, while nothing is lost yet: a file system of the kernel does not go while it is used."""
     mount = mounted_at(place.directory / "mnt")
     if mount is None or mount.file_system.startswith("fuse"):
@@ -48,16 +50,16 @@ def _release_mount_point(place: Place, *, force: bool) -> None:
     if not why:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place.directory / "mnt").items()]
-    users += [f"a mount at {one.mount_point}" for one in mounts_below(place.directory / "mnt") if one != mount]
+    users += [f"a mount at {other.mount_point}" for other in mounts_below(place.directory / "mnt") if other != mount]
     raise MeasurementError(
         f"{place.name} is still in use",
         where=mount.mount_point,
         why=", ".join(users) or why,
-        remedy=f"End what uses it, or take it away all the same: strakes lab down {place.name} --force",
+        remedy=f"End these uses, or remove the lab anyway: strakes lab down {place.name} --force",
     )
 
 
-def _stop(place: Place, state: LabState) -> None:
+def _stop(place: LabDirectory, state: LabState) -> None:
     directory = place.directory
     # Servers that wait for a slow device, and clients that wait for them, do not die before it answers.
     release_limits(directory)
@@ -69,12 +71,12 @@ def _stop(place: Place, state: LabState) -> None:
         raise MeasurementError(
             f"not all processes of {place.name} could be ended",
             where=named,
-            why="they do not die of SIGKILL: the kernel waits for a device, or they belong to another user",
-            remedy=f"When the cause is gone: strakes lab down {place.name}",
+            why="SIGKILL does not end them: the kernel waits for a device, or they belong to another user",
+            remedy=f"Solve the cause, then run: strakes lab down {place.name}",
         )
     why = remove_link(state.id)
     left = [f"network link: {why}"] if why else []
-    # With their servers dead the mounts answer nothing any more; what still uses them gets errors, and keeps nothing alive.
+    # With their servers dead the mounts answer nothing; what still uses them gets errors, and keeps nothing alive.
     for mount in reversed(mounts_below(directory)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []
@@ -84,7 +86,7 @@ def _stop(place: Place, state: LabState) -> None:
         raise _incomplete(place, "; ".join(left))
 
 
-def _remove_directory(place: Place) -> None:
+def _remove_directory(place: LabDirectory) -> None:
     try:
         directory = os.open(place.directory, _OPEN)
     except FileNotFoundError:
@@ -103,12 +105,12 @@ def _remove_directory(place: Place) -> None:
         os.close(parent)
 
 
-def _incomplete(place: Place, why: str) -> MeasurementError:
+def _incomplete(place: LabDirectory, why: str) -> MeasurementError:
     return MeasurementError(
         f"not everything of {place.name} could be removed",
         where=str(place.directory),
         why=why,
-        remedy=f"When the cause is gone: strakes lab down {place.name}",
+        remedy=f"Solve the cause, then run: strakes lab down {place.name}",
     )
 
 

@@ -38,7 +38,9 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
     if launch.launcher == "mpi":
         from strakes.launch.mpi import MpiEngine
 
-        return MpiEngine(processes(launch), launch.hosts, launch.ranks_per_node, launch.mpiexec, log=log, options=launch.options)
+        return MpiEngine(
+            processes(launch), launch.hosts, launch.ranks_per_node, launch.mpiexec, log=log, options=launch.options
+        )
     if launch.launcher == "slurm":
         from strakes.launch.slurm import SlurmEngine
 

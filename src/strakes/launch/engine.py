@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
-from strakes import __version__
 from strakes.errors import EnvironmentLacksError
+from strakes.findings.record import from_record, to_record
+from strakes.findings.sample import Sample
 from strakes.launch.impact import UNLIMITED, Impact
 from strakes.launch.messages import (
     EngineError,
@@ -22,17 +23,15 @@ from strakes.launch.messages import (
     LoggedOperation,
     PlanResult,
     Progress,
-    Sample,
-    error_from_message,
     hello_from_message,
     log_from_message,
-    progress_from_message,
     sample_from_message,
 )
 from strakes.launch.process import EngineProcess
 from strakes.plan import Plan
 from strakes.targets.keeper import remove_with_limit
 from strakes.units import format_seconds
+from strakes.version import __version__
 
 # The engine keeps the limit itself; only one that cannot is past it by this much.
 _OVERTIME_S = 10.0
@@ -43,7 +42,7 @@ _STOP_S = 5.0
 _SILENT_STOP_S = 1.0
 # How soon a cancel from a signal handler is noticed.
 _TICK_S = 0.1
-REINSTALL = "Install strakes again: pip install . (in a checkout: ./strakes doctor builds what is missing)."
+REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 
 
 _Ended = Literal["died", "limit", "cancelled", "silent"]
@@ -115,7 +114,9 @@ class Engine(ABC):
             self._process = EngineProcess(command, self._log, self._environment)
         except OSError as error:
             why = os.strerror(error.errno or 0)
-            raise EnvironmentLacksError("the engine cannot be started", where=command[0], why=why, remedy=self.remedy) from error
+            raise EnvironmentLacksError(
+                "the engine cannot be started", where=command[0], why=why, remedy=self.remedy
+            ) from error
         self._hello = self._first_words(command, self._process)
         return self._hello
 
@@ -132,7 +133,8 @@ class Engine(ABC):
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id`` and wait for its end; ``directory`` is a workspace.
 
-        With ``prepared`` that directory may be there already. ``on_log`` hears what probes with a log do while they do it.
+        With ``prepared`` that directory may be there already. ``on_log`` hears what probes with a log do while they do
+        it.
 
         Raises EnvironmentLacksError when no engine starts; however the plan ends is the result's to say. An exception in the meantime
         (KeyboardInterrupt above all) ends the plan in order and goes on.
@@ -143,9 +145,18 @@ class Engine(ABC):
         process = self._process
         assert process is not None
         talk = _Conversation(cell_id)
-        request = {"type": "plan", "id": cell_id, "directory": str(seen), "plan": plan.to_json(), "limit_s": limit_s, "keep": keep}
-        impact = self.impact.to_message()
-        sent = process.send({**request, **({"prepared": True} if prepared else {}), **({"impact": impact} if impact else {})})
+        request = {
+            "type": "plan",
+            "id": cell_id,
+            **_directory_of(str(seen)),
+            "plan": plan.to_json(),
+            "limit_s": limit_s,
+            "keep": keep,
+        }
+        impact = to_record(self.impact)
+        sent = process.send(
+            {**request, **({"prepared": True} if prepared else {}), **({"impact": impact} if impact else {})}
+        )
         try:
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except BaseException:
@@ -183,12 +194,14 @@ class Engine(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _first_words(self, command: Sequence[str], process: EngineProcess) -> Hello:
         patience_s = self.patience_s()
-        why = f"it said nothing for {patience_s:.0f} s"
+        why = f"it sent nothing for {patience_s:.0f} s"
         try:
             message = process.receive(patience_s)
             if message is None:
@@ -197,14 +210,16 @@ class Engine(ABC):
                 hello = hello_from_message(message)
                 if hello.engine == __version__:
                     return hello
-                why = f"it is version {hello.engine}, strakes is {__version__}"
+                why = f"it has version {hello.engine}, but strakes has {__version__}"
         except queue.Empty:
             pass
         except (KeyError, TypeError, ValueError) as error:
-            why = f"its first message is no hello ({error})"
+            why = f"its first message is not a valid hello ({error})"
         self._forget()
         process.stop(_STOP_S)
-        raise EnvironmentLacksError("the engine does not fit or does not start", where=command[0], why=why, remedy=self.remedy)
+        raise EnvironmentLacksError(
+            "the engine does not start or has the wrong version", where=command[0], why=why, remedy=self.remedy
+        )
 
     def _listen(
         self,
@@ -246,20 +261,21 @@ class Engine(ABC):
     def _take(self, talk: _Conversation, message: Mapping[str, Any]) -> None:
         """One message into the conversation; one of another plan, or one that lacks something, into the log."""
         try:
-            if message["id"] != talk.id:
-                self._log(f"a message of another plan: {message}")
+            # A line that it cannot read has no id; ours is the only request that it has.
+            if message["id"] not in (talk.id, ""):
+                self._log(f"it sent a message of another plan: {message}")
             elif message["type"] == "progress":
-                talk.progress = progress_from_message(message)
+                talk.progress = from_record(Progress, message)
             elif message["type"] == "sample":
                 talk.samples.append(sample_from_message(message))
             elif message["type"] == "log":
                 talk.log.extend(log_from_message(message))
             elif message["type"] == "error":
-                talk.errors.append(error_from_message(message))
+                talk.errors.append(from_record(EngineError, message))
             elif message["type"] == "done":
                 talk.done = _checked_done(message)
         except (KeyError, TypeError, ValueError) as error:
-            self._log(f"not a message of this version ({error!r}): {message}")
+            self._log(f"not a valid message ({error!r}): {message}")
 
     def _abandon(self, process: EngineProcess, talk: _Conversation) -> None:
         """End the plan in order because nobody waits for it any more; a further exception ends the engine at once."""
@@ -293,7 +309,7 @@ class Engine(ABC):
             gone = self._all_gone(hello)
         else:
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
-            why = "it was stopped" if gone else "not even SIGKILL ends it: it waits for the file system"
+            why = "it was stopped" if gone else "even SIGKILL does not end it, because it waits for the file system"
             for message in process.remaining():
                 self._take(talk, message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
@@ -301,9 +317,13 @@ class Engine(ABC):
         # What hangs must not be touched: whoever removes files there hangs too.
         left = (str(directory / talk.id),) if keep or not gone else sweep(directory, talk.id)
         how: Literal["died", "limit", "cancelled"] = "limit" if ended == "silent" else ended
-        return PlanResult(how, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left, log=tuple(talk.log))
+        return PlanResult(
+            how, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left, log=tuple(talk.log)
+        )
 
-    def _after_an_end_without_cleaning(self, process: EngineProcess, result: PlanResult, directory: Path, name: str) -> PlanResult:
+    def _after_an_end_without_cleaning(
+        self, process: EngineProcess, result: PlanResult, directory: Path, name: str
+    ) -> PlanResult:
         """Threads that do not come back may be in it still; the next plan gets a fresh one."""
         self.close()
         return result
@@ -321,21 +341,34 @@ class Engine(ABC):
         self._hello = None
 
 
-def _own_error(talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]) -> EngineError:
+def _own_error(
+    talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]
+) -> EngineError:
     """What the front end saw, in the engine's form; its own errors stand before it."""
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
-        "cancelled": "the plan did not end in order when it was cancelled",
-        "silent": f"the engine said nothing for {format_seconds(after_s)}",
+        "cancelled": "the plan did not stop in order when it was cancelled",
+        "silent": f"the engine sent nothing for {format_seconds(after_s)}",
     }[ended]
     where = dict(lost)
     if talk.progress is not None:
         where |= {"phase": talk.progress.phase, "operation": talk.progress.name, "ranks_done": talk.progress.ranks_done}
     remedy = (
-        "Please report it." if ended == "died" else "See whether the file system answers: a server may be down, or the limit too short."
+        "Please report it."
+        if ended == "died"
+        else "Check that the file system answers. A server may be down, or the limit may be too short."
     )
     return EngineError(what, where, why, "", remedy)
+
+
+def _directory_of(path: str) -> dict[str, str]:
+    """The key of a request; JSON has no place for bytes that are not UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return {"directory_hex": os.fsencode(path).hex()}
+    return {"directory": path}
 
 
 def sweep(directory: Path, name: str) -> tuple[str, ...]:

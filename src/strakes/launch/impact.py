@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.findings.record import Record
 from strakes.units import KIB, format_bytes, format_value, parse_bytes
 
 # What the pilot takes for the slowest file system there is: below that no amount of a study fits its time.
@@ -17,22 +17,12 @@ MOST_PER_S = 1e15  # as the engine
 
 
 @dataclass(frozen=True)
-class Impact:
+class Impact(Record):
     """Limits of all ranks together (None: no limit); ``share``: of the time in which a rank keeps the file system busy."""
 
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
     share: float = 1.0
-
-    def to_message(self) -> dict[str, float]:
-        """As the engine and the store have it; empty where nothing is limited.
-
-        >>> Impact(operations_per_s=5000.0).to_message(), Impact(share=0.5).to_message(), Impact().to_message()
-        ({'operations_per_s': 5000.0}, {'share': 0.5}, {})
-        """
-        limits = {"bytes_per_s": self.bytes_per_s, "operations_per_s": self.operations_per_s}
-        share = {} if self.share == 1.0 else {"share": self.share}
-        return {**{name: limit for name, limit in limits.items() if limit is not None}, **share}
 
     def with_share(self, share: float) -> Impact:
         return replace(self, share=share)
@@ -52,11 +42,6 @@ class Impact:
 UNLIMITED = Impact()
 
 
-def impact_from_message(message: Mapping[str, Any]) -> Impact:
-    """The inverse of ``to_message``."""
-    return Impact(message.get("bytes_per_s"), message.get("operations_per_s"), message.get("share", 1.0))
-
-
 def parse_impact(limits: Sequence[str]) -> Impact:
     """``200MiB/s`` and ``5000ops/s``, each at most once. Raises BadInputError.
 
@@ -67,9 +52,13 @@ def parse_impact(limits: Sequence[str]) -> Impact:
     for text in (part.strip() for limit in limits for part in limit.split(",")):
         what, rate = _limit(text)
         if what in found:
-            raise BadInputError("--impact says the same twice", where=text, remedy="Give one limit of bytes, one of operations.")
+            raise BadInputError(
+                "--impact gives the same kind of limit twice",
+                where=text,
+                remedy="Give at most one limit for bytes and one for operations.",
+            )
         found[what] = rate
-    return Impact(**found)
+    return Impact(found.get("bytes_per_s"), found.get("operations_per_s"))
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -79,7 +68,9 @@ def _limit(text: str) -> tuple[str, float]:
     word = number.strip().lower()
     unit = next((one for one in ("operations", "iops", "ops", "op") if word.endswith(one)), "")
     if unit:
-        return "operations_per_s", _within(_number(word.removesuffix(unit), text), LEAST_OPERATIONS_PER_S, "5 ops/s", text)
+        return "operations_per_s", _within(
+            _number(word.removesuffix(unit), text), LEAST_OPERATIONS_PER_S, "5 ops/s", text
+        )
     try:
         rate = float(parse_bytes(number))
     except BadInputError:
@@ -99,9 +90,9 @@ def _number(digits: str, text: str) -> float:
 
 def _within(rate: float, least: float, in_words: str, text: str) -> float:
     if rate < least:
-        raise BadInputError("--impact is too little to measure with", where=text, remedy=f"Give at least {in_words}.")
+        raise BadInputError("--impact is too low to measure with", where=text, remedy=f"Give at least {in_words}.")
     if rate > MOST_PER_S:
-        raise BadInputError("--impact is more than any file system does", where=text, remedy="Leave it out.")
+        raise BadInputError("--impact is higher than any file system can do", where=text, remedy="Leave it out.")
     return rate
 
 

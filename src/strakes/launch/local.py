@@ -19,18 +19,9 @@ def find_engine() -> Path:
     chosen = os.environ.get("STRAKES_ENGINE")
     path = Path(chosen) if chosen else Path(str(resources.files("strakes") / "bin" / "strakes-engine"))
     if not path.is_file():
-        remedy = "Unset STRAKES_ENGINE, or let it name the engine." if chosen else REINSTALL
+        remedy = "Unset STRAKES_ENGINE, or set it to the path of the engine." if chosen else REINSTALL
         raise EnvironmentLacksError("the engine is missing", where=str(path), why="no such file", remedy=remedy)
     return path
-
-
-def engine_version() -> str:
-    """The version of the engine that would be used; empty when there is none that works."""
-    try:
-        with LocalEngine() as engine:
-            return engine.start().engine
-    except EnvironmentLacksError:
-        return ""
 
 
 class LocalEngine(Engine):

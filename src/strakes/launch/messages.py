@@ -7,6 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from strakes.errors import MeasurementError
+from strakes.findings.record import from_record
+from strakes.findings.sample import Sample
+
+_OF_A_SAMPLE = (
+    "phase",
+    "operation",
+    "bytes",
+    "operations",
+    "elapsed_s",
+    "bytes_per_s",
+    "operations_per_s",
+    "stopped_by",
+)
 
 
 @dataclass(frozen=True)
@@ -48,46 +61,15 @@ class EngineError:
     """One error of the target or of the plan, with the four fields every strakes error has."""
 
     what: str
-    where: Mapping[str, str | int]
-    why: str
-    errno: str
-    remedy: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+    errno: str = ""
+    remedy: str = ""
 
     def to_exception(self) -> MeasurementError:
         """As a StrakesError, ``where`` joined into one line."""
         where = ", ".join(f"{key} {value}" for key, value in self.where.items())
         return MeasurementError(self.what, where=where, why=self.why, remedy=self.remedy)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One finished phase of one plan. ``raw`` is the whole message, kept in the store as it came."""
-
-    phase: int
-    name: str
-    operation: str
-    bytes: int
-    operations: int
-    errors: int
-    elapsed_s: float
-    bytes_per_s: float
-    operations_per_s: float
-    stopped_by: str
-    raw: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class TimelineRow:
-    """About a second of a phase: ``t_s`` is its end after the phase's start, ``counters`` are those of one node.
-
-    ``counters`` has the keys of the engine's columns: times, bytes, and ``devices`` by name.
-    """
-
-    t_s: float
-    took_s: float
-    bytes: int
-    operations: int
-    counters: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -125,26 +107,9 @@ class PlanResult:
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:
     """A Sample from a ``sample`` message. Raises KeyError for a message that is not one."""
-    return Sample(
-        phase=int(message["phase"]),
-        name=str(message["name"]),
-        operation=str(message["operation"]),
-        bytes=int(message["bytes"]),
-        operations=int(message["operations"]),
-        errors=int(message["errors"]),
-        elapsed_s=float(message["elapsed_s"]),
-        bytes_per_s=float(message["bytes_per_s"]),
-        operations_per_s=float(message["operations_per_s"]),
-        stopped_by=str(message["stopped_by"]),
-        raw=message,
-    )
-
-
-def timeline_of(sample: Sample) -> tuple[TimelineRow, ...]:
-    """The rows of a sample's ``timeline``; none for a phase of less than two seconds."""
-    timeline = sample.raw.get("timeline", {"columns": (), "rows": ()})
-    rows = (dict(zip(timeline["columns"], row, strict=True)) for row in timeline["rows"])
-    return tuple(TimelineRow(row.pop("t_s"), row.pop("took_s"), row.pop("bytes"), row.pop("operations"), row) for row in rows)
+    if missing := [key for key in _OF_A_SAMPLE if key not in message]:
+        raise KeyError(*missing)
+    return from_record(Sample, message)
 
 
 def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
@@ -157,7 +122,9 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
     """
     origin = float(message["origin_unix_s"])
     return tuple(
-        LoggedOperation(str(message["phase"]), int(message["rank"]), number, origin + due, origin + begun, origin + ended, errno)
+        LoggedOperation(
+            str(message["phase"]), int(message["rank"]), number, origin + due, origin + begun, origin + ended, errno
+        )
         for number, due, begun, ended, errno in message["rows"]
     )
 
@@ -180,27 +147,4 @@ def hello_from_message(message: Mapping[str, Any]) -> Hello:
             for rank, pid in zip(node["ranks"], node["pids"], strict=True)
         },
         clock_uncertainty_s=float(message.get("clock_uncertainty_s", 0.0)),
-    )
-
-
-def progress_from_message(message: Mapping[str, Any]) -> Progress:
-    """A Progress from a ``progress`` message. Raises KeyError for a message that is not one."""
-    return Progress(
-        phase=int(message["phase"]),
-        name=str(message["name"]),
-        elapsed_s=float(message["elapsed_s"]),
-        bytes=int(message["bytes"]),
-        operations=int(message["operations"]),
-        ranks_done=int(message["ranks_done"]),
-    )
-
-
-def error_from_message(message: Mapping[str, Any]) -> EngineError:
-    """An EngineError from an ``error`` message. Raises KeyError for a message that is not one."""
-    return EngineError(
-        what=str(message["what"]),
-        where=dict(message.get("where", {})),
-        why=str(message.get("why", "")),
-        errno=str(message.get("errno", "")),
-        remedy=str(message.get("remedy", "")),
     )

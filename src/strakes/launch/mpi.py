@@ -38,12 +38,16 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
     if chosen is not None:
         found = shutil.which(str(chosen))
         if found is None:
-            raise EnvironmentLacksError("there is no such mpiexec", where=str(chosen), remedy="Give --mpiexec the path of a program.")
+            raise EnvironmentLacksError(
+                "the mpiexec does not exist", where=str(chosen), remedy="Give the path of a program: --mpiexec FILE"
+            )
         return Path(found)
     own = Path(sys.executable).parent
     found = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     if found is None:
-        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=GET_MPI)
+        raise EnvironmentLacksError(
+            "mpiexec is missing", where="PATH", why="there is no program of that name", remedy=GET_MPI
+        )
     return Path(found)
 
 
@@ -88,14 +92,19 @@ class MpiEngine(Engine):
 
     @property
     def remedy(self) -> str:
-        return "See whether mpiexec belongs to the MPI that strakes-engine-mpi was built with, and whether it reaches the hosts."
+        return (
+            "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
+            "the hosts."
+        )
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         """The process that the launcher names, before it ended all others; else the first one, which speaks for all."""
         if hello is None:
             return super()._lost(hello)
         # Launchers name the witnesses of ranks, too, which are none.
-        host, pid = next((named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid)))
+        host, pid = next(
+            (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
+        )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
@@ -114,7 +123,9 @@ class MpiEngine(Engine):
             self._named.append((found["host"], found["pid"]))
         self._tell(line)
 
-    def _after_an_end_without_cleaning(self, process: EngineProcess, result: PlanResult, directory: Path, name: str) -> PlanResult:
+    def _after_an_end_without_cleaning(
+        self, process: EngineProcess, result: PlanResult, directory: Path, name: str
+    ) -> PlanResult:
         """A process has gone, and the others with it. One that does not go waits for the file system, which is not touched then."""
         hello = self._hello
         self._forget()

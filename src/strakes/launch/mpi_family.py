@@ -15,7 +15,10 @@ from strakes.launch.local import find_engine
 Family = Literal["mpich", "openmpi"]
 """MPICH and what descends from it (Intel MPI, Cray MPI, MVAPICH) start processes in one way, Open MPI in another."""
 
-GET_MPI = "pip install 'mpich>=5' into strakes' environment and install strakes again, or build it for the site's MPI (docs/guide/mpi.md)."
+GET_MPI = (
+    "run pip install 'mpich>=5' in the environment of strakes and install strakes again, or build it for your "
+    "site's MPI (docs/guide/mpi.md)."
+)
 _NAMES: dict[Family, str] = {"mpich": "MPICH, Intel MPI or another relative of MPICH", "openmpi": "Open MPI"}
 _OPEN_MPI = ("Open MPI", "OpenRTE", "PRRTE")
 _ANSWER_S = 10.0
@@ -24,8 +27,8 @@ _ANSWER_S = 10.0
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
     """The engine for ``mpiexec``: $STRAKES_ENGINE_MPI, else of those beside the local engine the one that belongs to it.
 
-    The site's own is taken with an mpiexec from outside the environment strakes runs in. Without ``mpiexec``: the first there is.
-    Raises EnvironmentLacksError where there is none, and where none belongs to ``mpiexec``.
+    The site's own is taken with an mpiexec from outside the environment strakes runs in. Without ``mpiexec``: the first
+    there is. Raises EnvironmentLacksError where there is none, and where none belongs to ``mpiexec``.
     """
     chosen = os.environ.get("STRAKES_ENGINE_MPI")
     if chosen:
@@ -35,7 +38,7 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
         candidates = [abi, site] if mpiexec is None or mpiexec.parent == Path(sys.executable).parent else [site, abi]
     there = [path for path in candidates if path.is_file()]
     if not there:
-        remedy = "Unset STRAKES_ENGINE_MPI, or let it name the engine." if chosen else GET_MPI
+        remedy = "Unset STRAKES_ENGINE_MPI, or set it to the path of the engine." if chosen else GET_MPI
         why = "no such file" if chosen else "strakes was installed without MPI"
         raise EnvironmentLacksError("the engine for MPI is missing", where=str(candidates[0]), why=why, remedy=remedy)
     if mpiexec is None:
@@ -45,9 +48,10 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
         if family_of_engine(path) == wanted:
             return path
     raise EnvironmentLacksError(
-        "no engine belongs to this mpiexec",
+        "no engine fits this mpiexec",
         where=str(mpiexec),
-        why=f"it is that of {_NAMES[wanted]}; there is {' and '.join(f'{path} ({library_of_engine(path)})' for path in there)}",
+        why=f"it belongs to {_NAMES[wanted]}; the engines are "
+        f"{' and '.join(f'{path} ({library_of_engine(path)})' for path in there)}",
         remedy=_remedy(wanted, chosen),
     )
 
@@ -88,7 +92,12 @@ def _remedy(wanted: Family, chosen: str | None) -> str:
 def _answer(program: Path, question: str) -> str:
     try:
         return subprocess.run(
-            [program, question], check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_S
+            [program, question],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_S,
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -40,10 +40,16 @@ class EngineProcess:
         assert self._process.stdout is not None and self._process.stderr is not None
         self._readers = (
             threading.Thread(
-                target=_read_messages, args=(self._process.stdout, self._messages, log), name="strakes-engine-out", daemon=True
+                target=_read_messages,
+                args=(self._process.stdout, self._messages, log),
+                name="strakes-engine-out",
+                daemon=True,
             ),
             threading.Thread(
-                target=_read_words, args=(self._process.stderr, self._last_words, log), name="strakes-engine-err", daemon=True
+                target=_read_words,
+                args=(self._process.stderr, self._last_words, log),
+                name="strakes-engine-err",
+                daemon=True,
             ),
         )
         for reader in self._readers:

@@ -42,15 +42,20 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
     job = variables.get("SLURM_JOB_ID", "")
     if not job:
         raise BadInputError(
-            "--launcher slurm works inside an allocation",
+            "--launcher slurm works only inside an allocation",
             why="SLURM_JOB_ID is not set",
-            remedy="Ask for one first (salloc -N 4 strakes …), or submit a job that survives this shell: --batch '-N 4'",
+            remedy="Get an allocation first (salloc -N 4 strakes …), or submit a job with --batch '-N 4'.",
         )
     cpus = [
-        int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", re.sub(r"\(x\d+\)", "", variables.get("SLURM_JOB_CPUS_PER_NODE", "")))
+        int(count)
+        for count in re.findall(
+            r"(\d+)(?:\(x\d+\))?", re.sub(r"\(x\d+\)", "", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))
+        )
     ]
     tasks = variables.get("SLURM_NTASKS", "")
-    return Allocation(job, int(variables.get("SLURM_JOB_NUM_NODES", "1")), int(tasks) if tasks else None, min(cpus, default=1))
+    return Allocation(
+        job, int(variables.get("SLURM_JOB_NUM_NODES", "1")), int(tasks) if tasks else None, min(cpus, default=1)
+    )
 
 
 def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
@@ -88,7 +93,7 @@ class SlurmEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
-        return "See whether srun can start a program on these nodes at all: srun hostname"
+        return "Check that srun can start a program on these nodes: srun hostname"
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         return self._gone or super()._lost(hello)
@@ -107,7 +112,10 @@ def find_srun() -> Path:
     found = shutil.which("srun")
     if found is None:
         raise EnvironmentLacksError(
-            "srun is missing", where="PATH", why="no program of that name", remedy="Load the site's Slurm client, or use --launcher mpi."
+            "srun is missing",
+            where="PATH",
+            why="there is no program of that name",
+            remedy="Load the Slurm client of your site, or use --launcher mpi.",
         )
     return Path(found)
 
@@ -137,10 +145,10 @@ def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
         if pmi.fits(spoken, chosen):
             return []
         raise BadInputError(
-            f"srun is told to speak {chosen}, and the engine's MPI speaks {spoken}",
+            f"srun is told to use {chosen}, but the engine's MPI uses {spoken}",
             where=str(engine),
-            why="each of its processes would believe that it is alone, or fail",
-            remedy=f"Use --mpi={spoken}, or leave --mpi out: strakes then chooses it.",
+            why="each process would run alone or fail",
+            remedy=f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses.",
         )
     try:
         listed = command.run([str(srun), "--mpi=list"], _ASK_S)
@@ -149,9 +157,10 @@ def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
     there = pmi.offered(listed.stdout + listed.stderr)
     if there and spoken not in there:
         raise EnvironmentLacksError(
-            f"srun cannot start the engine: its MPI speaks {spoken}",
+            f"srun cannot start the engine, whose MPI uses {spoken}",
             where=str(srun),
-            why=f"this Slurm speaks {', '.join(sorted(there))} (srun --mpi=list)",
-            remedy="Use --launcher mpi inside the allocation, or build the engine for an MPI that this Slurm knows (docs/guide/mpi.md).",
+            why=f"this Slurm supports {', '.join(sorted(there))} (srun --mpi=list)",
+            remedy="Use --launcher mpi inside the allocation, or build the engine for an MPI that this Slurm "
+            "supports (docs/guide/mpi.md).",
         )
     return [f"--mpi={spoken}"]

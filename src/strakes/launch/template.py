@@ -33,16 +33,24 @@ class TemplateEngine(MpiEngine):
     def command(self) -> Sequence[str]:
         self._named = []
         engine = self._executable or find_mpi_engine()
-        return filled(self._template, [str(engine), "--expect-ranks", str(self._ranks)], self._ranks, self._hosts, self._ranks_per_node)
+        return filled(
+            self._template,
+            [str(engine), "--expect-ranks", str(self._ranks)],
+            self._ranks,
+            self._hosts,
+            self._ranks_per_node,
+        )
 
     @property
     def remedy(self) -> str:
         spoken = pmi_of(self._executable or find_mpi_engine())
-        speak = f" The engine's MPI speaks {spoken}: with srun that is --mpi={spoken}." if spoken else ""
-        return f"Try the command by itself.{speak}"
+        speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
+        return f"Try the launcher's command by itself.{speak}"
 
 
-def filled(template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+def filled(
+    template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None
+) -> list[str]:
     """The command as words. Raises BadInputError where the template cannot say what was asked for.
 
     >>> filled("jsrun -n {ranks} -r{ranks_per_node} {engine}", ["/e", "--expect-ranks", "8"], 8, [], 4)
@@ -57,9 +65,19 @@ def filled(template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str
     if _ENGINE not in words:
         raise BadInputError("the launcher's command lacks {engine}", where=template, remedy=f"Write it like {_EXAMPLE}")
     if hosts and "{hosts}" not in template:
-        raise BadInputError("--hosts would not be heard", where=template, why="the launcher's command has no {hosts}", remedy="Add it.")
+        raise BadInputError(
+            "--hosts would have no effect",
+            where=template,
+            why="the launcher's command does not contain {hosts}",
+            remedy="Add {hosts} to it.",
+        )
     nodes = len(hosts) or (-(-ranks // ranks_per_node) if ranks_per_node else None)
-    values: dict[str, object] = {"ranks": ranks, "ranks_per_node": ranks_per_node, "nodes": nodes, "hosts": ",".join(hosts)}
+    values: dict[str, object] = {
+        "ranks": ranks,
+        "ranks_per_node": ranks_per_node,
+        "nodes": nodes,
+        "hosts": ",".join(hosts),
+    }
     found: list[str] = []
     for word in words:
         found += engine if word == _ENGINE else [_filled(word, values, template)]
@@ -72,10 +90,19 @@ def _filled(word: str, values: Mapping[str, object], template: str) -> str:
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
         raise BadInputError(
-            "the launcher's command cannot be filled in", where=template, why=f"{word!r}: {error}", remedy=f"There are {known}."
+            "the launcher's command cannot be filled in",
+            where=template,
+            why=f"{word!r}: {error}",
+            remedy=f"The names are {known}.",
         ) from error
     if "{ranks_per_node}" in word and values["ranks_per_node"] is None:
-        raise BadInputError("the launcher's command needs --ranks-per-node", where=template, remedy="Add --ranks-per-node N.")
+        raise BadInputError(
+            "the launcher's command needs --ranks-per-node", where=template, remedy="Add --ranks-per-node N."
+        )
     if "{nodes}" in word and values["nodes"] is None:
-        raise BadInputError("the launcher's command needs to know the nodes", where=template, remedy="Add --ranks-per-node N, or --hosts.")
+        raise BadInputError(
+            "the number of nodes for the launcher's command is unknown",
+            where=template,
+            remedy="Add --ranks-per-node N, or --hosts.",
+        )
     return text

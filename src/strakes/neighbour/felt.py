@@ -26,7 +26,9 @@ def latencies(operations: Iterable[LoggedOperation], limit_s: float) -> dict[str
     found: dict[str, list[tuple[float, bool]]] = {}
     for one in operations:
         found.setdefault(one.phase, []).append((one.ended_s - one.due_s, is_slow(one, limit_s)))
-    return {kind: _of([took for took, _ in all_], sum(slow for _, slow in all_)) for kind, all_ in sorted(found.items())}
+    return {
+        kind: _of([took for took, _ in all_], sum(slow for _, slow in all_)) for kind, all_ in sorted(found.items())
+    }
 
 
 def is_slow(one: LoggedOperation, limit_s: float) -> bool:

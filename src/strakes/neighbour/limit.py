@@ -7,7 +7,7 @@ from strakes.units import parse_seconds
 
 # Below that it is the probe's own machine that is felt, above that nobody would call it a neighbour.
 _LEAST_S, _MOST_S = 0.001, 60.0
-_REMEDY = "Write it like p99=20ms: 99 of 100 operations of others take no longer."
+_REMEDY = "Write, for example, p99=20ms: 99 of 100 operations of others then take no longer than that."
 
 
 def parse_neighbour(text: str) -> float:
@@ -24,5 +24,5 @@ def parse_neighbour(text: str) -> float:
     except BadInputError as error:
         raise BadInputError(f"not a limit for neighbours: {text!r}", why=error.what, remedy=_REMEDY) from error
     if not _LEAST_S <= seconds <= _MOST_S:
-        raise BadInputError(f"not a limit for neighbours: {text!r}", remedy="Give 1 ms at least, and a minute at most.")
+        raise BadInputError(f"not a limit for neighbours: {text!r}", remedy="Give at least 1 ms and at most 1 minute.")
     return seconds

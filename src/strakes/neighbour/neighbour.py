@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from strakes.errors import EnvironmentLacksError, StoppedForOthersError
 from strakes.launch.engine import Engine
@@ -15,6 +15,7 @@ from strakes.neighbour.control import TOO_MANY, WINDOW, Control, Felt
 from strakes.neighbour.felt import is_slow, latencies, record, worst
 from strakes.neighbour.probe import KINDS, Probe
 from strakes.store import RunWriter
+from strakes.store.records import NeighbourFelt
 from strakes.targets.workspace import Workspace
 from strakes.units import format_seconds
 
@@ -65,9 +66,9 @@ class Neighbour:
         self._alone = len(self._all)
         if self._control.step:
             raise EnvironmentLacksError(
-                "other people's operations take longer than --neighbour allows before anything is measured",
+                "operations of other users already take longer than --neighbour allows",
                 why=self._why(self._all),
-                remedy="Measure at a quieter time, or allow what others have without strakes, and more.",
+                remedy="Measure at a quieter time, or give a limit above what others see without strakes.",
             )
 
     def before_visit(self) -> float:
@@ -77,9 +78,10 @@ class Neighbour:
         self._listen()
         if self._control.stopped:
             raise StoppedForOthersError(
-                "stopped, since other people's operations would suffer; what was measured is kept",
-                why=f"with the least load that can be measured with, {self._why(self._all[-WINDOW * len(KINDS) :])}",
-                remedy="Go on at a quieter time: the same command with --resume. What there is: strakes report latest",
+                "stopped, because the operations of other users would take too long; what was measured is kept",
+                why=f"at the lowest possible load, {self._why(self._all[-WINDOW * len(KINDS) :])}",
+                remedy="Resume at a quieter time with the same command and --resume. See what was measured: strakes "
+                "report latest",
             )
         if math.isinf(self._counts_from_s):
             self._counts_from_s = time.time()
@@ -102,10 +104,12 @@ class Neighbour:
         self._listen()
         return worst(latencies(self._all[self._of_visit :], self.limit_s))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> NeighbourFelt:
         """What it felt in all: alone, and since."""
-        alone, since = (record(latencies(some, self.limit_s)) for some in (self._all[: self._alone], self._all[self._alone :]))
-        return {"limit_s": self.limit_s, "before": alone, "during": since, "share": self.share, "stopped": self._control.stopped}
+        alone, since = (
+            record(latencies(some, self.limit_s)) for some in (self._all[: self._alone], self._all[self._alone :])
+        )
+        return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
         """Takes in what has come; whether the measurement has to be less from now on."""
@@ -139,7 +143,7 @@ class Neighbour:
 
     def _why(self, operations: list[LoggedOperation]) -> str:
         felt = latencies(operations, self.limit_s)
-        said = ", ".join(f"{kind} {format_seconds(one.p99_s)}" for kind, one in felt.items()) or "no operation that ended"
+        said = ", ".join(f"{kind} {format_seconds(one.p99_s)}" for kind, one in felt.items()) or "no finished operation"
         return f"p99 of the probe: {said}; the limit is {format_seconds(self.limit_s)}"
 
 
@@ -152,4 +156,4 @@ def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Ite
             neighbour.begin()
             yield neighbour
         finally:
-            writer.append_event({"event": "neighbour", **neighbour.summary()})
+            writer.append_event(neighbour.summary())

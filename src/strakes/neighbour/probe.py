@@ -32,7 +32,8 @@ _NICE = -10
 def probe_plan(seconds: float) -> Plan:
     """A rank for each kind: a 4 KiB file made, looked at and removed; 4 KiB read past the page cache; 4 KiB written and synchronised."""
     parts = tuple(
-        Part(1, ProbePhase(kind, kind, RATE_PER_S, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True)) for kind in KINDS
+        Part(1, ProbePhase(kind, kind, RATE_PER_S, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
+        for kind in KINDS
     )
     return Plan(len(parts), (MixedPhase("neighbour", parts),), 1)
 
@@ -56,7 +57,9 @@ class Probe:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stopping.set()
         self._engine.cancel()
         self._thread.join(_JOIN_S)
@@ -76,7 +79,9 @@ class Probe:
         while not self._stopping.is_set():
             number += 1
             try:
-                result = self._engine.run(probe_plan(_PLAN_S), self._workspace, f"n{number}", _LIMIT_S, on_log=self._felt.extend)
+                result = self._engine.run(
+                    probe_plan(_PLAN_S), self._workspace, f"n{number}", _LIMIT_S, on_log=self._felt.extend
+                )
             except StrakesError as error:
                 self._failed = error
                 return
@@ -88,8 +93,8 @@ class Probe:
 def _failure(result: PlanResult, workspace: Path) -> MeasurementError:
     first = result.errors[0] if result.errors else None
     return MeasurementError(
-        "the probe that watches over other people's operations cannot go on",
+        "the probe that protects other users cannot continue",
         where=str(workspace),
         why=f"{first.what}: {first.why}" if first else f"its plan ended as {result.ended!r}",
-        remedy="Without it nobody knows what they feel; see whether the file system answers.",
+        remedy="Without the probe, --neighbour cannot be kept. Check that the file system answers.",
     )

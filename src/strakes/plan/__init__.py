@@ -1,19 +1,13 @@
 """Plans: what the engine is told to do, as values with a canonical form and a fingerprint."""
 
-from strakes.plan.mixed import MixedPhase, Part
-from strakes.plan.model import (
-    MetadataPhase,
-    PartPhase,
-    Phase,
-    Plan,
-    StreamPhase,
-    TransferPhase,
-    plan_from_json,
-)
+from strakes.plan.metadata import MetadataPhase
+from strakes.plan.mixed import MixedPhase, Part, PartPhase
+from strakes.plan.model import Phase, Plan, plan_from_json
 from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import FlowOperation, SmallFilesPhase
 from strakes.plan.stage import StagePhase
 from strakes.plan.stop import AMOUNT, Stop
+from strakes.plan.transfer import StreamPhase, TransferPhase
 
 __all__ = [
     "AMOUNT",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from strakes.plan.metadata import MetadataPhase
+from strakes.plan.probe import ProbePhase
+from strakes.plan.small_files import SmallFilesPhase
 from strakes.plan.stop import AMOUNT, Stop
+from strakes.plan.transfer import StreamPhase, TransferPhase
 
-if TYPE_CHECKING:
-    from strakes.plan.model import PartPhase
+PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | ProbePhase
 
 
 @dataclass(frozen=True)

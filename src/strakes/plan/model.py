@@ -5,129 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass
 
-from strakes.plan.mixed import MixedPhase, Part
+from strakes.plan.left_out import usual_keys
+from strakes.plan.metadata import MetadataPhase
+from strakes.plan.mixed import MixedPhase, Part, PartPhase
 from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import SmallFilesPhase, flow_from_json
 from strakes.plan.stage import StagePhase
-from strakes.plan.stop import AMOUNT, Stop
+from strakes.plan.stop import Stop
+from strakes.plan.transfer import StreamPhase, TransferPhase
 
-TransferOperation = Literal["write", "read", "rewrite", "mixed"]
-Layout = Literal["file-per-process", "shared-file", "file-per-writer"]
-Access = Literal["segmented", "strided", "random", "whole", "random-whole"]
-Backend = Literal["posix", "stdio", "mmap", "uring", "cephfs", "mpiio", "hdf5", "pnetcdf"]
-StreamBackend = Literal["posix", "stdio", "mmap", "uring", "cephfs"]
-Sync = Literal["none", "close", "fsync"]
-MetadataOperation = Literal[
-    "dir-create",
-    "dir-stat",
-    "dir-rename",
-    "dir-remove",
-    "file-create",
-    "file-stat",
-    "file-open-close",
-    "file-read",
-    "file-rename",
-    "file-remove",
-]
-
-
-@dataclass(frozen=True)
-class TransferPhase:
-    """Moving data: every rank does segments x block_bytes in calls of transfer_bytes. ``hints`` by name."""
-
-    name: str
-    operation: TransferOperation
-    layout: Layout
-    access: Access
-    transfer_bytes: int
-    block_bytes: int
-    segments: int = 1
-    writers: int = 0
-    grouping: Literal["node", "global"] = "node"
-    backend: Backend = "posix"
-    queue_depth: int = 1
-    files: str = "data"
-    direct: bool = False
-    sync: Sync = "close"
-    time_open: bool = True
-    pattern: Literal["stamped", "once"] = "stamped"
-    compressible_percent: int = 0
-    duplicate_percent: int = 0
-    verify: bool = False
-    preallocate: bool = False
-    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
-    rank_shift: int = 0
-    read_percent: int | None = None
-    delay_ns: int = 0
-    collective: bool = False
-    hints: tuple[tuple[str, str], ...] = ()
-    chunk_bytes: int = 0
-    stop: Stop = AMOUNT
-    kind: Literal["transfer"] = field(default="transfer", init=False)
-
-    def operations(self, ranks: int) -> int:
-        """Calls of all ranks when nothing stops the phase early."""
-        per_rank = self.segments * self.block_bytes // self.transfer_bytes
-        return ranks * per_rank * (ranks if self.access == "whole" else 1)
-
-
-@dataclass(frozen=True)
-class MetadataPhase:
-    """One operation on ``items`` items per rank."""
-
-    name: str
-    operation: MetadataOperation
-    directory: Literal["unique", "shared"]
-    items: int
-    backend: Literal["posix", "uring", "cephfs"] = "posix"
-    queue_depth: int = 1
-    files: str = "items"
-    depth: int = 0
-    branch: int = 1
-    file_bytes: int = 0
-    create_with: Literal["open", "mknod"] = "open"
-    paths: Literal["relative", "absolute", "mdtest"] = "relative"
-    open_mode: Literal["least", "read-write"] = "least"
-    fsync: bool = False
-    rank_shift: int = 0
-    share: Literal["own", "all"] = "own"
-    delay_ns: int = 0
-    stop: Stop = AMOUNT
-    kind: Literal["metadata"] = field(default="metadata", init=False)
-
-    def operations(self, ranks: int) -> int:
-        """Operations of all ranks when nothing stops the phase early."""
-        return ranks * self.items * (ranks if self.share == "all" else 1)
-
-
-@dataclass(frozen=True)
-class StreamPhase:
-    """What dd does: every rank writes or reads a file of its own, ``count`` calls of ``block_bytes``."""
-
-    name: str
-    operation: Literal["write", "read"]
-    block_bytes: int
-    count: int
-    backend: StreamBackend = "posix"
-    files: str = "stream"
-    direct: bool = False
-    sync: Sync = "close"
-    pattern: Literal["stamped", "once"] = "stamped"
-    verify: bool = False
-    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
-    rank_shift: int = 0
-    stop: Stop = AMOUNT
-    kind: Literal["stream"] = field(default="stream", init=False)
-
-    def operations(self, ranks: int) -> int:
-        """Calls of all ranks when nothing stops the phase early."""
-        return ranks * self.count
-
-
-PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | ProbePhase
 Phase = PartPhase | StagePhase | MixedPhase
 
 
@@ -247,23 +135,16 @@ def _phase_inodes(phase: PartPhase | StagePhase, ranks: int) -> int:
 def _phase_to_json(phase: Phase) -> dict[str, object]:
     """Without the keys that schemas/plan.json says are left out."""
     body: dict[str, object] = asdict(phase)
+    if isinstance(phase, TransferPhase):
+        body["hints"] = dict(phase.hints)
+    for key in usual_keys(phase):
+        del body[key]
+    if isinstance(phase, TransferPhase) and not phase.writers:
+        del body["writers"], body["grouping"]
     if isinstance(phase, MixedPhase):
         body["parts"] = [{"ranks": part.ranks, "phase": _phase_to_json(part.phase)} for part in phase.parts]
     if not isinstance(phase, ProbePhase | StagePhase):
         body["stop"] = phase.stop.to_json()
-    if body.get("read_percent", 0) is None:
-        del body["read_percent"]
-    if isinstance(phase, TransferPhase | MetadataPhase) and phase.delay_ns == 0:
-        del body["delay_ns"]
-    if isinstance(phase, TransferPhase):
-        body["hints"] = dict(phase.hints)
-        absent = [key for key in ("collective", "hints", "chunk_bytes") if not body[key]]
-        for key in absent if phase.writers else (*absent, "writers", "grouping"):
-            del body[key]
-    if isinstance(phase, MetadataPhase):
-        usual = {"paths": "relative", "open_mode": "least", "fsync": False}
-        for key in [key for key, value in usual.items() if body[key] == value]:
-            del body[key]
     if isinstance(phase, SmallFilesPhase):
         body["flow"] = [asdict(step) for step in phase.flow]
     return body

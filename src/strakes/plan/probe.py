@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from strakes.plan.backend import Backend
+
 _READ_PIECES = 256  # as the engine
 
 
@@ -20,7 +22,7 @@ class ProbePhase:
     operation: Literal["file-create", "file-cycle", "file-stat", "file-read", "write-fsync"]
     rate_per_s: float
     seconds: float
-    backend: Literal["posix", "cephfs"] = "posix"
+    backend: Backend = "posix"
     files: str = "probe"
     file_bytes: int = 0
     log: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from strakes.plan.backend import Backend
 from strakes.plan.stop import AMOUNT, Stop
 
 FlowCall = Literal["create", "open", "write", "append", "read", "stat", "fsync", "close", "delete"]
@@ -33,7 +34,7 @@ class SmallFilesPhase:
     mode: SmallFilesMode
     size_low_bytes: int
     size_high_bytes: int
-    backend: Literal["posix"] = "posix"
+    backend: Backend = "posix"
     files: str = "pool"
     files_per_rank: int = 0
     subdirectories: int = 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from strakes.plan.backend import Backend
+
 
 @dataclass(frozen=True)
 class StagePhase:
@@ -12,7 +14,7 @@ class StagePhase:
 
     name: str
     transfer_bytes: int
-    backend: Literal["posix"] = "posix"
+    backend: Backend = "posix"
     files: str = "data"
     readers_per_node: int = 0
     broadcast: bool = False

@@ -8,6 +8,7 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.plan.model import Plan, plan_from_json
+from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 
 _TOP_KEYS = ("title", "seed", "ranks", "ranks_per_node", "memory_hog_bytes", "phase")
@@ -26,13 +27,17 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
     ...     plan_from_toml(file, seed=1)[1].ranks
     2
     """
-    document = _read(path)
+    document = read_toml(path, "the plan", "phase").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
-        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}.")
+        raise BadInputError(
+            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}."
+        )
     phases = document.get("phase", [])
     if not isinstance(phases, list) or not phases:
-        raise BadInputError("the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some.")
+        raise BadInputError(
+            "the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some."
+        )
     phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]
     team = {key: document[key] for key in ("ranks", "ranks_per_node", "memory_hog_bytes") if key in document}
     body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
@@ -52,24 +57,17 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         try:
             lines = [line.split("#")[0].split() for line in file.read_text(encoding="utf-8").splitlines()]
         except (OSError, UnicodeDecodeError) as error:
-            raise BadInputError("the file of hints cannot be read", where=str(file), why=str(error)) from error
+            raise BadInputError("the hints file cannot be read", where=str(file), why=str(error)) from error
         if wrong := [index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2)]:
-            raise BadInputError("a line of hints is not a name and a value", where=f"{file}, line {wrong[0]}", remedy="Write: cb_nodes 4")
+            raise BadInputError(
+                "a line of the hints file is not a name and a value",
+                where=f"{file}, line {wrong[0]}",
+                remedy="Write, for example: cb_nodes 4",
+            )
         return {**phase, "hints": dict(words for words in lines if words)}
     if isinstance(hints, Mapping):
         return {**phase, "hints": {name: str(value) if type(value) is int else value for name, value in hints.items()}}
     return phase
-
-
-def _read(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError("the plan cannot be read", where=str(path), why=error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError("the plan is not valid TOML", where=str(path), why=str(error)) from error
 
 
 def _in_units(value: Any, key: str) -> Any:

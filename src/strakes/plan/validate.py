@@ -20,7 +20,7 @@ _TYPES = {
     "array": "a list",
     "integer": "a whole number",
     "number": "a number",
-    "string": "a text",
+    "string": "a string",
     "boolean": "true or false",
 }
 _BOUNDS = {
@@ -45,7 +45,9 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     strakes.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be at ...; where: phases; ...
     """
-    errors = sorted(_validator().iter_errors(document), key=lambda error: (len(error.absolute_path), str(list(error.absolute_path))))
+    errors = sorted(
+        _validator().iter_errors(document), key=lambda error: (len(error.absolute_path), str(list(error.absolute_path)))
+    )
     faults = list(dict.fromkeys(fault for error in errors for fault in _explain(error)))
     if faults:
         texts = [f"{key or 'it'} {problem}" for key, problem in faults]
@@ -101,7 +103,7 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
             return _explain_choice(error)
         case "additionalProperties":
             unknown = [key for key in found if key not in schema["properties"]]
-            problem = f"is no key here; there are {', '.join(schema['properties'])}"
+            problem = f"is not a valid key; the keys are {', '.join(schema['properties'])}"
             return [(_key_path([*path, key]), problem) for key in unknown]
         case "required":
             # Each missing key is an error of its own, which does not say which key it is about.
@@ -133,12 +135,22 @@ def _explain_choice(error: ValidationError) -> list[tuple[str, str]]:
         branches.setdefault(int(inner.relative_schema_path[0]), []).append(inner)
     for branch in branches.values():
         if not any(_about_discriminator(inner) for inner in branch):
-            return [fault for inner in sorted(branch, key=lambda inner: len(inner.absolute_path)) for fault in _explain(inner)]
+            return [
+                fault
+                for inner in sorted(branch, key=lambda inner: len(inner.absolute_path))
+                for fault in _explain(inner)
+            ]
     # No form fits: the discriminator itself is missing or wrong.
     first = next(inner for inner in branches[0] if _about_discriminator(inner))
     if first.validator == "required":
         return _explain(first)
-    allowed = [name for branch in branches.values() for inner in branch if _about_discriminator(inner) for name in _names(inner)]
+    allowed = [
+        name
+        for branch in branches.values()
+        for inner in branch
+        if _about_discriminator(inner)
+        for name in _names(inner)
+    ]
     return [(_key_path(first.absolute_path), f"must be one of {', '.join(allowed)}, it is {_shown(first.instance)}")]
 
 

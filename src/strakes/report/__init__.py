@@ -1,1 +1,1 @@
-"""From a portrait to a document, a one-screen summary or one HTML file: pure functions, nothing is read but the portrait."""
+"""From a portrait to a document, a one-screen summary or one HTML file: pure functions of the portrait."""

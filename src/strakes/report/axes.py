@@ -1,4 +1,4 @@
-"""Ranges and ticks of a figure's axes, chosen here so that they are the same everywhere and can be tested without a browser."""
+"""Ranges and ticks of axes, chosen here so that they are the same everywhere, and tested without a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from strakes.portrait.model import Figure, Reference
+from strakes.findings.portrait import Figure, Reference
 from strakes.units import GIB, KIB, MIB, TIB, format_bytes
 
 MOST_TICKS = 9
@@ -42,19 +42,19 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ends(self) -> tuple[float, float]:
-        """The ends as plotly wants them: exponents on a log axis."""
+        """Return the ends as plotly wants them: exponents on a log axis."""
         if self.scale == "log":
             return math.log10(self.low), math.log10(self.high)
         return self.low, self.high
 
 
 def categories(figure: Figure) -> tuple[str, ...]:
-    """The categories of a figure in the order they first appear."""
+    """Return the categories of a figure in the order they first appear."""
     return tuple(dict.fromkeys(str(point.x) for series in figure.series for point in series.points))
 
 
 def x_axis(figure: Figure) -> Axis:
-    """The x axis; categories stand at 0, 1, 2, …"""
+    """Return the x axis; categories stand at 0, 1, 2, …"""
     title = figure.x_label if figure.x_unit in ("", "B", "s") else f"{figure.x_label} ({figure.x_unit})"
     if figure.x_scale == "category":
         names = categories(figure)
@@ -72,13 +72,14 @@ def x_axis(figure: Figure) -> Axis:
     low, high = _widened(points[0], points[-1], figure.references, log=False)
     pad = 0.04 * (high - low) or 1.0
     ticks = tuple(
-        (value, _tick(value, figure.x_unit)) for value in _linear_places([*points, *_edges(figure.references, low, high)], low, high)
+        (value, _tick(value, figure.x_unit))
+        for value in _linear_places([*points, *_edges(figure.references, low, high)], low, high)
     )
     return Axis("linear", low - pad, high + pad, ticks, title)
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
-    """The y axis over everything drawn (bounds and raw runs too); from zero unless the medians differ too much for that."""
+    """Return the y axis over everything drawn; from zero unless the medians differ too much for that."""
     positive = [value for value in medians if value > 0]
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     if len(positive) == len(medians) and positive and max(positive) / min(positive) > LOG_FROM_RATIO and min(drawn) > 0:
@@ -97,7 +98,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """The part of a published band that this axis shows, or None."""
+    """Return the part of a published band that this axis shows, or None."""
     if reference.x_low is None and reference.x_high is None:
         return None
     low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
@@ -115,7 +116,7 @@ def _edges(references: Iterable[Reference], low: float, high: float) -> list[flo
 
 
 def _widened(low: float, high: float, references: Iterable[Reference], *, log: bool) -> tuple[float, float]:
-    """The ends of our points, moved out for published bands as far as SHARE_OF_OURS allows."""
+    """Return the ends of our points, moved out for published bands as far as SHARE_OF_OURS allows."""
 
     def place(value: float) -> float:
         return math.log(value) if log else value
@@ -133,7 +134,7 @@ def _widened(low: float, high: float, references: Iterable[Reference], *, log: b
 
 
 def _log_ticks(wanted: Iterable[float], low: float, high: float, unit: str) -> tuple[tuple[float, str], ...]:
-    """The places wanted where they have room, otherwise every n-th power of two (or ten, where none of them is one of two).
+    """Return the wanted places where they have room, else every n-th power of two (or ten, where none is one of two).
 
     Where a few powers of ten would be all, other round places stand between them.
     """
@@ -163,7 +164,7 @@ def _have_room(places: Sequence[float]) -> bool:
 
 
 def _nice_places(low: float, high: float) -> list[float]:
-    """Some six round places (1, 2, 2.5, 5 times a power of ten) from low to high."""
+    """Return some six round places (1, 2, 2.5, 5 times a power of ten) from low to high."""
     rough = (high - low) / 7 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * 0.999)
@@ -183,9 +184,15 @@ def _decades(low: float, high: float) -> list[float]:
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
     """Factor and name of the unit an axis is written in."""
     if unit == "B/s":
-        return next(((factor, name) for factor, name in ((MIB, "MiB/s"), (KIB, "KiB/s")) if largest >= 0.1 * factor), (1.0, "B/s"))
+        return next(
+            ((factor, name) for factor, name in ((MIB, "MiB/s"), (KIB, "KiB/s")) if largest >= 0.1 * factor),
+            (1.0, "B/s"),
+        )
     if unit == "s":
-        return next(((factor, name) for factor, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if largest >= factor), (1e-9, "ns"))
+        return next(
+            ((factor, name) for factor, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if largest >= factor),
+            (1e-9, "ns"),
+        )
     if unit == "B":
         sizes = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
         return next(((float(factor), name) for factor, name in sizes if largest >= factor), (1.0, "B"))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strakes.portrait.model import Portrait
+from strakes.findings.portrait import Portrait
 from strakes.report.numbers import when
 from strakes.units import format_bytes, format_seconds
 
 _ENDED = {
-    "interrupted": "This run was interrupted: it shows what was measured until then.",
-    "partial": "Part of this run could not be measured: it shows the rest.",
-    "failed": "This run failed: it shows what was measured until then.",
+    "interrupted": "This run was interrupted. The report shows what was measured before.",
+    "partial": "Part of this run could not be measured. The report shows the rest.",
+    "failed": "This run failed. The report shows what was measured before.",
 }
 
 
 def title_of(portrait: Portrait) -> str:
-    """What was measured, as the user named it."""
+    """Return what was measured, as the user named it."""
     return str(portrait.target.get("path") or portrait.run.get("target") or "unknown target")
 
 
 def ended_early(portrait: Portrait) -> str:
-    """A sentence for a run that is not whole, otherwise nothing."""
+    """Return a sentence for a run that is not whole, otherwise nothing."""
     return _ENDED.get(str(portrait.run.get("status", "")), "")
 
 
@@ -47,8 +47,16 @@ def felt_by_others(portrait: Portrait) -> str:
     if not felt:
         return ""
     before, during = (part.get("p99_s") for part in (felt["before"], felt["during"]))
-    said = [f"{format_seconds(p99)} {when_}" for p99, when_ in ((before, "before"), (during, "meanwhile")) if p99 is not None]
-    return f"p99 of their operations {', '.join(said)}, {format_seconds(felt['limit_s'])} allowed" if said else ""
+    said = [
+        f"{format_seconds(p99)} {when_}"
+        for p99, when_ in ((before, "before"), (during, "meanwhile"))
+        if p99 is not None
+    ]
+    return (
+        (f"99th percentile of their operations {', '.join(said)}, {format_seconds(felt['limit_s'])} allowed")
+        if said
+        else ""
+    )
 
 
 def begun_together(portrait: Portrait) -> str:
@@ -65,7 +73,10 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     target, machine = portrait.target, portrait.environment
     other = target.get("against")
     rows = (
-        ("A against B", f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})" if other else ""),
+        (
+            "A against B",
+            f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})" if other else "",
+        ),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
         ("Mounted at", target.get("mount_point")),
@@ -73,8 +84,8 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
         ("Measured from", machine.get("host")),
         ("Kernel", machine.get("kernel")),
         ("Date", created(portrait)),
-        ("Other people", felt_by_others(portrait)),
-        ("Phases began", begun_together(portrait)),
+        ("Other users", felt_by_others(portrait)),
+        ("Phases started", begun_together(portrait)),
         ("Run", portrait.run.get("id")),
     )
     return tuple((name, str(value)) for name, value in rows if value)

@@ -1,4 +1,4 @@
-"""A figure of the portrait as plotly traces and layout: pure values, and the sentence that stands for them where they cannot be seen."""
+"""A figure of the portrait as plotly traces and layout, and the sentence that replaces them where they are not seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from strakes.portrait.model import CellEstimate, Figure, Series
+from strakes.findings.portrait import CellEstimate, Figure, Series
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
 
@@ -23,7 +23,7 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 
 HEIGHT = 400
-# Series stand side by side, each with its runs to the right of its interval, so that none hides another: in all at most this share of
+# Series stand side by side, each with its runs right of its interval, so that none hides another: at most this share of
 # the axis apart (runs from their interval: ASIDE), and of the room between two places.
 COLUMN = 0.014
 ASIDE = 0.009
@@ -43,14 +43,16 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """The figure, with hollow markers for the cells in ``warned``; None where no point has a cell with a finite value."""
+    """Draw the figure, with hollow markers for cells in ``warned``; None where no cell has a finite value."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
     shown = [cell for series in drawn for _, cell in series.points]
     if not shown:
         return None
-    everything = [value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values) if value is not None]
+    everything = [
+        value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values) if value is not None
+    ]
     theirs = [y for reference in figure.references for _, y in reference.points]
     y = y_axis(figure, [*(cell.median for cell in shown), *theirs], _finite([*everything, *theirs]))
     column = _column(drawn, x)
@@ -62,7 +64,7 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
-    """The share of the axis between one series and the next at the same place."""
+    """Return the share of the axis between one series and the next at the same place."""
     if len(drawn) == 1:
         return COLUMN
     shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
@@ -86,7 +88,7 @@ class _SeriesOf:
             self.points.append((float(names.index(str(point.x))) if self.category else float(point.x), cell))
 
     def traces(self, x: Axis, column: float, aside: float, warned: Collection[str]) -> list[dict[str, object]]:
-        """The raw runs, then the medians over them; ``aside`` is the share of the axis by which the series stands apart."""
+        """Draw the raw runs, then the medians; ``aside`` is the share of the axis by which the series stands apart."""
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
@@ -94,7 +96,9 @@ class _SeriesOf:
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         runs = [
-            (x.shifted(place, aside + min(ASIDE, 0.6 * column)), value) for place, cell in self.points for value in _finite(cell.values)
+            (x.shifted(place, aside + min(ASIDE, 0.6 * column)), value)
+            for place, cell in self.points
+            for value in _finite(cell.values)
         ]
         raw: dict[str, object] = {
             "type": "scatter",
@@ -226,12 +230,23 @@ def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, object]:
     return {
         "height": HEIGHT,
         "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
-        "font": {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif", "size": 13, "color": INK},
+        "font": {
+            "family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif",
+            "size": 13,
+            "color": INK,
+        },
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
         "hovermode": "closest",
         "hoverlabel": {"bgcolor": "#ffffff", "font": {"color": INK, "size": 13}, "align": "left"},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "traceorder": "normal",
+        },
         "shapes": lines,
         "xaxis": {**_axis(x, wrap=category), "showgrid": not category},
         "yaxis": {**_axis(y, wrap=False), "showgrid": True},
@@ -245,7 +260,10 @@ def _axis(axis: Axis, *, wrap: bool) -> dict[str, object]:
         "range": list(axis.ends()),
         "tickmode": "array",
         "tickvals": [place for place, _ in axis.ticks],
-        "ticktext": [_wrapped(text, max(8, 90 // len(axis.ticks))) if wrap and not on_end else _text(text) for _, text in axis.ticks],
+        "ticktext": [
+            _wrapped(text, max(8, 90 // len(axis.ticks))) if wrap and not on_end else _text(text)
+            for _, text in axis.ticks
+        ],
         "title": {"text": _text(axis.title), "standoff": 10, "font": {"size": 13}},
         "automargin": True,
         "gridcolor": GRID,
@@ -263,19 +281,19 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """The length of half an error bar; none where there is no bound to draw."""
+    """Return the length of half an error bar; none where there is no bound to draw."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 
 def _wrapped(name: str, width: int) -> str:
-    """A category in lines of some ``width`` characters."""
+    """Return a category in lines of some ``width`` characters."""
     import textwrap
 
     return "<br>".join(_text(line) for line in textwrap.wrap(name, width, break_long_words=False) or [""])
 
 
 def _text(text: str) -> str:
-    """Plotly reads a little HTML in its texts; ours is to be shown as it is."""
+    """Escape what Plotly would read as HTML."""
     return html.escape(text, quote=False)
 
 
@@ -289,7 +307,7 @@ def _runs_text(cell: CellEstimate) -> str:
 
 
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
-    """What the figure shows, in words."""
+    """Return what the figure shows, in words."""
     parts = [f"{figure.title}: {figure.y_label} against {figure.x_label}."]
     for series in drawn:
         if not series.points:
@@ -297,7 +315,8 @@ def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
         lowest = min(series.points, key=lambda point: point[1].median)[1]
         highest = max(series.points, key=lambda point: point[1].median)[1]
         parts.append(
-            f"{series.name}: {show(lowest.median, lowest.unit)} to {show(highest.median, highest.unit)} in {len(series.points)} points."
+            f"{series.name}: {show(lowest.median, lowest.unit)} to {show(highest.median, highest.unit)} in "
+            f"{len(series.points)} points."
         )
     bands = [reference.source for reference in figure.references if figure.x_scale != "category" and band(reference, x)]
     if bands:

@@ -8,7 +8,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.portrait.model import (
+from strakes.findings.claims import Claim
+from strakes.findings.portrait import (
     CellEstimate,
     Figure,
     Finding,
@@ -24,11 +25,11 @@ from strakes.portrait.model import (
     SkippedCell,
 )
 
-_REMEDY = "Take the file as strakes wrote it, or read it with the version of strakes that wrote it."
+_REMEDY = "Use the unchanged file, and the version of strakes that wrote it."
 
 
 def to_document(portrait: Portrait) -> dict[str, Any]:
-    """The portrait as values JSON knows. Raises BadInputError for a number JSON has no form for (NaN, infinity).
+    """Return the portrait as JSON values. Raises BadInputError for a number JSON has no form for (NaN, infinity).
 
     >>> nothing = Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())
     >>> sorted(to_document(nothing))[:4]
@@ -39,7 +40,7 @@ def to_document(portrait: Portrait) -> dict[str, Any]:
 
 
 def portrait_from_document(document: Mapping[str, Any]) -> Portrait:
-    """The portrait a document was made of. Raises BadInputError that names the first key at fault."""
+    """Return the portrait a document was made of. Raises BadInputError that names the first key at fault."""
     validate(document)
     return Portrait(
         run=document["run"],
@@ -79,14 +80,18 @@ def _check_names(document: Mapping[str, Any]) -> None:
         if cell["id"] in cells:
             raise BadInputError("two cells with one id", where=f"$.cells[{index}].id", why=cell["id"], remedy=_REMEDY)
         cells.add(cell["id"])
-    named: list[tuple[str, str]] = [(f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])]
+    named: list[tuple[str, str]] = [
+        (f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])
+    ]
     for key in ("findings", "recommendations"):
         named += [(f"$.{key}[{i}].evidence", name) for i, one in enumerate(document[key]) for name in one["evidence"]]
     for i, figure in enumerate(document["figures"]):
-        named += [(f"$.figures[{i}].series", point["cell"]) for series in figure["series"] for point in series["points"]]
+        named += [
+            (f"$.figures[{i}].series", point["cell"]) for series in figure["series"] for point in series["points"]
+        ]
     for where, name in named:
         if name not in cells:
-            raise BadInputError("a cell is named that is not there", where=where, why=name, remedy=_REMEDY)
+            raise BadInputError("a cell that does not exist is named", where=where, why=name, remedy=_REMEDY)
 
 
 def _plain(value: object, where: str) -> Any:
@@ -97,7 +102,12 @@ def _plain(value: object, where: str) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(one, f"{where}[{index}]") for index, one in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
-        raise BadInputError("a number has no form in JSON", where=f"${where}", why=str(value), remedy="Report this as a bug of strakes.")
+        raise BadInputError(
+            "a number cannot be written as JSON",
+            where=f"${where}",
+            why=str(value),
+            remedy="Report this as a bug of strakes.",
+        )
     return value
 
 
@@ -106,16 +116,22 @@ def _interval(body: Mapping[str, Any]) -> IntervalOf:
 
 
 def _cell(body: Mapping[str, Any]) -> CellEstimate:
-    return CellEstimate(**{**body, "values": tuple(body["values"]), "warnings": tuple(body["warnings"])})
+    told = {key: tuple(body.get(key, ())) for key in ("values", "warnings", "levels")}
+    return CellEstimate(**{**body, **told})
 
 
 def _finding(body: Mapping[str, Any]) -> Finding:
     interval = None if body["interval"] is None else _interval(body["interval"])
-    return Finding(**{**body, "evidence": tuple(body["evidence"]), "interval": interval})
+    return Finding(**{**body, "evidence": tuple(body["evidence"]), "interval": interval, "claims": _claims(body)})
 
 
 def _recommendation(body: Mapping[str, Any]) -> Recommendation:
-    return Recommendation(**{**body, "evidence": tuple(body["evidence"]), "interval": _interval(body["interval"])})
+    told = {"evidence": tuple(body["evidence"]), "interval": _interval(body["interval"]), "claims": _claims(body)}
+    return Recommendation(**{**body, **told})
+
+
+def _claims(body: Mapping[str, Any]) -> tuple[Claim, ...]:
+    return tuple(Claim(**claim) for claim in body.get("claims", ()))
 
 
 def _warning(body: Mapping[str, Any]) -> RunWarning:

@@ -1,24 +1,24 @@
-"""A portrait as the page "how to use our file system" that a centre gives its users: Markdown, every line with what it stands on."""
+"""A portrait as the page "how to use our file system" for a centre's users: Markdown, every line with its evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strakes.portrait.model import CellEstimate, Figure, Finding, Portrait
+from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
+from strakes.foreign_text import for_terminal
 from strakes.report.facts import ended_early, facts_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
 from strakes.report.sections import VERDICTS
-from strakes.report.summary import clean
 from strakes.units import format_bytes
 
-_NO_ADVICE = "No setting stood out with enough evidence to recommend it: defaults do as well as anything that was measured."
-_TOO_SHORT = "The run was too short to advise anything: no figure below has an interval. A larger --budget gives them."
+_NO_ADVICE = "No setting is recommended: none is shown to be the best. What is not known is listed below."
+_TOO_SHORT = "The run was too short for advice: no figure below has an interval. Measure with a larger --budget."
 _OPEN = ("unknown", "inconclusive")
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """The page. ``layouts`` are settings to paste: what each is for, and its text."""
+    """Return the page. ``layouts`` are settings to paste: what each is for, and its text."""
     parts = (
         _head(portrait),
         _advice(portrait),
@@ -36,7 +36,7 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
 def _head(portrait: Portrait) -> Iterator[str]:
     yield f"# How to use {_text(title_of(portrait))}"
     yield ""
-    yield from _paragraph(f"What stands here was measured with strakes. Its scope: {portrait.scope}.")
+    yield from _paragraph(f"Everything on this page was measured with strakes. Scope: {portrait.scope}.")
     if ended_early(portrait):
         yield from _paragraph(ended_early(portrait))
     yield from _table(("", ""), facts_of(portrait))
@@ -44,15 +44,21 @@ def _head(portrait: Portrait) -> Iterator[str]:
 
 def _advice(portrait: Portrait) -> Iterator[str]:
     yield from _heading("In short")
-    if not portrait.recommendations:
+    confirmed = [one for one in portrait.recommendations if one.confirmed]
+    if not confirmed:
         precise = any(cell.low is not None for cell in portrait.cells)
         yield from _paragraph(_NO_ADVICE if precise else _TOO_SHORT)
         return
     rows = [
-        (one.setting, f"**{_text(one.value)}**", one.reason, show_interval_of(one.interval), "yes" if one.confirmed else "not yet")
-        for one in portrait.recommendations
+        (
+            one.setting,
+            f"**{_text(one.value)}**",
+            one.reason,
+            show_interval_of(one.interval),
+        )
+        for one in confirmed
     ]
-    yield from _table(("Set", "to", "because", "how many times better", "confirmed on fresh runs"), rows)
+    yield from _table(("Set", "to", "because fresh runs show", "how many times as good"), rows)
 
 
 def _layouts(layouts: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -71,8 +77,19 @@ def _expect(portrait: Portrait) -> Iterator[str]:
         return
     yield from _heading("What to expect")
     confidence = percent(standing[0][1].confidence)
-    rows = [(label, show(cell.median, cell.unit), show_interval(cell), str(cell.runs)) for label, cell in standing]
+    rows = [
+        (
+            label,
+            *(_figures(cell) if cell.levels else (show(cell.median, cell.unit), show_interval(cell))),
+            str(cell.runs),
+        )
+        for label, cell in standing
+    ]
     yield from _table(("", "median", f"{confidence} interval", "runs"), rows)
+
+
+def _figures(cell: CellEstimate) -> tuple[str, str]:
+    return "changed while it was measured", " then ".join(show(level, cell.unit) for level in cell.levels)
 
 
 def _traits(findings: Sequence[Finding]) -> Iterator[str]:
@@ -88,7 +105,11 @@ def _studies(portrait: Portrait) -> Iterator[str]:
     cells = {cell.id: cell for cell in portrait.cells}
     for study in dict.fromkeys(one.study for one in portrait.figures):
         yield from _heading(study.replace("-", " ").capitalize())
-        told = [one for one in portrait.findings if one.study == study and one.verdict not in _OPEN and one.tone == "neutral"]
+        told = [
+            one
+            for one in portrait.findings
+            if one.study == study and one.verdict not in _OPEN and one.tone == "neutral"
+        ]
         yield from _statements(told)
         for figure in portrait.figures:
             if figure.study == study:
@@ -134,18 +155,21 @@ def _mistrust(portrait: Portrait) -> Iterator[str]:
 
 def _own(portrait: Portrait) -> Iterator[str]:
     yield from _heading("For your own application")
-    yield from _paragraph("Describe it in a file (or fill that from a Darshan log), and these measurements say what suits it:")
+    yield from _paragraph(
+        "Describe the application in a file, or make the file from a Darshan log, to get settings from these "
+        "measurements:"
+    )
     yield from ("```sh", "strakes advise --darshan job.darshan > app.toml", "strakes advise --app app.toml", "```", "")
     if portrait.reproduce:
-        yield from _paragraph("This page was made from a run that anybody may repeat:")
-        yield from ("```sh", *map(clean, portrait.reproduce[:1]), "```", "")
+        yield from _paragraph("This page was made from this run, which can be repeated:")
+        yield from ("```sh", *map(for_terminal, portrait.reproduce[:1]), "```", "")
 
 
 def _statements(findings: Sequence[Finding]) -> Iterator[str]:
     for one in findings:
         interval = "" if one.interval is None else f" [{show_interval_of(one.interval)}]"
         verdict = "" if one.verdict == "measured" else f" ({VERDICTS[one.verdict]})"
-        needs = f" It would take: {one.needs}." if one.needs else ""
+        needs = f" Needed: {one.needs}." if one.needs else ""
         yield f"- {_text(one.statement)}{verdict}{_text(interval)}{_text(needs)}"
     if findings:
         yield ""
@@ -175,4 +199,4 @@ def _text(text: str) -> str:
     >>> _text("a|b <i>")
     'a\\\\|b &lt;i>'
     """
-    return clean(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("`", "\\`")
+    return for_terminal(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("`", "\\`")

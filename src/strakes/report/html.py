@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from strakes.portrait.model import CellEstimate, Portrait, Recommendation
+from strakes.findings.portrait import CellEstimate, Portrait, Recommendation
 from strakes.report.facts import ended_early, facts_of, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import flat_facts, label_of, level_of, percent, show, show_interval, show_interval_of
@@ -53,7 +53,7 @@ class RecommendationCard:
 
 
 def render_html(portrait: Portrait) -> str:
-    """The report as the text of one file, to be written as UTF-8."""
+    """Return the report as the text of one file, to be written as UTF-8."""
     parts = sections(portrait)
     statements = [statement(finding) for finding in portrait.findings]
     settled = [one for one in statements if one.verdict in ("measured", "holds", "does-not")]
@@ -61,8 +61,8 @@ def render_html(portrait: Portrait) -> str:
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
     cells = {cell.id: cell for cell in portrait.cells}
-    template = _environment().get_template("report.html.j2")
-    return template.render(
+    return render_page(
+        "report.html.j2",
         title=title_of(portrait),
         ended=ended_early(portrait),
         facts=facts_of(portrait),
@@ -80,7 +80,6 @@ def render_html(portrait: Portrait) -> str:
         sources=[(name, text) for name, text in SOURCES.items() if name in cited],
         environment={name: list(flat_facts(one)) for name, one in facts.items() if one},
         reproduce=portrait.reproduce,
-        style=_resource("templates", "report.css"),
         plotly=plotly_bundle(),
         page=page,
         drawings=_drawings(parts),
@@ -90,7 +89,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:
-    """What is known, by how it speaks of the file system: title, statements, how many more."""
+    """Return what is known, by how it speaks of the file system: title, statements, how many more."""
     titles = {"good": "What it does well", "bad": "What it does badly", "neutral": "What else was found"}
     chosen = {tone: [one for one in settled if one.tone == tone] for tone in titles}
     return [(title, *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
@@ -98,7 +97,7 @@ def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ..
 
 @cache
 def plotly_bundle() -> str:
-    """The vendored drawing library, as it stands in every report."""
+    """Return the vendored drawing library, as it stands in every report."""
     return _resource("vendor", PLOTLY)
 
 
@@ -109,7 +108,9 @@ def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
 
 def _recommendation(one: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
     evidence = tables_of([cells[name] for name in one.evidence if name in cells])
-    return RecommendationCard(one.setting, one.value, one.reason, show_interval_of(one.interval), one.confirmed, evidence)
+    return RecommendationCard(
+        one.setting, one.value, one.reason, show_interval_of(one.interval), one.confirmed, evidence
+    )
 
 
 def _drawings(parts: Sequence[Section]) -> str:
@@ -127,9 +128,19 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """What the page may do: run exactly its own scripts, style itself, draw; nothing from anywhere else."""
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts)
-    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    """Return what the page may do: run exactly its own scripts, style itself, draw; nothing from anywhere else."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri "
+        "'none'; form-action 'none'"
+    )
+
+
+def render_page(template: str, **values: object) -> str:
+    """One of the templates, in the style that all pages share."""
+    return _environment().get_template(template).render(style=_resource("templates", "report.css"), **values)
 
 
 @cache
@@ -137,7 +148,9 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     loader = FunctionLoader(lambda name: _resource("templates", name))
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["unbroken"] = lambda text: str(text).replace(" %", "\u00a0%")
     return environment
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from strakes.portrait.model import Portrait, RunWarning, SkippedCell
+from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
 from strakes.report.numbers import label_of, level_of
 from strakes.report.tables import shared_and_varying
 
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings of one code and remedy: what each says of which cells, and all cells they touch (none: the whole run)."""
+    """All warnings of one code and remedy: what each says of which cells, and the cells touched (none: the whole run)."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -42,15 +42,20 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """What touches the whole run or a figure the summary shows, then the rest; within both as the portrait has them, weightiest first."""
+    """Return first what touches the whole run or a shown figure, then the rest; the weightiest first in both."""
     shown = {headline.cell for headline in portrait.headlines}
     shown.update(cell for recommendation in portrait.recommendations for cell in recommendation.evidence)
-    return tuple(sorted(_gathered(portrait.warnings), key=lambda notice: bool(notice.cells) and shown.isdisjoint(notice.cells)))
+    return tuple(
+        sorted(_gathered(portrait.warnings), key=lambda notice: bool(notice.cells) and shown.isdisjoint(notice.cells))
+    )
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """The notices of the warnings that touch these cells, each with these cells only."""
-    narrowed = [RunWarning(one.code, one.text, one.remedy, tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
+    """Return the notices of the warnings that touch these cells, each with these cells only."""
+    narrowed = [
+        RunWarning(one.code, one.text, one.remedy, tuple(cell for cell in one.cells if cell in cells))
+        for one in warnings
+    ]
     return _gathered([one for one in narrowed if one.cells])
 
 

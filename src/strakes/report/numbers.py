@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from strakes.portrait.model import CellEstimate, IntervalOf, Setting
+from strakes.findings.portrait import CellEstimate, IntervalOf, Setting
 from strakes.units import KIB, format_bytes, format_seconds, format_value
 
 
 def show(value: float, unit: str) -> str:
-    """A measured value; like ``format_value``, but never "0.00" for what is not zero.
+    """Return a measured value; like ``format_value``, but never "0.00" for what is not zero.
 
     >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s")
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s')
@@ -46,14 +46,14 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 
 
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
-    """The interval of a cell's median, or that there is none."""
+    """Return the interval of a cell's median, or that there is none."""
     if cell.low is None or cell.high is None:
         return "imported, no interval" if cell.stopped_because == "imported" else "no interval yet"
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
 def show_interval_of(interval: IntervalOf, dash: str = "–") -> str:
-    """An interval's bounds, its confidence, and what it is of.
+    """Return an interval's bounds, its confidence, and what it is of.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB"))
     '1.31–12.0 (90 %): ratio of 1 MiB to 4 KiB'
@@ -70,7 +70,7 @@ def percent(share: float) -> str:
 
 
 def label_of(key: str) -> str:
-    """A factor's name for people: without the unit that its value shows.
+    """Return a factor's name for people: without the unit that its value shows.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')
@@ -83,7 +83,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """A level for people, its unit taken from the factor's name.
+    """Return a level for people, its unit taken from the factor's name.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')
@@ -100,7 +100,7 @@ def level_of(key: str, value: Setting) -> str:
 
 
 def when(created: object) -> str:
-    """A moment as the store keeps it (ISO text or Unix seconds), to the minute.
+    """Return a moment as the store keeps it (ISO text or Unix seconds), to the minute.
 
     >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
     ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
@@ -128,7 +128,10 @@ def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
         if isinstance(value, Mapping):
             yield from flat_facts(value, f"{name}, ")
         elif isinstance(value, (list, tuple)):
-            yield name, ", ".join(level_of(key, one) if isinstance(one, (str, int, float)) else str(one) for one in value)
+            yield (
+                name,
+                ", ".join(level_of(key, one) if isinstance(one, (str, int, float)) else str(one) for one in value),
+            )
         elif key.endswith("_unix_s"):
             yield name, when(value)
         elif isinstance(value, (str, int, float)):

@@ -1,14 +1,14 @@
-"""What a publication had and what was measured of it here, for the report of a run that reproduces it: theirs and ours in columns apart."""
+"""What a publication had and what was measured here, for the report of a run that reproduces it: columns of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strakes.portrait.model import Portrait
+from strakes.findings.portrait import Portrait
+from strakes.literature.sources import SOURCES, Source
+from strakes.literature.tables import beside, scale, statements
 from strakes.report.numbers import show, show_interval
 from strakes.report.sources import SOURCES as PAPERS
-from strakes.reproduce.sources import SOURCES, Source
-from strakes.reproduce.tables import beside, scale, statements
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ def published(portrait: Portrait) -> Published | None:
         for one in beside(portrait, source.name)
     )
     left_out = tuple((one.what, one.why) for one in source.left_out(against="against" in portrait.target))
-    return Published(source.name, PAPERS[source.name], scale(source, [portrait]), values, statements(portrait, source.name), left_out)
+    return Published(
+        source.name, PAPERS[source.name], scale(source, [portrait]), values, statements(portrait, source.name), left_out
+    )
 
 
 def _source_of(portrait: Portrait) -> Source | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.portrait.model import CellEstimate, Figure, Finding, Portrait, Reference
+from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait, Reference
 from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
@@ -38,7 +38,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedText:
     """What others found elsewhere, opening with the name of the source. ``drawn``: how it is seen in the figure."""
 
     text: str
@@ -56,7 +56,7 @@ class Plot:
     title: str
     question: str
     drawing: Drawing | None
-    published: tuple[Published, ...]
+    published: tuple[PublishedText, ...]
     computed: tuple[str, ...]
     notices: tuple[Notice, ...]
     hollow: bool
@@ -77,16 +77,26 @@ class Section:
 
 def sections(portrait: Portrait) -> tuple[Section, ...]:
     """One section for each study that has anything to say; figures are numbered through."""
-    named = [[one.study for one in kind] for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)]
+    named = [
+        [one.study for one in kind] for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
+    ]
     studies = list(dict.fromkeys(study for kind in named for study in kind))
     numbers = {id(figure): index + 1 for index, figure in enumerate(_in_order(portrait.figures, studies))}
     return tuple(_section(portrait, study, numbers) for study in studies)
 
 
 def statement(finding: Finding) -> Statement:
-    """A finding as text."""
+    """Return a finding as text."""
     interval = "" if finding.interval is None else show_interval_of(finding.interval)
-    return Statement(finding.verdict, VERDICTS[finding.verdict], finding.statement, interval, finding.needs, finding.study, finding.tone)
+    return Statement(
+        finding.verdict,
+        VERDICTS[finding.verdict],
+        finding.statement,
+        interval,
+        finding.needs,
+        finding.study,
+        finding.tone,
+    )
 
 
 def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statement, ...], int]:
@@ -134,20 +144,22 @@ def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, C
         title=figure.title,
         question=figure.question,
         drawing=drawing,
-        published=tuple(_published(reference, figure, drawing) for reference in figure.references if reference.source in SOURCES),
+        published=tuple(
+            _published(reference, figure, drawing) for reference in figure.references if reference.source in SOURCES
+        ),
         computed=tuple(reference.text for reference in figure.references if reference.source not in SOURCES),
         notices=touching(portrait.warnings, mine),
         hollow=drawing is not None and not warned.isdisjoint(mine),
     )
 
 
-def _published(reference: Reference, figure: Figure, drawing: Drawing | None) -> Published:
+def _published(reference: Reference, figure: Figure, drawing: Drawing | None) -> PublishedText:
     hatched = figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
     drawn: Literal["", "hatched", "marks"] = ""
     if drawing is not None:
         drawn = "hatched" if hatched else "marks" if reference.points else ""
     named = reference.text.startswith(reference.source)
-    return Published(reference.text if named else f"{reference.source}: {reference.text}", drawn)
+    return PublishedText(reference.text if named else f"{reference.source}: {reference.text}", drawn)
 
 
 def _cells_of(figure: Figure) -> set[str]:

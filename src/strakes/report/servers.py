@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.portrait.model import ServerCount
+from strakes.findings.portrait import ServerCount
 from strakes.units import format_bytes, format_seconds
 
 _CLIENT = "client."
@@ -31,11 +31,13 @@ class ServerTable:
 
 
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
-    """The sums over a study's cells; None where nothing was counted."""
+    """Return the sums over a study's cells; None where nothing was counted."""
     sums: dict[str, Counter[str]] = {}
     for one in counts:
         sums.setdefault(one.server, Counter()).update(_named(one.counters))
-    values = {server: [sum(own.get(name, 0.0) for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()}
+    values = {
+        server: [sum(own.get(name, 0.0) for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()
+    }
     totals = [sum(row[column] for row in values.values()) for column in range(len(_COLUMNS))]
     kept = [column for column, total in enumerate(totals) if total > 0]
     if not kept:
@@ -45,13 +47,14 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
         tuple(
             (server, tuple(_shown(row[column], totals[column], _COLUMNS[column][2]) for column in kept))
             for server, row in sorted(values.items())
-            if any(row[column] > 0 for column in kept) or any(name.startswith(("md.", "data.")) for name in sums[server])
+            if any(row[column] > 0 for column in kept)
+            or any(name.startswith(("md.", "data.")) for name in sums[server])
         ),
     )
 
 
 def _named(counters: Mapping[str, float]) -> dict[str, float]:
-    """The server's own counts where there are any, else the client's; a metadata target without a total gets the sum of its kinds."""
+    """Return the server's counts, else the client's; a metadata target without a total gets the sum of its kinds."""
     own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
     own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
     kinds = [value for name, value in own.items() if name.startswith("md.")]

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strakes.portrait.model import CellEstimate, Finding, Portrait, Recommendation
+from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation
+from strakes.foreign_text import for_terminal
 from strakes.report.facts import created, ended_early, felt_by_others, size_of, title_of
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
@@ -25,8 +26,10 @@ DASH = " - "
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 
 
-def render_summary(portrait: Portrait, report: Path | None = None, *, width: int | None = None, colour: bool | None = None) -> str:
-    """The summary as text of at most MOST_LINES lines; ``report`` is where the HTML report is.
+def render_summary(
+    portrait: Portrait, report: Path | None = None, *, width: int | None = None, colour: bool | None = None
+) -> str:
+    """Return the summary as text of at most MOST_LINES lines; ``report`` is where the HTML report is.
 
     ``width`` defaults to that of the terminal; ``colour`` to what standard output and NO_COLOR allow.
     """
@@ -63,7 +66,7 @@ def _text(line: _Line) -> Text:
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Head, headlines and foot always; what room they leave goes to advice first, then warnings, then what is not known."""
+    """Head, headlines and foot always; the rest of the room goes to advice, then warnings, then what is not known."""
     head = [*_head(portrait, width), (), *_headlines(portrait, width)]
     foot = [(), *_foot(portrait, report)]
     room = MOST_LINES - len(head) - len(foot)
@@ -71,10 +74,17 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     open_ = [one for one in portrait.findings if one.verdict in ("unknown", "inconclusive")]
     traits = [one for tone in ("bad", "good") for one in portrait.findings if one.tone == tone]
     # Of one study everything is wanted; a survey has many figures, and its report has room for them.
-    plain = [one for one in portrait.findings if one not in open_ and one not in traits] if portrait.run.get("kind") == "study" else []
+    plain = (
+        [one for one in portrait.findings if one not in open_ and one not in traits]
+        if portrait.run.get("kind") == "study"
+        else []
+    )
     blocks = (
         ("Does well (+) and badly (-)", [[_trait(one, width) for one in traits[:MOST_TRAITS]]]),
-        ("How to use it", [[_advice(one, width, detail) for one in advice] or [[_plain(_NO_ADVICE)]] for detail in (2, 1, 0)]),
+        (
+            "How to use it",
+            [[_advice(one, width, detail) for one in advice] or [[_plain(_NO_ADVICE)]] for detail in (2, 1, 0)],
+        ),
         ("What else was found", [[_trait(one, width, most) for one in plain[:MOST_TRAITS]] for most in (2, 1)]),
         ("Warnings", [[_warning(one, width, most) for one in warnings] for most in (2, 1)]),
         ("Not known", [[_gap(one, width, most) for one in open_] for most in (2, 1)]),
@@ -88,11 +98,11 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
 
 # Lines a block leaves to each later one: an empty one, the title, and two of content.
 _KEPT = 4
-_NO_ADVICE = "no setting stood out with enough evidence to recommend it"
+_NO_ADVICE = "no setting is recommended: there is not enough evidence"
 
 
 def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int) -> list[_Line]:
-    """A titled block in as much detail as lets all items fit; when nothing does, the items that fit, and how many did not."""
+    """Return a titled block in as much detail as fits; else the items that fit, and how many did not."""
     items = next((one for one in levels if 2 + sum(map(len, one)) <= room), levels[-1])
     chosen: list[_Line] = []
     count = 0
@@ -111,12 +121,14 @@ def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int) -> li
 def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     target = portrait.target
     system = str(target.get("file_system") or "file system")
-    what = "  ".join(filter(None, [system, clean(str(target.get("device") or "")), size_of(target), created(portrait)]))
-    yield (("strakes  ", "bold"), (cut(clean(title_of(portrait)), width - 9), "bold cyan"))
-    yield _plain(cut(clean(what), width))
-    yield from (_plain(line) for line in wrap(portrait.scope, width, most=2))
+    what = "  ".join(
+        filter(None, [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)])
+    )
+    yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
+    yield _plain(cut(for_terminal(what), width))
+    yield from (_plain(line) for line in wrap(portrait.scope, width, most=5))
     if felt := felt_by_others(portrait):
-        yield _plain(cut(f"other people: {felt}", width))
+        yield _plain(cut(f"other users: {felt}", width))
     if ended_early(portrait):
         yield from (((line, "yellow"),) for line in wrap(ended_early(portrait), width))
 
@@ -125,11 +137,11 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     cells = {cell.id: cell for cell in portrait.cells}
     standing = [(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells]
     if not standing:
-        return [_plain("nothing was measured often enough for a headline")]
+        return [_plain("nothing was measured often enough for a headline figure")]
     rows = [
         (
-            clean(label),
-            show(cell.median, cell.unit),
+            for_terminal(label),
+            "changed" if cell.levels else show(cell.median, cell.unit),
             f"[{_interval(cell)}]",
             str(cell.runs),
         )
@@ -151,14 +163,16 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
 
 
 def _interval(cell: CellEstimate) -> str:
+    if cell.levels:
+        return " then ".join(show(level, cell.unit) for level in cell.levels[:3])
     return show_interval(cell, DASH) if cell.low is not None or cell.stopped_because == "imported" else "too few runs"
 
 
 def _advice(one: Recommendation, width: int, detail: int) -> list[_Line]:
     """``detail`` 0 leaves the reason out, 1 cuts it to one line."""
     proof = "confirmed on fresh runs" if one.confirmed else "not confirmed"
-    said = f"  {clean(one.setting)} = "
-    value = cut(clean(one.value), width - len(said) - len(proof) - 4)
+    said = f"  {for_terminal(one.setting)} = "
+    value = cut(for_terminal(one.value), width - len(said) - len(proof) - 4)
     lines: list[_Line] = [((said, ""), (value, "bold green" if one.confirmed else "bold"), (f"  ({proof})", "dim"))]
     if detail:
         lines += [_plain(f"    {line}") for line in wrap(one.reason, width - 4, most=detail)]
@@ -184,10 +198,10 @@ _WHOLE = 1000
 def _trait(one: Finding, width: int, most: int = 1) -> list[_Line]:
     bounds = "" if one.interval is None else f" [{_bound(one.interval.low)} - {_bound(one.interval.high)}]"
     sign, style = _SIGNS[one.tone]
-    if most > 1 and len(clean(one.statement) + bounds) > width - 4:
-        first, *rest = wrap(clean(one.statement) + bounds, width - 4, most)
+    if most > 1 and len(for_terminal(one.statement) + bounds) > width - 4:
+        first, *rest = wrap(for_terminal(one.statement) + bounds, width - 4, most)
         return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
-    return [((f"  {sign} ", style), (cut(clean(one.statement), width - 4 - len(bounds)) + bounds, ""))]
+    return [((f"  {sign} ", style), (cut(for_terminal(one.statement), width - 4 - len(bounds)) + bounds, ""))]
 
 
 def _bound(value: float) -> str:
@@ -199,7 +213,7 @@ def _bound(value: float) -> str:
 
 
 def _gap(one: Finding, width: int, most: int) -> list[_Line]:
-    needs = f" It would take: {one.needs}" if one.needs else ""
+    needs = f" Needed: {one.needs}" if one.needs else ""
     lines = wrap(f"{one.statement}{needs}", width - 4, most)
     return [_plain(f"{'    ' if index else '  '}{line}") for index, line in enumerate(lines)]
 
@@ -207,24 +221,15 @@ def _gap(one: Finding, width: int, most: int) -> list[_Line]:
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
     # Neither is cut: both are there to be copied.
     if report is not None:
-        yield (("Report  ", "bold"), (clean(str(report)), ""))
+        yield (("Report  ", "bold"), (for_terminal(str(report)), ""))
     if portrait.reproduce:
-        yield (("Repeat  ", "bold"), (clean(portrait.reproduce[0]), ""))
+        yield (("Repeat  ", "bold"), (for_terminal(portrait.reproduce[0]), ""))
     if len(portrait.reproduce) > 1:
-        yield (("        ", ""), (clean(portrait.reproduce[1]), ""))
+        yield (("        ", ""), (for_terminal(portrait.reproduce[1]), ""))
 
 
 def _plain(text: str) -> _Line:
     return ((text, ""),)
-
-
-def clean(text: str) -> str:
-    """Text without control characters: a path must not steer the terminal.
-
-    >>> clean("a\\x1b[31mb\\nc")
-    'a?[31mb?c'
-    """
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def cut(text: str, width: int) -> str:
@@ -244,7 +249,7 @@ def wrap(text: str, width: int, most: int = 3) -> list[str]:
     """
     import textwrap
 
-    lines = textwrap.wrap(clean(text), width) or [""]
+    lines = textwrap.wrap(for_terminal(text), width) or [""]
     if len(lines) > most:
         lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]}", max(width, 4))
         if not lines[most - 1].endswith("..."):

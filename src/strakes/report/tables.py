@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.portrait.model import CellEstimate, Setting
+from strakes.findings.portrait import CellEstimate, Setting
 from strakes.report.numbers import label_of, level_of, percent, show, show_interval, show_range
 
 
@@ -44,13 +44,15 @@ def tables_of(cells: Sequence[CellEstimate]) -> tuple[CellTable, ...]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """What is the same in all settings, and the names of the rest in order of first appearance.
+    """Return what is the same in all settings, and the names of the rest in order of first appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])
     """
     keys = list(dict.fromkeys(key for one in settings for key in one))
-    shared = {key: settings[0][key] for key in keys if all(key in one and one[key] == settings[0][key] for one in settings)}
+    shared = {
+        key: settings[0][key] for key in keys if all(key in one and one[key] == settings[0][key] for one in settings)
+    }
     return shared, [key for key in keys if key not in shared]
 
 

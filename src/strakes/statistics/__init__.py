@@ -1,1 +1,4 @@
-"""Pure statistics over stored samples: medians, intervals, stopping, contrasts, trends, and the warnings they give rise to."""
+"""Pure statistics over stored samples.
+
+Medians, intervals, stopping, contrasts, trends, and the warnings they give rise to.
+"""

@@ -1,8 +1,9 @@
-"""Do the runs fall into two groups, so that the median describes neither?
+"""Whether the runs fall into two groups, so that the median describes neither.
 
-Hartigan's dip: how far the empirical distribution is from the nearest one with a single mode; Hartigan and Hartigan, Ann. Statist. 13
-(1985) 70, computed as in P. M. Hartigan, Appl. Statist. 34 (1985) 320. It is judged against the uniform distribution, of all with one mode
-the one that is hardest to tell from two groups, so that other shapes with one mode raise fewer false alarms than the error stated.
+Hartigan's dip: how far the empirical distribution is from the nearest one with a single mode; Hartigan and Hartigan,
+Ann. Statist. 13 (1985) 70, computed as in P. M. Hartigan, Appl. Statist. 34 (1985) 320. It is judged against the
+uniform distribution, of all with one mode the one that is hardest to tell from two groups, so that other shapes with
+one mode raise fewer false alarms than the error stated.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ MINIMUM_RUNS = 12
 # Groups closer than this do no harm to a recommendation.
 MINIMUM_DISTANCE = 0.1
 
-# The dip times the root of the runs that 1 % of uniform samples exceed: simulated, 40,000 samples of 500 values to 400,000 of 12.
+# The dip times the root of the runs that 1 % of uniform samples exceed: simulated, 40,000 samples of 500 values to
+# 400,000 of 12.
 CRITICAL = {12: 0.5137, 15: 0.5263, 20: 0.5397, 30: 0.5556, 60: 0.5788, 120: 0.5952, 500: 0.614}
 
 
@@ -34,7 +36,9 @@ class TwoGroups:
 
 
 def two_groups(values: Sequence[float]) -> TwoGroups | None:
-    """Two groups where the dip shows them with an error of 1 % and their medians differ by 10 % of the lower one; else None.
+    """Two groups where the dip shows them with an error of 1 % and their medians differ by 10 % of the lower one.
+
+    Else None.
 
     None is no proof of a single group: with few runs most pairs of groups go unseen.
 
@@ -43,9 +47,14 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
     """
     ordered = in_order(values)
     runs = len(ordered)
-    if runs < MINIMUM_RUNS or ordered[0] <= 0 or dip([math.log(value) for value in ordered]) * math.sqrt(runs) <= critical_value(runs):
+    if (
+        runs < MINIMUM_RUNS
+        or ordered[0] <= 0
+        or dip([math.log(value) for value in ordered]) * math.sqrt(runs) <= critical_value(runs)
+    ):
         return None
-    # The dip says that there are groups; they are parted at the widest gap that leaves each at least a fifth of the runs.
+    # The dip says that there are groups; they are parted at the widest gap that leaves each at least a fifth of the
+    # runs.
     fifth = runs // 5
     split = max(range(fifth, runs - fifth + 1), key=lambda count: ordered[count] / ordered[count - 1])
     low, high = median(ordered[:split]), median(ordered[split:])
@@ -53,7 +62,10 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
 
 
 def critical_value(runs: int) -> float:
-    """The dip times the root of the runs that is exceeded with an error of 1 %; between the runs tabulated, linear in 1 / runs."""
+    """Return the dip times the root of the runs that is exceeded with an error of 1 %.
+
+    Between the runs tabulated, linear in 1 / runs.
+    """
     tabulated = sorted(CRITICAL)
     if runs >= tabulated[-1]:
         return CRITICAL[tabulated[-1]]
@@ -63,7 +75,7 @@ def critical_value(runs: int) -> float:
 
 
 def dip(values: Sequence[float]) -> float:
-    """The dip: 1/4 for two heaps, and never below 1 / (2 n), that of evenly spread values.
+    """Return the dip: 1/4 for two heaps, and never below 1 / (2 n), that of evenly spread values.
 
     Raises ValueError for no values or one that is not finite.
 
@@ -99,7 +111,9 @@ def _supports(x: Sequence[float]) -> list[int]:
     before = [0] * len(x)
     for end in range(1, len(x)):
         start = end - 1
-        while start > 0 and (x[end] - x[start]) * (start - before[start]) >= (x[start] - x[before[start]]) * (end - start):
+        while start > 0 and (x[end] - x[start]) * (start - before[start]) >= (x[start] - x[before[start]]) * (
+            end - start
+        ):
             start = before[start]
         before[end] = start
     return before
@@ -113,7 +127,10 @@ def _chain(following: Sequence[int], start: int, end: int) -> list[int]:
 
 
 def _widest(x: Sequence[float], convex: Sequence[int], concave: Sequence[int]) -> tuple[float, int, int]:
-    """Where the concave curve is farthest above the convex one, in ranks, and the modal interval there: a vertex of each."""
+    """Return where the concave curve is farthest above the convex one, in ranks, and the modal interval there.
+
+    A vertex of each.
+    """
     if len(convex) == len(concave) == 2:
         return 1.0, convex[0], concave[-1]
     widest, left, right = 0.0, convex[0], concave[-1]
@@ -133,7 +150,7 @@ def _widest(x: Sequence[float], convex: Sequence[int], concave: Sequence[int]) -
 
 
 def _beyond_chord(x: Sequence[float], start: int, end: int, *, above: bool) -> float:
-    """How far the steps between two vertices reach beyond the straight line between them, in ranks."""
+    """Return how far the steps between two vertices reach beyond the straight line between them, in ranks."""
     if end - start <= 1 or x[end] == x[start]:
         return 1.0
     slope = (end - start) / (x[end] - x[start])

@@ -1,7 +1,8 @@
 """Many ratios judged together: the chance that any of their verdicts is wrong is what one interval's error is said to be.
 
-Every cell's interval is made at the confidence that lets all of them hold together (Bonferroni), so FASTER, SLOWER and SAME may all be
-read off at once. The price is runs: ten cells at 90 % need 99 % each, and no interval has that below eight runs.
+Every cell's interval is made at the confidence that lets all of them hold together (Bonferroni), so FASTER, SLOWER and
+SAME may all be read off at once. The price is runs: ten cells at 90 % need 99 % each, and no interval has that below
+eight runs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Judged:
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Verdicts on ratios of "how many times better", all right together with ``confidence``.
+    """Return verdicts on ratios of "how many times better", all right together with ``confidence``.
 
     ``least``: a difference smaller than this is not called one. Raises ValueError for a negative margin.
 
@@ -45,11 +46,12 @@ def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least:
 
 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """How many times better ``b`` is than ``a``, of values in time order that share no blocks.
+    """Return how many times better ``b`` is than ``a``, of values in time order that share no blocks.
 
-    What slows a machine for seconds slows several values in a row, which then say less than as many independent ones. So many values are
-    taken together in a few batches, each with its median, and the batches are compared (batch means: Law and Kelton, Simulation Modeling).
-    What slows it for longer than a run lasts is in none of its values: a run as a whole may be off by as much as its own parts differ.
+    What slows a machine for seconds slows several values in a row, which then say less than as many independent ones.
+    So many values are taken together in a few batches, each with its median, and the batches are compared (batch means:
+    Law and Kelton, Simulation Modeling). What slows it for longer than a run lasts is in none of its values: a run as a
+    whole may be off by as much as its own parts differ.
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -61,16 +63,21 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """How many times better ``b`` is than ``a``, of values that are runs of their own: how far runs differ is in them."""
+    """Return how many times better ``b`` is than ``a``, of values that are runs of their own.
+
+    How far runs differ is in them.
+    """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def wander(values: Sequence[float]) -> float:
-    """The variance of the logarithm of a run as a whole, as far as the run itself shows it: that of the medians of its parts.
+    """Return the variance of the logarithm of a run as a whole, as far as the run itself shows it.
 
-    Not divided by their number, as it would be if the parts were independent: where a machine changes slowly, means over longer times
-    scatter no less (docs/statistics.md has it measured).
+    That of the medians of its parts.
+
+    Not divided by their number, as it would be if the parts were independent: where a machine changes slowly, means
+    over longer times scatter no less (docs/statistics.md has it measured).
 
     >>> wander([1.0, 1.0, 1.0, 1.0]), round(wander([1.0, 1.1, 1.0, 1.1]), 4)
     (0.0, 0.003)
@@ -90,7 +97,9 @@ def _widened(found: Estimate, first: Sequence[float], second: Sequence[float]) -
 
 
 def t_quantile(confidence: float) -> float:
-    """Student's two-sided quantile for the 2 (PARTS - 1) = 6 degrees of freedom of two wanders (its closed form: Fisher 1926).
+    """Student's two-sided quantile for the 2 (PARTS - 1) = 6 degrees of freedom of two wanders (its closed form.
+
+    Fisher 1926).
 
     >>> round(t_quantile(0.9), 3), round(t_quantile(0.99), 3)
     (1.943, 3.707)
@@ -107,7 +116,9 @@ def t_quantile(confidence: float) -> float:
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """The medians of that many batches in time order; the values themselves where they are fewer than two to a batch.
+    """Return the medians of that many batches in time order.
+
+    The values themselves where they are fewer than two to a batch.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -119,7 +130,10 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """How many times better ``b`` is than ``a``, of blocks that measured both. Raises ValueError when asked without any."""
+    """Return how many times better ``b`` is than ``a``, of blocks that measured both.
+
+    Raises ValueError when asked without any.
+    """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
@@ -127,7 +141,8 @@ def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_be
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
     """One value for each block that measured every cell: the geometric mean of "how good", times turned over.
 
-    Cells are given as values by block, and whether lower is better. Whatever slowed a block as a whole stays in its score.
+    Cells are given as values by block, and whether lower is better. Whatever slowed a block as a whole stays in its
+    score.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}
@@ -137,7 +152,9 @@ def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int,
     common = sorted(set.intersection(*(set(values) for values, _ in cells)))
     scores = {}
     for block in common:
-        good = [(1 / values[block] if lower else values[block]) if values[block] > 0 else 0.0 for values, lower in cells]
+        good = [
+            (1 / values[block] if lower else values[block]) if values[block] > 0 else 0.0 for values, lower in cells
+        ]
         if all(value > 0 for value in good):
             scores[block] = math.exp(sum(map(math.log, good)) / len(good))
     return scores
@@ -146,11 +163,17 @@ def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int,
 def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
     said = verdict(ratio, margin)
     if ratio.interval is None:
-        return Judged(said, ratio, f"at least {smallest_runs(confidence)} runs of both; it has {ratio.runs}")
+        return Judged(said, ratio, f"at least {smallest_runs(confidence)} runs of both (there are {ratio.runs})")
     low, high = ratio.interval.low, ratio.interval.high
     if said in (Verdict.FASTER, Verdict.SLOWER) and low < 1 + least and high > 1 / (1 + least):
-        needs = f"a difference shown to be larger than {100 * least:.3g} %, which runs at different times may differ by"
+        needs = (
+            f"a difference larger than {100 * least:.3g} %, which is how much runs at different times may differ anyway"
+        )
         return Judged(Verdict.INCONCLUSIVE, ratio, needs)
     if said is Verdict.INCONCLUSIVE:
-        return Judged(said, ratio, f"narrower intervals: about ±{100 * half_width_for(margin):.2g} % of both (--precision, --budget)")
+        return Judged(
+            said,
+            ratio,
+            f"narrower intervals: about ±{100 * half_width_for(margin):.2g} % of both (--precision, --budget)",
+        )
     return Judged(said, ratio)

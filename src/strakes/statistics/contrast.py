@@ -1,7 +1,8 @@
 """Ratios of two settings, what may be said of them, and what many comparisons at once cost.
 
-Both kinds of ratio work on logarithms, so that a over b is exactly the inverse of b over a. The methods were chosen by simulation
-(docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only where both settings scatter alike.
+Both kinds of ratio work on logarithms, so that a over b is exactly the inverse of b over a. The methods were chosen by
+simulation (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only where both
+settings scatter alike.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from strakes.statistics.interval import Estimate, Interval, interpolated_interval, interpolated_p_value, median
+from strakes.statistics.interval import Estimate, Interval, interpolated_interval, median
 
 
 class Verdict(StrEnum):
@@ -23,10 +24,12 @@ class Verdict(StrEnum):
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """The median over the common blocks of a / b, by block number; whatever slows a whole block (drift, a neighbour's job) cancels.
+    """Return the median over the common blocks of a / b, by block number.
 
-    No interval with fewer than ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises ValueError without
-    a common block.
+    Whatever slows a whole block (drift, a neighbour's job) cancels.
+
+    No interval with fewer than ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises
+    ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 3), ratio.runs
@@ -40,10 +43,10 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
-    """The ratio of the medians of two sets of runs that share no blocks; ``runs`` is that of the smaller set.
+    """Return the ratio of the medians of two sets of runs that share no blocks; ``runs`` is that of the smaller set.
 
-    The two intervals are joined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693). No interval while either set is too
-    small or holds a value that is not positive. Raises ValueError for an empty set.
+    The two intervals are joined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693). No interval
+    while either set is too small or holds a value that is not positive. Raises ValueError for an empty set.
 
     >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
     2.0
@@ -52,48 +55,17 @@ def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float)
     if min(a, default=0.0) <= 0 or min(b, default=0.0) <= 0:
         return Estimate(_plain_ratio(a, b), None, runs)
     logs_a, logs_b = [math.log(value) for value in a], [math.log(value) for value in b]
-    return Estimate(math.exp(median(logs_a) - median(logs_b)), _exponential(_difference_interval(logs_a, logs_b, confidence)), runs)
-
-
-def paired_p_value(a: Mapping[int, float], b: Mapping[int, float], ratio: float = 1.0) -> float:
-    """Two-sided p-value of "the median of a / b is ``ratio``": the error at which the interval of :func:`paired_ratio` just reaches it.
-
-    >>> paired_p_value({n: 2.0 + n for n in range(6)}, {n: 1.0 for n in range(6)})
-    0.03125
-    """
-    logs = paired_logs(a, b)
-    if logs is None:
-        return 1.0
-    return interpolated_p_value(logs, math.log(ratio))
-
-
-def independent_p_value(a: Sequence[float], b: Sequence[float], ratio: float = 1.0) -> float:
-    """Two-sided p-value of "the ratio of the medians is ``ratio``", by inversion of :func:`independent_ratio`."""
-    if min(a, default=0.0) <= 0 or min(b, default=0.0) <= 0:
-        return 1.0
-    logs_a, logs_b = [math.log(value) for value in a], [math.log(value) for value in b]
-    hypothesis = math.log(ratio)
-
-    def left_out(error: float) -> bool:
-        interval = _difference_interval(logs_a, logs_b, 1 - error)
-        return interval is not None and not interval.contains(hypothesis)
-
-    inside, outside = 2.0 ** (1 - min(len(a), len(b))), 1 - 1e-9
-    if inside >= outside or not left_out(outside):
-        return 1.0
-    if left_out(inside):
-        return inside
-    for _ in range(40):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if left_out(middle) else (middle, outside)
-    return outside
+    return Estimate(
+        math.exp(median(logs_a) - median(logs_b)), _exponential(_difference_interval(logs_a, logs_b, confidence)), runs
+    )
 
 
 def verdict(ratio: Estimate, margin: float, *, larger_is_better: bool = True) -> Verdict:
-    """What the interval of a ratio allows to be said.
+    """Return what the interval of a ratio allows to be said.
 
-    SAME: it lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on one side of 1 and not within
-    the margin. Everything else, and no interval, is INCONCLUSIVE. For a ratio of seconds pass ``larger_is_better=False``.
+    SAME: it lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on one side
+    of 1 and not within the margin. Everything else, and no interval, is INCONCLUSIVE. For a ratio of seconds pass
+    ``larger_is_better=False``.
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -115,7 +87,7 @@ def verdict(ratio: Estimate, margin: float, *, larger_is_better: bool = True) ->
 
 
 def half_width_for(margin: float) -> float:
-    """The relative half-width both settings need so that their ratio can be called SAME within ``margin``.
+    """Return the relative half-width both settings need so that their ratio can be called SAME within ``margin``.
 
     The half-widths add as variances do, and half of the margin is left for where the ratio happens to lie.
 
@@ -126,7 +98,7 @@ def half_width_for(margin: float) -> float:
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
-    """The confidence each of ``comparisons`` intervals needs so that all of them hold together with ``confidence``.
+    """Return the confidence each of ``comparisons`` intervals needs so that all of them hold together with ``confidence``.
 
     >>> round(bonferroni(0.9, 5), 4)
     0.98
@@ -134,21 +106,6 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     if comparisons < 1:
         raise ValueError("there is at least one comparison")
     return 1 - (1 - confidence) / comparisons
-
-
-def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Each p-value as it counts among the others: below the error wanted, its claim stands (Holm, Scand. J. Statist. 6 (1979) 65).
-
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.02])]
-    [0.03, 0.04, 0.04]
-    """
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
-        adjusted[index] = largest
-    return tuple(adjusted)
 
 
 def paired_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float] | None:

@@ -1,7 +1,7 @@
-"""Did the target become faster or slower while it was measured?
+"""Whether the target became faster or slower while it was measured.
 
-Mann-Kendall: of all pairs of runs, in how many is the later one faster; exact for any distribution: Kendall, Biometrika 30 (1938) 81. Ties
-are counted as neither, which makes it cautious.
+Mann-Kendall: of all pairs of runs, in how many is the later one faster; exact for any distribution: Kendall, Biometrika
+30 (1938) 81. Ties are counted as neither, which makes it cautious.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from strakes.statistics.interval import in_order, median
 
 @dataclass(frozen=True)
 class Trend:
-    """Where the values went in time order; ``change`` is the rise over the whole series relative to its median, after Sen's slope.
+    """Where the values went in time order.
+
+    ``change`` is the rise over the whole series relative to its median, after Sen's slope.
 
     ``direction`` is that of the pairs counted, however weak: ``p_value`` says what it is worth.
     """
@@ -29,7 +31,9 @@ class Trend:
 
 
 def trend(values: Sequence[float]) -> Trend:
-    """Test values in time order. With fewer than 5 of them no p-value below 0.05 is possible. Raises ValueError for none.
+    """Test values in time order. With fewer than 5 of them no p-value below 0.05 is possible.
+
+    Raises ValueError for none.
 
     >>> found = trend([100.0, 98.0, 97.0, 95.0, 94.0, 90.0])
     >>> found.direction, round(found.p_value, 4), round(found.change, 3)
@@ -44,12 +48,13 @@ def trend(values: Sequence[float]) -> Trend:
 
 
 def pooled_trend(cells: Sequence[Mapping[int, float]]) -> Trend:
-    """Test many cells at once, each with its values by block: cells are visited once a block, so that drift shows in all of them.
+    """Test many cells at once, each with its values by block.
 
-    Each value becomes its rank among its own cell's, and a block the mean rank of what was visited in it; the blocks are then tested in
-    order.
-    So no cell counts for more because it is faster, and what slows a whole block counts once. ``change`` is the median over the cells.
-    Raises ValueError without a block.
+    Cells are visited once a block, so that drift shows in all of them.
+
+    Each value becomes its rank among its own cell's, and a block the mean rank of what was visited in it; the blocks
+    are then tested in order. So no cell counts for more because it is faster, and what slows a whole block counts once.
+    ``change`` is the median over the cells. Raises ValueError without a block.
 
     >>> pooled_trend([{0: 10.0, 1: 9.0, 2: 8.5, 3: 8.0, 4: 7.0}, {0: 500.0, 1: 480.0, 2: 470.0, 3: 475.0, 4: 460.0}]).direction
     'down'
@@ -73,7 +78,9 @@ def _change(values: Sequence[float]) -> float:
     runs, middle = len(values), median(values)
     if runs < 2 or middle <= 0:
         return 0.0
-    slopes = [(values[late] - values[early]) / (late - early) for early in range(runs) for late in range(early + 1, runs)]
+    slopes = [
+        (values[late] - values[early]) / (late - early) for early in range(runs) for late in range(early + 1, runs)
+    ]
     return median(slopes) * (runs - 1) / middle
 
 
@@ -86,7 +93,7 @@ def _p_value(runs: int, score: int) -> float:
 
 @lru_cache(maxsize=128)
 def _inversion_chances(runs: int) -> tuple[float, ...]:
-    """The chance of 0, 1, 2, ... inversions in a random order of ``runs`` values."""
+    """Return the chance of 0, 1, 2, ... inversions in a random order of ``runs`` values."""
     chances = [1.0]
     for length in range(2, runs + 1):
         grown = []

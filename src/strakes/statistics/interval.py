@@ -1,18 +1,19 @@
 """Intervals for a median that assume nothing about the shape of the data, and the estimate they belong to.
 
-Between the k-th smallest and the k-th largest of n independent values lies the median of their distribution with probability
-1 - 2 P(B < k), B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122; exact, and conservative when values tie.
+Between the k-th smallest and the k-th largest of n independent values lies the median of their distribution with
+probability 1 - 2 P(B < k), B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122; exact, and conservative
+when values tie.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Of the error allowed, what interpolation is told to spend: it spends up to 1.2 times that (measured for 4 to 30 values of ten shapes).
+# Of the error allowed, what interpolation is told to spend: it spends up to 1.2 times that (measured for 4 to 30 values
+# of ten shapes).
 ERROR_SHARE = 0.85
 
 
@@ -25,7 +26,7 @@ class Interval:
     confidence: float
 
     def contains(self, value: float) -> bool:
-        """Whether ``value`` lies in it, ends included."""
+        """Return whether ``value`` lies in it, ends included."""
         return self.low <= value <= self.high
 
 
@@ -39,7 +40,9 @@ class Estimate:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the interval's width over the median; infinite without an interval or with a median that is not positive.
+        """Half the interval's width over the median.
+
+        Infinite without an interval or with a median that is not positive.
 
         >>> Estimate(100.0, Interval(90.0, 105.0, 0.9), runs=9).relative_half_width
         0.075
@@ -50,7 +53,9 @@ class Estimate:
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones. Raises ValueError for no values or one that is not finite.
+    """Return the middle value, or the mean of the two middle ones.
+
+    Raises ValueError for no values or one that is not finite.
 
     >>> median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])
     (2.0, 2.5)
@@ -59,11 +64,13 @@ def median(values: Sequence[float]) -> float:
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """The narrowest pair of k-th smallest and k-th largest value that covers the median with ``confidence``; None for too few values.
+    """Return the narrowest pair of k-th smallest and k-th largest value that covers the median with ``confidence``.
 
-    For a number of values fixed beforehand; :class:`strakes.statistics.stopping.StoppingRule` is for values added until they suffice. The
-    two ranks mirror each other so that the interval of seconds is the interval of rates turned over. Raises ValueError for a value that is
-    not finite.
+    None for too few values.
+
+    For a number of values fixed beforehand; :class:`strakes.statistics.stopping.StoppingRule` is for values added until
+    they suffice. The two ranks mirror each other so that the interval of seconds is the interval of rates turned over.
+    Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -75,12 +82,14 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """An interval whose ends lie between two order statistics, so that it need not be wider than asked; None for too few values.
+    """Return an interval whose ends lie between two order statistics, so that it need not be wider than asked.
 
-    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. It is down to half as wide as the exact interval below 20 values,
-    which is why ratios use it: few runs are the rule. Being approximate, it is held to 0.85 of the error; it never reaches beyond the
-    exact interval.
-    docs/statistics.md has the coverage measured, also where it falls short: two groups of equal size.
+    None for too few values.
+
+    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. It is down to half as wide as the exact interval
+    below 20 values, which is why ratios use it: few runs are the rule. Being approximate, it is held to 0.85 of the
+    error; it never reaches beyond the exact interval. docs/statistics.md has the coverage measured, also where it falls
+    short: two groups of equal size.
 
     >>> found = interpolated_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.9)
     >>> found is not None and (round(found.low, 2), round(found.high, 2))
@@ -99,29 +108,6 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
     return Interval(low, high, confidence)
 
 
-def interpolated_p_value(values: Sequence[float], hypothesis: float) -> float:
-    """Two-sided p-value of "the median is ``hypothesis``": the error at which the interpolated interval just leaves it out.
-
-    It is never below 2 (1/2)^n, the error of the whole range.
-
-    >>> interpolated_p_value([1.0, 2.0, 3.0, 4.0, 5.0], 0.0), interpolated_p_value([1.0, 2.0, 3.0, 4.0, 5.0], 3.0)
-    (0.0625, 1.0)
-    """
-    ordered = in_order(values)
-    runs = len(ordered)
-    if hypothesis > _middle(ordered):
-        ordered, hypothesis = [-value for value in reversed(ordered)], -hypothesis
-    rank = bisect_right(ordered, hypothesis)
-    if rank == 0:
-        return 1 - coverage(runs, 1)
-    if 2 * rank >= runs:
-        return 1.0
-    weight = (hypothesis - ordered[rank - 1]) / (ordered[rank] - ordered[rank - 1])
-    share = rank * weight / (runs - rank - (runs - 2 * rank) * weight)
-    wide, narrow = coverage(runs, rank), coverage(runs, rank + 1)
-    return min((1 - wide + share * (wide - narrow)) / ERROR_SHARE, 1 - narrow)
-
-
 @cache
 def smallest_runs(confidence: float) -> int:
     """Fewest values with an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
@@ -138,7 +124,9 @@ def smallest_runs(confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def symmetric_rank(runs: int, confidence: float) -> int:
-    """The largest k whose k-th smallest and k-th largest of ``runs`` values cover with ``confidence``; 0 when even k = 1 does not.
+    """Return the largest k whose k-th smallest and k-th largest of ``runs`` values cover with ``confidence``.
+
+    0 when even k = 1 does not.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)
@@ -162,7 +150,7 @@ def coverage(runs: int, rank: int) -> float:
 
 
 def in_order(values: Sequence[float]) -> list[float]:
-    """The values sorted. Raises ValueError for no values or one that is not finite."""
+    """Return the values sorted. Raises ValueError for no values or one that is not finite."""
     if not values:
         raise ValueError("a median needs at least one value")
     if not all(math.isfinite(value) for value in values):
@@ -181,7 +169,7 @@ def _middle(ordered: Sequence[float]) -> float:
 
 
 def estimate_in_order(ordered: Sequence[float], rank: int, confidence: float) -> Estimate:
-    """The estimate of sorted values whose interval goes from the rank-th smallest to the rank-th largest."""
+    """Return the estimate of sorted values whose interval goes from the rank-th smallest to the rank-th largest."""
     return Estimate(_middle(ordered), between_ranks(ordered, rank, confidence), len(ordered))
 
 

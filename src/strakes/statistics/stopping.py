@@ -1,12 +1,14 @@
 """When a cell has been measured often enough, with an interval that stays valid however that was decided.
 
-Looking after every run and stopping at the first narrow interval picks the runs that happen to agree: the usual interval then covers far
-less than it says (docs/decisions/0002-sequential-stopping.md). So the interval is read off a confidence sequence: ranks so wide apart that
-the chance that *any* of the intervals at 5, 6, 7, ... runs misses the median is at most 1 - confidence. It holds for every distribution
-and every reason to stop, a spent budget or an impatient user included.
+Looking after every run and stopping at the first narrow interval picks the runs that happen to agree: the usual
+interval then covers far less than it says (docs/decisions/0002-sequential-stopping.md). So the interval is read off a
+confidence sequence: ranks so wide apart that the chance that *any* of the intervals at 5, 6, 7, ... runs misses the
+median is at most 1 - confidence. It holds for every distribution and every reason to stop, a spent budget or an
+impatient user included.
 
-While runs are added, the number of them below the true median is a simple random walk; the interval misses when the walk leaves the ranks.
-The chance of leaving is summed exactly, and spent over the runs as alpha spending does: Lan and DeMets, Biometrika 70 (1983) 659.
+While runs are added, the number of them below the true median is a simple random walk; the interval misses when the
+walk leaves the ranks. The chance of leaving is summed exactly, and spent over the runs as alpha spending does: Lan and
+DeMets, Biometrika 70 (1983) 659.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class StoppingRule:
     max_runs: int = 60
 
     def judge(self, values: Sequence[float]) -> Judgement:
-        """What to do after these runs. Raises ValueError for no values or one that is not finite."""
+        """Return what to do after these runs. Raises ValueError for no values or one that is not finite."""
         now = self.estimate(values)
         if now.relative_half_width <= self.relative_half_width:
             return Judgement(True, "interval-reached", now)
@@ -60,7 +62,7 @@ class StoppingRule:
         return Judgement(False, "continue", now)
 
     def estimate(self, values: Sequence[float]) -> Estimate:
-        """The estimate after any number of runs, whatever stopped them."""
+        """Return the estimate after any number of runs, whatever stopped them."""
         ordered = in_order(values)
         return estimate_in_order(ordered, sequential_rank(len(ordered), self.confidence), self.confidence)
 
@@ -71,7 +73,9 @@ class StoppingRule:
 
 
 def sequential_rank(runs: int, confidence: float) -> int:
-    """The k of the pair of k-th smallest and k-th largest value that is the interval after ``runs`` runs; 0 while there is none.
+    """Return the k of the pair of k-th smallest and k-th largest value that is the interval after ``runs`` runs.
+
+    0 while there is none.
 
     >>> [sequential_rank(runs, 0.9) for runs in (4, 5, 9, 10, 20, 60)]
     [0, 1, 1, 2, 5, 18]
@@ -83,7 +87,7 @@ def sequential_rank(runs: int, confidence: float) -> int:
 
 
 def first_look(confidence: float) -> int:
-    """Runs of the first interval of the sequence.
+    """Return the runs of the first interval of the sequence.
 
     >>> first_look(0.8), first_look(0.9), first_look(0.99)
     (5, 5, 8)
@@ -92,7 +96,7 @@ def first_look(confidence: float) -> int:
 
 
 def runs_for(estimate: Estimate, relative_half_width: float) -> int | None:
-    """Roughly how many runs in all bring the interval down to that half-width; None without an interval.
+    """Return roughly how many runs in all bring the interval down to that half-width; None without an interval.
 
     It shrinks with the root of the runs.
 
@@ -107,10 +111,11 @@ def runs_for(estimate: Estimate, relative_half_width: float) -> int | None:
 
 @cache
 def _ranks(confidence: float, horizon: int) -> tuple[int, ...]:
-    """The ranks for 0 .. horizon runs: each is raised as soon as the error spent so far allows it."""
+    """Return the ranks for 0 .. horizon runs: each is raised as soon as the error spent so far allows it."""
     first = first_look(confidence)
     error = 1.0 - confidence
-    # The first look cannot spend less than 2 (1/2)^n; half of what is left then is gone at twice the runs, two thirds at three times, ...
+    # The first look cannot spend less than 2 (1/2)^n; half of what is left then is gone at twice the runs, two thirds
+    # at three times, ...
     first_error = 2.0 ** (1 - first)
     inside = [1.0]
     spent = 0.0

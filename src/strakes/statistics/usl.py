@@ -1,7 +1,10 @@
-"""How a rate grows with the number of clients: the universal scalability law, X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
+"""How a rate grows with the number of clients.
 
-r is the rate of one client, c the share of work that has to queue (contention), k the cost of keeping clients in agreement (coherency),
-which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning (2007).
+The universal scalability law, X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
+
+r is the rate of one client, c the share of work that has to queue (contention), k the cost of keeping clients in
+agreement (coherency), which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning
+(2007).
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class Law:
     coherency: float
 
     def rate(self, clients: float) -> float:
-        """The rate of that many clients together.
+        """Return the rate of that many clients together.
 
         >>> Law(100.0, 0.0, 0.0).rate(8), Law(100.0, 1.0, 0.0).rate(8)
         (800.0, 100.0)
@@ -54,9 +57,9 @@ class Law:
 class Scalability:
     """The law fitted to medians, and to resampled runs for the intervals.
 
-    Resampled coefficients may be negative, as the scatter of the runs has it; cut at zero they would make every rate beyond look too low.
-    ``worst_residual`` is the largest relative distance of a measured median from the fit: where it is larger than the scatter of the runs,
-    the law does not describe this system and its coefficients mean nothing.
+    Resampled coefficients may be negative, as the scatter of the runs has it; cut at zero they would make every rate
+    beyond look too low. ``worst_residual`` is the largest relative distance of a measured median from the fit: where it
+    is larger than the scatter of the runs, the law does not describe this system and its coefficients mean nothing.
     """
 
     law: Law
@@ -67,14 +70,17 @@ class Scalability:
 
     @property
     def rate_of_one(self) -> Interval:
+        """The rate of one client."""
         return self._interval([law.rate_of_one for law in self.resampled])
 
     @property
     def contention(self) -> Interval:
+        """The share of work that queues."""
         return self._interval([max(0.0, law.contention) for law in self.resampled])
 
     @property
     def coherency(self) -> Interval:
+        """The cost of agreement between clients."""
         return self._interval([max(0.0, law.coherency) for law in self.resampled])
 
     @property
@@ -110,24 +116,29 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
         raise ValueError("the scalability law needs rates above zero")
     generator = np.random.default_rng(0)
     medians = np.array([[median(rates[number]) for number in clients]])
-    drawn = [np.median(generator.choice(np.asarray(rates[number]), (RESAMPLES, len(rates[number]))), axis=1) for number in clients]
+    drawn = [
+        np.median(generator.choice(np.asarray(rates[number]), (RESAMPLES, len(rates[number]))), axis=1)
+        for number in clients
+    ]
     law = _not_negative(clients, medians)
     worst = max(abs(law.rate(number) / middle - 1) for number, middle in zip(clients, medians[0].tolist(), strict=True))
     return Scalability(law, tuple(_fits(clients, np.array(drawn).T, (0, 1, 2))), confidence, clients[-1], worst)
 
 
 def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
-    """The best law without a negative coefficient: of so few, every set of those above zero is tried."""
+    """Return the best law without a negative coefficient: of so few, every set of those above zero is tried."""
 
     def error(law: Law) -> float:
-        return sum(float(rate / law.rate(number) - 1) ** 2 for number, rate in zip(clients, medians[0].tolist(), strict=True))
+        return sum(
+            float(rate / law.rate(number) - 1) ** 2 for number, rate in zip(clients, medians[0].tolist(), strict=True)
+        )
 
     tried = [_fits(clients, medians, used)[0] for used in ((0,), (0, 1), (0, 2), (0, 1, 2))]
     return min((law for law in tried if law.contention >= 0 and law.coherency >= 0), key=error)
 
 
 def _fits(clients: Sequence[int], rates: NDArray[np.float64], used: tuple[int, ...]) -> list[Law]:
-    """A law for each row of rates, with the coefficients ``used``; the others are zero.
+    """Return a law for each row of rates, with the coefficients ``used``; the others are zero.
 
     Least squares of the relative error of N / X, which is linear: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
     """

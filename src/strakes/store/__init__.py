@@ -1,8 +1,11 @@
-"""The store: every run is a directory of its own that survives any crash; the catalogue beside them only speeds up listing."""
+"""The store: every run is a directory of its own that survives any crash.
 
-from strakes.places import default_root
-from strakes.store.model import Run, RunSummary
+The catalogue beside them only speeds up listing.
+"""
+
+from strakes.store.run import Run, RunSummary
 from strakes.store.store import Store
 from strakes.store.writer import RunWriter
+from strakes.store_root import default_root
 
 __all__ = ["Run", "RunSummary", "RunWriter", "Store", "default_root"]

@@ -1,8 +1,8 @@
 """The catalogue: a SQLite file that remembers what the run directories say, so that listing thousands of runs is quick.
 
-It holds nothing of its own. Each entry carries the stamp of the run.json it was read from; an entry that is missing, old or of a
-run that is gone is mended when the list is asked for, and a catalogue that is broken is made again. Rollback journal, no WAL: home
-directories are often on network file systems.
+It holds nothing of its own. Each entry carries the stamp of the run.json it was read from; an entry that is missing,
+old or of a run that is gone is mended when the list is asked for, and a catalogue that is broken is made again.
+Rollback journal, no WAL: home directories are often on network file systems.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from strakes.errors import BadInputError
+from strakes.errors import StrakesError
 from strakes.store.files import store_error
-from strakes.store.model import Run, RunSummary, Status
+from strakes.store.run import Run, RunSummary, Status
 
 if TYPE_CHECKING:
     import sqlite3
 
-_LAYOUT = 1
+_LAYOUT = 2
 _BUSY_TIMEOUT_S = 5.0
-_BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+# SQLITE_ERROR: a table or column is not there.
+_BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT")
 _COLUMNS = "id, kind, name, target, file_system, status, created"
 _CREATE = (
-    "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL,"
-    " file_system TEXT NOT NULL, status TEXT NOT NULL, created TEXT NOT NULL, stamp TEXT NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS runs (id BLOB PRIMARY KEY, kind BLOB NOT NULL, name BLOB NOT NULL, target BLOB NOT NULL,"
+    " file_system BLOB NOT NULL, status BLOB NOT NULL, created BLOB NOT NULL, stamp TEXT NOT NULL)"
 )
 
 
@@ -64,7 +65,7 @@ class Catalogue:
         return len(self.summaries())
 
     def _remembered(self, stamps: dict[str, str]) -> list[RunSummary]:
-        """The catalogue's entries, mended; read from the directories where the catalogue is of no use."""
+        """Return the catalogue's entries, mended; read from the directories where the catalogue is of no use."""
         import sqlite3
 
         try:
@@ -78,16 +79,17 @@ class Catalogue:
 
     def _mended(self, stamps: dict[str, str]) -> list[RunSummary]:
         with self._connection() as connection:
-            known = {row[0]: row[1] for row in connection.execute("SELECT id, stamp FROM runs")}
-            gone = [(run,) for run in known if run not in stamps]
+            known = {_to_text(run): stamp for run, stamp in connection.execute("SELECT id, stamp FROM runs")}
+            gone = [(_to_bytes(run),) for run in known if run not in stamps]
             changed = [_read_summary(self._runs / run) for run, stamp in stamps.items() if known.get(run) != stamp]
             if gone:
                 connection.executemany("DELETE FROM runs WHERE id = ?", gone)
             if changed:
                 _store(connection, changed, stamps)
             return [
-                RunSummary(row[0], row[1], row[2], row[3], row[4], row[5], row[6], self._runs / row[0])
+                RunSummary(run, kind, name, target, file_system, cast("Status", status), created, self._runs / run)
                 for row in connection.execute(f"SELECT {_COLUMNS} FROM runs")
+                for run, kind, name, target, file_system, status, created in [map(_to_text, row)]
             ]
 
     @contextmanager
@@ -107,7 +109,7 @@ class Catalogue:
         self._path.unlink(missing_ok=True)
 
     def _stamps(self) -> dict[str, str]:
-        """The id of every run there is, with the stamp of its run.json."""
+        """Return the id of every run there is, with the stamp of its run.json."""
         try:
             names = os.listdir(self._runs)
         except (FileNotFoundError, NotADirectoryError):
@@ -116,7 +118,7 @@ class Catalogue:
 
 
 def _stamp(run: Path) -> str:
-    """Changes whenever run.json is replaced; empty for what is no run (yet)."""
+    """Give a text that changes whenever run.json is replaced; empty for what is no run (yet)."""
     try:
         found = (run / "run.json").stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -127,19 +129,31 @@ def _stamp(run: Path) -> str:
 def _store(connection: sqlite3.Connection, summaries: list[RunSummary], stamps: dict[str, str]) -> None:
     connection.executemany(
         f"INSERT OR REPLACE INTO runs ({_COLUMNS}, stamp) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [(s.id, s.kind, s.name, s.target, s.file_system, s.status, s.created, stamps[s.id]) for s in summaries],
+        [
+            (*map(_to_bytes, (s.id, s.kind, s.name, s.target, s.file_system, s.status, s.created)), stamps[s.id])
+            for s in summaries
+        ],
     )
+
+
+def _to_bytes(text: str) -> bytes:
+    """Names of files need not be UTF-8, which SQLite wants of text."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _to_text(value: object) -> str:
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else str(value)
 
 
 def _read_summary(path: Path) -> RunSummary:
     run = Run(path)
     try:
         manifest = run.manifest
-    except (BadInputError, OSError):
+    except (StrakesError, OSError):
         return RunSummary(path.name, "", "", "", "", "damaged", "", path)
     try:
         mount = run.environment.get("mount", {})
-    except (BadInputError, OSError):
+    except (StrakesError, OSError):
         mount = {}
     return RunSummary(
         id=run.id,

@@ -12,15 +12,20 @@ from strakes.store.writer import RunWriter
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Whatever ends the body early ends the run, too; what was measured is kept. Raises InterruptedByUser for Ctrl-C."""
+    """Whatever ends the body early ends the run, too; what was measured is kept.
+
+    Raises InterruptedByUser for Ctrl-C.
+    """
     try:
         yield
     except KeyboardInterrupt:
         writer.finish("interrupted")
-        remedy = "Go on where it stopped: the same command with --resume."
+        remedy = "To continue, run the same command with --resume."
         if not resumable:
-            remedy = "What it had made is removed. One that can be gone on with is begun with --keep."
-        raise InterruptedByUser("interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy) from None
+            remedy = "Its files have been removed. To be able to resume, start the run with --keep."
+        raise InterruptedByUser(
+            "interrupted; what was measured is kept", where=f"run {writer.id}", remedy=remedy
+        ) from None
     except StoppedForOthersError as error:
         writer.finish("interrupted")
         error.where = f"run {writer.id}"

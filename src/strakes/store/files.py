@@ -1,4 +1,7 @@
-"""Files that are whole or absent: JSON by atomic replacement, JSON lines by appending where a torn last line does not count."""
+"""Files that are whole or absent.
+
+JSON by atomic replacement, JSON lines by appending where a torn last line does not count.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measu
 
 
 def store_error(error: OSError, path: Path) -> StrakesError:
-    """What an operating system error means for somebody who only wanted to keep a run."""
+    """Return what an operating system error means for somebody who only wanted to keep a run."""
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return BadInputError("the store is not a directory", where=str(path), why=why, remedy=_WAY_OUT)
     if error.errno in _FULL:
-        remedy = "Free some space there, then go on with --resume; or set STRAKES_STORE to a directory elsewhere."
+        remedy = "Free some space there and continue with --resume, or set STRAKES_STORE to a directory elsewhere."
         return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
     return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=_WAY_OUT)
 
@@ -47,7 +50,9 @@ def replace_text(path: Path, text: str) -> None:
     # Always the same name: what a killed writer left is overwritten, and a run has one writer.
     fresh = path.with_name(f".{path.name}.new")
     try:
-        with fresh.open("w", encoding="utf-8") as file:
+        # Command lines may say what is nobody else's business.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -69,29 +74,43 @@ def sync_directory(path: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The document in ``path``. Raises BadInputError when it is none, FileNotFoundError when there is no such file."""
+    """Return the document in ``path``.
+
+    Raises BadInputError when it is none, FileNotFoundError when there is no such file.
+    """
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(_read(path))
     except ValueError as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(document, dict):
-        raise _damaged(path, "it holds no JSON object")
+        raise _damaged(path, "it does not contain a JSON object")
     return document
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """All whole rows of ``path``; none when there is no such file. A torn last line is a crash and does not count."""
     try:
-        data = path.read_bytes()
+        data = _read(path)
     except FileNotFoundError:
         return []
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(data[: whole_length(data)].splitlines(), start=1):
         row = _parse_row(line)
         if row is None:
-            raise _damaged(path, f"line {number} is no JSON object")
+            raise _damaged(path, f"line {number} is not a JSON object")
         rows.append(row)
     return rows
+
+
+def _read(path: Path) -> bytes:
+    """Raises EnvironmentLacksError for a file of another user, FileNotFoundError when there is none."""
+    try:
+        return path.read_bytes()
+    except PermissionError as error:
+        remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
+        raise EnvironmentLacksError(
+            "this run belongs to another user", where=str(path), why=os.strerror(error.errno or 0), remedy=remedy
+        ) from error
 
 
 def whole_length(data: bytes) -> int:
@@ -116,7 +135,7 @@ def _parse_row(line: bytes) -> dict[str, Any] | None:
 
 def _damaged(path: Path, why: str) -> BadInputError:
     remedy = "Restore it from a backup, or remove that run's directory."
-    return BadInputError("a file of the store is damaged", where=str(path), why=why, remedy=remedy)
+    return BadInputError("a file in the store is damaged", where=str(path), why=why, remedy=remedy)
 
 
 class AppendFile:
@@ -126,7 +145,7 @@ class AppendFile:
         self._path = path
         self._durable = durable
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise store_error(error, path) from error
 

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.places import default_root
 from strakes.store.files import read_json, store_error, write_json
+from strakes.store_root import default_root
 
 _VARIABLE = "SLURM_JOB_ID"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job. ``run`` is empty until it has made one (or has gone on with one); ``status`` is its exit status once it has ended."""
+    """One job. ``run`` is empty until it has made one (or has gone on with one).
+
+    ``status`` is its exit status once it has ended.
+    """
 
     id: str
     name: str
@@ -47,15 +50,17 @@ class Jobs:
         write_json(self._directory / f"{job.id}.json", {"schema": 1, **asdict(job)})
 
     def find(self, job: str) -> Job:
-        """Raises BadInputError for one that was not submitted from here."""
+        """Read one job. Raises BadInputError for one that was not submitted from here."""
         try:
             return self._job(read_json(self._directory / f"{job}.json"))
         except FileNotFoundError:
-            remedy = "strakes jobs lists them."
-            raise BadInputError(f"there is no job {job!r} of strakes", where=str(self._directory), remedy=remedy) from None
+            remedy = "strakes jobs lists the jobs."
+            raise BadInputError(
+                f"strakes has submitted no job {job!r}", where=str(self._directory), remedy=remedy
+            ) from None
 
     def all(self) -> list[Job]:
-        """The earliest first."""
+        """List them, the earliest first."""
         try:
             names = os.listdir(self._directory)
         except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +75,7 @@ class Jobs:
             (self._directory / f"{job}.run").write_text(run, encoding="utf-8")
 
     def _job(self, record: Mapping[str, Any]) -> Job:
-        """What the job itself says stands beside the record, so that two hosts never write one file."""
+        """Read a job. What the job itself says is in files beside the record, so that two hosts never write one file."""
         job = Job(record["id"], record["name"], tuple(record["command"]), record["submitted"], record["output"])
         with suppress(FileNotFoundError):
             job = replace(job, run=(self._directory / f"{job.id}.run").read_text(encoding="utf-8").strip())

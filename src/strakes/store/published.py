@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.store.model import Run
+from strakes.store.run import Run
 
-_REMEDY = "Write one with: strakes export RUN -o FILE"
+_REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -35,21 +35,12 @@ class PublishedRun(Run):
         return environment
 
     @cached_property
-    def cells(self) -> list[dict[str, Any]]:
-        return list(self._document["cells"])
-
-    @cached_property
-    def visits(self) -> list[dict[str, Any]]:
-        return list(self._document["visits"])
-
-    @cached_property
-    def events(self) -> list[dict[str, Any]]:
-        return list(self._document["events"])
-
-    @cached_property
     def findings(self) -> dict[str, Any] | None:
         findings: dict[str, Any] = self._document["findings"]
         return findings
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        return list(self._document[name])
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -62,13 +53,13 @@ class PublishedRun(Run):
         error = best_match(Draft202012Validator(load_schema("export")).iter_errors(document))
         if error is not None:
             where = f"{self.path}: {error.json_path}"
-            raise BadInputError("not a run that strakes exported", where=where, why=error.message, remedy=_REMEDY)
+            raise BadInputError("this is not a run exported by strakes", where=where, why=error.message, remedy=_REMEDY)
         whole: dict[str, Any] = document
         return whole
 
 
 def _read(path: Path) -> Any:
-    """The JSON in the file, compressed with gzip or not."""
+    """Return the JSON in the file, compressed with gzip or not."""
     try:
         content = path.read_bytes()
         if content.startswith(_GZIP_MAGIC):

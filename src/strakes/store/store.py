@@ -11,29 +11,31 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from strakes import __version__
 from strakes.errors import BadInputError, StrakesError
-from strakes.places import default_root
 from strakes.store.catalogue import Catalogue
 from strakes.store.files import store_error, sync_directory, write_json
 from strakes.store.jobs import Jobs
-from strakes.store.model import Run, RunSummary
+from strakes.store.run import Run, RunSummary
 from strakes.store.writer import RunWriter, utc_now
+from strakes.store_root import default_root
+from strakes.targets.marker import MARKER_NAME
+from strakes.version import __version__
 
-_LIST_THEM = "strakes runs lists them."
+_LIST_THEM = "strakes runs lists the runs."
 
 
 class Store:
     """All runs below one directory; it is made with the first run.
 
     >>> import tempfile
+    >>> from strakes.store.records import Visit
     >>> with tempfile.TemporaryDirectory() as place:
     ...     store = Store(Path(place) / "store")
     ...     with store.create("study", "transfer-size", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
-    ...         writer.append_visit({"visit": 1})
+    ...         writer.append_visit(Visit(1))
     ...         writer.finish("complete")
     ...     store.open("latest").visits, [run.status for run in store.runs()]
-    ([{'visit': 1}], ['complete'])
+    ([Visit(visit=1, ...)], ['complete'])
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -52,12 +54,13 @@ class Store:
         measured_at: datetime | None = None,
         elsewhere: bool = False,
     ) -> RunWriter:
-        """A new run. Raises BadInputError for a store inside ``target``, EnvironmentLacksError when it cannot be written.
+        """Begin a new run. Raises BadInputError for a store inside a workspace, EnvironmentLacksError if it cannot be written.
 
         An imported run was measured before (``measured_at``) and perhaps on a target that is not here (``elsewhere``).
         """
         if not elsewhere:
-            self._refuse_inside(target)
+            _require(target)
+        self._refuse_workspace()
         path = self._new_directory(name)
         try:
             write_json(path / "environment.json", environment)
@@ -86,7 +89,7 @@ class Store:
         return writer
 
     def open(self, run: str) -> Run:
-        """The run of that id, of the one id that begins so, or the "latest". Raises BadInputError."""
+        """Return the run of that id, of the one id that begins so, or the "latest". Raises BadInputError."""
         return Run(self._find(run).path)
 
     def resume(self, run: str | None, fingerprint: str) -> RunWriter:
@@ -96,7 +99,9 @@ class Store:
         """
         summary = self._find(run) if run else self._newest_unfinished(fingerprint)
         if summary.status == "complete":
-            raise BadInputError("this run is complete", where=summary.id, remedy=f"See it with: strakes report {summary.id}")
+            raise BadInputError(
+                "this run is complete", where=summary.id, remedy=f"See it with: strakes report {summary.id}"
+            )
         if _fingerprint(summary) != fingerprint:
             raise BadInputError(
                 "this run was made with other options",
@@ -104,7 +109,7 @@ class Store:
                 why=f"it ran: {' '.join(Run(summary.path).manifest.get('command', []))}",
                 remedy="Resume it with the same directory and options, or start a new run without --resume.",
             )
-        self._refuse_inside(Path(str(Run(summary.path).manifest["target"])))
+        self._refuse_workspace()
         writer = RunWriter(summary.path, self._catalogue)
         try:
             writer.mark_running()
@@ -124,22 +129,22 @@ class Store:
         """All runs, oldest first."""
         return self._catalogue.summaries()
 
-    def rebuild_catalogue(self) -> int:
-        """Make the catalogue again from the run directories; returns how many runs it holds."""
-        return self._catalogue.rebuild()
-
     def _find(self, run: str) -> RunSummary:
         runs = self.runs()
         if not runs:
-            raise BadInputError("the store holds no run yet", where=str(self.root), remedy="Make one: strakes survey DIR")
+            raise BadInputError(
+                "the store has no runs yet", where=str(self.root), remedy="Make one: strakes survey DIR"
+            )
         if run == "latest":
             return runs[-1]
-        matches = [summary for summary in runs if summary.id == run] or [summary for summary in runs if run and summary.id.startswith(run)]
+        matches = [summary for summary in runs if summary.id == run] or [
+            summary for summary in runs if run and summary.id.startswith(run)
+        ]
         if len(matches) == 1:
             return matches[0]
         if matches:
             newest = ", ".join(match.id for match in matches[-4:])
-            raise BadInputError(f"{len(matches)} runs begin with {run!r}", why=newest, remedy="Write more of the id.")
+            raise BadInputError(f"{len(matches)} runs begin with {run!r}", why=newest, remedy="Give more of the id.")
         raise BadInputError(f"there is no run {run!r}", where=str(self.root), remedy=_LIST_THEM)
 
     def _newest_unfinished(self, fingerprint: str) -> RunSummary:
@@ -149,10 +154,18 @@ class Store:
             return unfinished[-1]
         if not alike:
             remedy = f"Start one without --resume. {_LIST_THEM}"
-            raise BadInputError("there is no run to resume with this directory and these options", where=str(self.root), remedy=remedy)
+            raise BadInputError(
+                "there is no run with this directory and these options to resume", where=str(self.root), remedy=remedy
+            )
         if alike[-1].status == "running":
-            raise BadInputError("the run is still going on", where=alike[-1].id, remedy="Wait until it ends, or stop it, then resume.")
-        raise BadInputError("the last such run is complete", where=alike[-1].id, remedy=f"See it with: strakes report {alike[-1].id}")
+            raise BadInputError(
+                "the run is still in progress",
+                where=alike[-1].id,
+                remedy="Wait until it ends, or stop it, then resume.",
+            )
+        raise BadInputError(
+            "the last such run is complete", where=alike[-1].id, remedy=f"See it with: strakes report {alike[-1].id}"
+        )
 
     def _new_directory(self, name: str) -> Path:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
@@ -169,27 +182,28 @@ class Store:
         except OSError as error:
             raise store_error(error, self.root) from error
 
-    def _refuse_inside(self, target: Path) -> None:
-        """Compare directories themselves, not names: a link or a bind mount is no way around."""
-        try:
-            measured = os.stat(target)
-        except OSError as error:
-            why = os.strerror(error.errno or 0)
-            raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
+    def _refuse_workspace(self) -> None:
+        """What lies in a workspace goes with it when its run ends."""
         place = Path(os.path.realpath(self.root))
         for ancestor in (place, *place.parents):
-            try:
-                inside = os.path.samestat(ancestor.stat(), measured)
-            except OSError:  # not there yet
-                continue
-            if inside:
+            if os.path.lexists(ancestor / MARKER_NAME):
                 raise BadInputError(
-                    "the store would be inside the measured directory",
+                    "the store is inside a directory of a run",
                     where=str(self.root),
-                    why=f"{target} contains it, so keeping results would be measured too",
-                    remedy="Set STRAKES_STORE to a directory elsewhere, or measure another directory.",
+                    why=f"{ancestor} is removed when that run ends",
+                    remedy="Set STRAKES_STORE to a directory elsewhere.",
                 )
 
 
+def _require(target: Path) -> None:
+    try:
+        os.stat(target)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
+
+
 def _fingerprint(summary: RunSummary) -> str:
-    return "" if summary.status == "damaged" else str(Run(summary.path).manifest.get("options", {}).get("fingerprint", ""))
+    return (
+        "" if summary.status == "damaged" else str(Run(summary.path).manifest.get("options", {}).get("fingerprint", ""))
+    )

@@ -6,16 +6,20 @@ import errno
 import fcntl
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.record import to_record
 from strakes.store.catalogue import Catalogue
 from strakes.store.files import AppendFile, store_error, write_json, write_json_lines
-from strakes.store.model import FinishedStatus, Run
+from strakes.store.records import RunEvent, Visit, event_to_record
+from strakes.store.run import FinishedStatus, Run
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _LOCK_PATIENCE_S = 1.0  # somebody who only looks holds the lock for microseconds
@@ -53,23 +57,24 @@ class RunWriter:
     def id(self) -> str:
         return self.path.name
 
-    def write_cells(self, cells: Sequence[Mapping[str, object]]) -> None:
+    def write_cells(self, cells: Iterable[Cell]) -> None:
         """All cells of the run; replaces an earlier list."""
-        write_json_lines(self.path / "cells.jsonl", cells)
+        named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
+        write_json_lines(self.path / "cells.jsonl", map(to_record, named))
 
-    def append_visit(self, visit: Mapping[str, object]) -> None:
+    def append_visit(self, visit: Visit) -> None:
         """One finished visit; durable on return."""
         with self._appending:
-            self._visits.append(visit)
+            self._visits.append(to_record(visit))
 
-    def append_event(self, event: Mapping[str, object]) -> None:
-        """Something worth remembering (a warning, a line of the engine); may be called from another thread."""
+    def append_event(self, event: RunEvent) -> None:
+        """Something worth remembering; may be called from another thread."""
         with self._appending:
             if not self._closed:
-                self._events.append(event)
+                self._events.append(event_to_record(event))
 
     def write_findings(self, findings: Mapping[str, object]) -> None:
-        """What the run found; replaces an earlier document."""
+        """Keep what the run found; replaces an earlier document."""
         self.run.write_findings(findings)
 
     def finish(self, status: FinishedStatus) -> None:
@@ -80,7 +85,7 @@ class RunWriter:
             self.close()
 
     def mark_running(self) -> None:
-        """A resumed run runs again; the manifest remembers when."""
+        """Note in the manifest that a resumed run runs again, and since when."""
         resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
         self._set_manifest(status="running", resumed=resumed)
 
@@ -95,7 +100,9 @@ class RunWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _set_manifest(self, **changes: Any) -> None:
@@ -112,7 +119,9 @@ def _lock(file: AppendFile, run: str) -> None:
         except BlockingIOError as error:
             if time.monotonic() > patience_ends:
                 raise BadInputError(
-                    "another strakes process is writing this run", where=run, remedy="Wait until it ends, or stop it, then use --resume."
+                    "another strakes process is writing this run",
+                    where=run,
+                    remedy="Wait until it ends, or stop it, then use --resume.",
                 ) from error
             time.sleep(0.01)
         except OSError as error:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Headline, Reference, Setting, SkippedCell
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
-from strakes.studies.compose import DEAR, NO_COST, Tone, better_ratio, ratio_finding, series
-from strakes.studies.results import Measured, Results
+from strakes.studies.compose import NO_COST, PROMISING, Tone, better_ratio, ratio_finding, series
 from strakes.studies.seven import seven_findings
+from strakes.studies.study import Advice, Context, Study
 from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_SIZES = (64 * KIB, MIB)
@@ -43,7 +44,7 @@ class AccessPatterns(Study):
 
     name = "access-patterns"
     title = "Access patterns"
-    question = "One file or many, contiguous or strided, small requests or large: what does this file system like?"
+    question = "One file or many, contiguous or strided, small or large requests: which is fastest here?"
     source = "S5"
     in_survey = True
 
@@ -57,7 +58,7 @@ class AccessPatterns(Study):
                         SkippedCell(
                             self.name,
                             {"pattern": pattern, "transfer_bytes": size},
-                            f"more than the {format_bytes(amount)} per rank that fit",
+                            f"needs more than the {format_bytes(amount)} per rank that fit",
                         )
                     )
                 else:
@@ -86,7 +87,8 @@ class AccessPatterns(Study):
         key = f"{self.name}/{pattern.lower().replace(' ', '-')}/{by}"
         stop = context.stonewall()
         if pattern == "SFWA":
-            # The file is written by all ranks beforehand; its size is one rank's amount, since every rank reads all of it.
+            # The file is written by all ranks beforehand; its size is one rank's amount, since every rank reads all of
+            # it.
             block = max(1, amount // ranks // size) * size
             make = TransferPhase("make", "write", "shared-file", "segmented", size, block, sync="fsync")
             read = TransferPhase("read", "read", "shared-file", "whole", size, block, cache="drop", stop=stop)
@@ -103,7 +105,10 @@ class AccessPatterns(Study):
         block, segments = (size, amount // size) if access == "strided" else (amount, 1)
         write = TransferPhase("write", "write", layout, access, size, block, segments, sync="fsync", stop=stop)  # type: ignore[arg-type]
         read = TransferPhase("read", "read", layout, access, size, block, segments, cache="drop", stop=stop)  # type: ignore[arg-type]
-        measures = (Measure("write", "bytes_per_s", {"operation": "write"}), Measure("read", "bytes_per_s", {"operation": "read"}))
+        measures = (
+            Measure("write", "bytes_per_s", {"operation": "write"}),
+            Measure("read", "bytes_per_s", {"operation": "read"}),
+        )
         return Cell(self.name, key, settings, Plan(ranks, (write, read), context.seed), measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -113,7 +118,9 @@ class AccessPatterns(Study):
                 "S5 (Lustre, 40 clients): reads about 20 % faster than writes; SFSA reads about 20 % better than MFWA; "
                 "strided worse the finer",
             ),
-            "write": Reference("S5", "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer"),
+            "write": Reference(
+                "S5", "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer"
+            ),
         }
         return [
             Figure(
@@ -128,7 +135,9 @@ class AccessPatterns(Study):
                 tuple(
                     line
                     for pattern, name in _NAMES.items()
-                    for line in series(name, results.where(operation=operation, pattern=pattern, axis="requests"), "transfer_bytes")
+                    for line in series(
+                        name, results.where(operation=operation, pattern=pattern, axis="requests"), "transfer_bytes"
+                    )
                 ),
                 (theirs[operation],),
             )
@@ -137,7 +146,7 @@ class AccessPatterns(Study):
             Figure(
                 self.name,
                 f"{self.title}: {operation}s against clients",
-                "What becomes of the rate as clients are added?",
+                "How does the rate change as clients are added?",
                 "clients (ranks of this node)",
                 "",
                 "log",
@@ -146,9 +155,17 @@ class AccessPatterns(Study):
                 tuple(
                     line
                     for pattern, name in _NAMES.items()
-                    for line in series(name, results.where(operation=operation, pattern=pattern, axis="clients"), "ranks")
+                    for line in series(
+                        name, results.where(operation=operation, pattern=pattern, axis="clients"), "ranks"
+                    )
                 ),
-                (Reference("S5", "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose with clients"),),
+                (
+                    Reference(
+                        "S5",
+                        "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose "
+                        "with clients",
+                    ),
+                ),
             )
             for operation in ("write", "read")
             if results.where(axis="clients")
@@ -177,7 +194,9 @@ class AccessPatterns(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         clients = sorted({float(one.settings["ranks"]) for one in results.where(axis="clients")})
         return [
-            Headline(f"{one.settings['pattern']}, {one.settings['operation']}, {clients[-1]:.0f} clients (ranks)", one.id)
+            Headline(
+                f"{one.settings['pattern']}, {one.settings['operation']}, {clients[-1]:.0f} clients (ranks)", one.id
+            )
             for one in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
         ]
 
@@ -189,7 +208,11 @@ class AccessPatterns(Study):
             shared = self._pick(results, "SFSA", operation, sizes[-1]) if sizes else None
             if own is not None and shared is not None:
                 advice += _choose(
-                    f"file layout, {operation}s", operation, ("a file per process", own), ("segments of one shared file", shared), results
+                    f"file layout, {operation}s",
+                    operation,
+                    ("a file per process", own),
+                    ("segments of one shared file", shared),
+                    results,
                 )
         return advice
 
@@ -199,7 +222,7 @@ def _sizes(results: Results) -> list[Setting]:
 
 
 def _claims(small: Setting, large: Setting) -> list[_Claim]:
-    """What is worth a figure: pattern, operation and request size against another."""
+    """Return what is worth a figure: pattern, operation and request size against another."""
     claims = [
         _Claim(
             "read-to-write",
@@ -216,25 +239,26 @@ def _claims(small: Setting, large: Setting) -> list[_Claim]:
                 f"Strided {operation}s of a shared file are {{ratio}} times as fast as contiguous ones.",
                 ("SFSA strided", operation, small),
                 ("SFSA", operation, small),
-                tone=Tone(good=NO_COST, bad=DEAR),
+                tone=Tone(good=NO_COST),
             ),
             _Claim(
                 f"shared-to-own-{operation}",
                 f"{doing} segments of one shared file is {{ratio}} times as fast as a file per rank{theirs}.",
                 ("SFSA", operation, large),
                 ("MFWA", operation, large),
-                tone=Tone(good=NO_COST, bad=DEAR),
+                tone=Tone(good=NO_COST),
             ),
         ]
     return claims
 
 
-def _choose(setting: str, operation: str, a: tuple[str, Measured], b: tuple[str, Measured], results: Results) -> list[Advice]:
-    """Advise whichever is shown to be faster; nothing when neither is."""
+def _choose(
+    setting: str, operation: str, a: tuple[str, Measured], b: tuple[str, Measured], results: Results
+) -> list[Advice]:
+    """Propose whichever seems faster by a margin; nothing when neither does."""
     ratio = better_ratio(a[1], b[1], results.confidence)
-    if ratio is None or ratio.interval is None or ratio.interval.low <= 1 <= ratio.interval.high:
+    if ratio is None or PROMISING <= ratio.median <= 1 / PROMISING:
         return []
-    winner, loser = (a, b) if ratio.interval.low > 1 else (b, a)
-    gain = ratio.median if winner is a else 1 / ratio.median
-    reason = f"{operation}s are {gain:.2f} times as fast as with {loser[0]}"
+    winner, loser = (a, b) if ratio.median > 1 else (b, a)
+    reason = f"{operation}s are faster than with {loser[0]}"
     return [Advice(setting, winner[0], reason, winner[1].id, loser[1].id, 1.0, (winner[1].id, loser[1].id))]

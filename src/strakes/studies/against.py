@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Setting, SkippedCell
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.statistics.comparison import Judged, block_scores, judge, within_blocks
 from strakes.statistics.contrast import Verdict, bonferroni
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.base import Cell, Context, Study
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Context, Study
 
 PREFIX = "against:"
 # Differences within it are called the same.
@@ -20,7 +21,10 @@ _MOST_LINES = 3
 
 
 class Against(Study):
-    """Two cells for each of the inner study's: ``A`` on the file system measured, ``B`` on the one it is measured against."""
+    """Two cells for each of the inner study's.
+
+    ``A`` on the file system measured, ``B`` on the one it is measured against.
+    """
 
     def __init__(self, inner: Study) -> None:
         self.inner = inner
@@ -45,11 +49,15 @@ class Against(Study):
             runs = max(one.least_runs, least)
             for side, place in (("A", one.place), ("B", replace(one.place, target="against"))):
                 settings = {**one.settings, "target": side}
-                cells.append(replace(one, study=self.name, key=f"{side}/{one.key}", settings=settings, place=place, least_runs=runs))
+                cells.append(
+                    replace(
+                        one, study=self.name, key=f"{side}/{one.key}", settings=settings, place=place, least_runs=runs
+                    )
+                )
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """The inner study's, with the series of both."""
+        """Return the inner study's, with the series of both."""
         of_a, of_b = self.inner.figures(self._side(results, "A")), self.inner.figures(self._side(results, "B"))
         figures = []
         for a in of_a:
@@ -84,7 +92,9 @@ class Against(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return [
-            replace(one, label=f"{side}: {one.label}") for side in ("A", "B") for one in self.inner.headlines(self._side(results, side))
+            replace(one, label=f"{side}: {one.label}")
+            for side in ("A", "B")
+            for one in self.inner.headlines(self._side(results, side))
         ]
 
     def _pairs(self, results: Results) -> list[tuple[Measured, Measured]]:
@@ -94,15 +104,26 @@ class Against(Study):
 
     def _side(self, results: Results, side: Setting) -> Results:
         """One side's results, as if they were the inner study's own."""
-        own = tuple(replace(one, study=self.inner.name) for one in results.measured if one.settings.get("target") == side)
+        own = tuple(
+            replace(one, study=self.inner.name) for one in results.measured if one.settings.get("target") == side
+        )
         return Results(own, results.confidence, results.facts)
 
     def _overall(self, pairs: Sequence[tuple[Measured, Measured]], results: Results) -> Finding:
-        a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
+        a, b = (
+            block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1)
+        )
         identifier, evidence = f"{self.name}-overall", results.ids(one for pair in pairs for one in pair)
         if not a.keys() & b.keys():
             text = f"B against A over all {len(pairs)} cells: INCONCLUSIVE."
-            return Finding(identifier, self.name, text, "inconclusive", evidence, needs="blocks that measure every cell: a larger --budget")
+            return Finding(
+                identifier,
+                self.name,
+                text,
+                "inconclusive",
+                evidence,
+                needs="a larger --budget, so that blocks measure every cell",
+            )
         (said,) = judge([within_blocks(a, b)], results.confidence, MARGIN)
         return _finding(identifier, self.name, f"B against A over all {len(pairs)} cells", said, evidence, "")
 
@@ -115,7 +136,11 @@ class Against(Study):
 def _finding(identifier: str, study: str, what: str, said: Judged, evidence: tuple[str, ...], together: str) -> Finding:
     text = f"{what}: {said.verdict}, {said.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} %)."
     interval = said.ratio.interval
-    shown = None if interval is None else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}")
+    shown = (
+        None
+        if interval is None
+        else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}")
+    )
     if said.verdict is Verdict.INCONCLUSIVE:
         return Finding(identifier, study, text, "inconclusive", evidence, shown, said.needs)
     return Finding(identifier, study, text, "measured", evidence, shown)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
 from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import saturation_advice, saturation_finding, series
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Advice, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -24,11 +25,14 @@ _FURTHEST = 8
 
 
 class ClientScaling(Study):
-    """Small files written by more and more clients, each into a pool of its own; here a client is a rank of one node."""
+    """Small files written by more and more clients, each into a pool of its own.
+
+    Here a client is a rank of one node.
+    """
 
     name = "client-scaling"
     title = "Clients"
-    question = "How does the rate grow with the number of clients, and from how many on does it not?"
+    question = "How does the rate grow with the number of clients, and where does it stop growing?"
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
@@ -36,7 +40,9 @@ class ClientScaling(Study):
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
             if files < 8:
-                cells.append(SkippedCell(self.name, {"clients": ranks}, f"only {context.max_items} files may be made here"))
+                cells.append(
+                    SkippedCell(self.name, {"clients": ranks}, f"only {context.max_items} files may be created here")
+                )
                 continue
             phases = (pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),)
             measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
@@ -49,19 +55,28 @@ class ClientScaling(Study):
         references = [
             Reference(
                 "S3",
-                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the dotted line through the "
+                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the "
+                "dotted line through the "
                 "origin; at 1 client 5.6 a second",
                 label="S3, published: what its clients needed",
                 points=tuple(
-                    (float(one.settings["clients"]), float(one.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S) for one in cells
+                    (float(one.settings["clients"]), float(one.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
+                    for one in cells
                 ),
             )
         ]
         law = scalability(cells, results.confidence)
         if law is not None and law.worst_residual <= _WORST_RESIDUAL:
-            points = tuple((float(one.settings["clients"]), law.law.rate(float(one.settings["clients"]))) for one in cells)
+            points = tuple(
+                (float(one.settings["clients"]), law.law.rate(float(one.settings["clients"]))) for one in cells
+            )
             references.append(
-                Reference("law", "The universal scalability law fitted to the medians.", label="scalability law, fitted", points=points)
+                Reference(
+                    "law",
+                    "The universal scalability law fitted to the medians.",
+                    label="scalability law, fitted",
+                    points=points,
+                )
             )
         lines = tuple(series("files created and written", cells, "clients"))
         title, label = "Clients against rate", "files a second, all clients"
@@ -76,13 +91,26 @@ class ClientScaling(Study):
         evidence = results.ids(cells)
         if law is None:
             needs = f"at least {FEWEST_LEVELS} numbers of clients, each with enough runs"
-            return [*found, Finding(f"{self.name}-law", self.name, "No scalability law is fitted.", "inconclusive", evidence, needs=needs)]
+            return [
+                *found,
+                Finding(
+                    f"{self.name}-law",
+                    self.name,
+                    "No scalability law was fitted.",
+                    "inconclusive",
+                    evidence,
+                    needs=needs,
+                ),
+            ]
         return [*found, *self._law(law, evidence), self._need(law, evidence)]
 
     def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
         if law.worst_residual > _WORST_RESIDUAL:
-            statement = f"The universal scalability law does not describe this system: it misses a median by {law.worst_residual:.0%}."
-            needs = "more runs, or a system that is not shared meanwhile"
+            statement = (
+                "The universal scalability law does not fit this system: it misses a median by "
+                f"{law.worst_residual:.0%}."
+            )
+            needs = "more runs, or a system that nobody else uses meanwhile"
             return [Finding(f"{self.name}-law", self.name, statement, "inconclusive", evidence, needs=needs)]
         found = []
         for name, value, interval, what in (
@@ -103,11 +131,11 @@ class ClientScaling(Study):
             )
         peak = law.peak
         if math.isfinite(peak.high):
-            statement = f"By the law the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
+            statement = f"By the law, the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
             interval_of = IntervalOf(peak.low, peak.high, peak.confidence, "clients at the peak")
             found.append(Finding(f"{self.name}-peak", self.name, statement, "measured", evidence, interval_of))
         else:
-            statement = "By the law no number of clients is shown beyond which the rate falls."
+            statement = "By the law, the rate is not shown to fall at any number of clients."
             needs = f"more clients than {law.measured_up_to}"
             found.append(Finding(f"{self.name}-peak", self.name, statement, "unknown", evidence, needs=needs))
         return found
@@ -116,20 +144,33 @@ class ClientScaling(Study):
         """S3's need, where the law may be asked about it at all."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         identifier = f"{self.name}-need"
-        what = f"{_NEEDED_CLIENTS} clients with {_NEEDED_EACH_PER_HOUR:,} files an hour each ({needed:,.0f} a second; S3's need)"
+        what = (
+            f"{_NEEDED_CLIENTS} clients with {_NEEDED_EACH_PER_HOUR:,} files an hour each ({needed:,.0f} a "
+            "second; S3's need)"
+        )
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
             needs = f"at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients that the law describes"
-            return Finding(identifier, self.name, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs)
+            return Finding(
+                identifier, self.name, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs
+            )
         rate = law.rate(_NEEDED_CLIENTS)
-        interval = IntervalOf(rate.low, rate.high, rate.confidence, f"files a second of {_NEEDED_CLIENTS} clients, extrapolated")
+        interval = IntervalOf(
+            rate.low, rate.high, rate.confidence, f"files a second of {_NEEDED_CLIENTS} clients, extrapolated"
+        )
         holds = rate.low >= needed
         verdict = "served" if holds else "not served" if rate.high < needed else "perhaps served"
-        statement = f"By the law {what} would be {verdict}: extrapolated {beyond:.0f} times beyond what was measured."
-        return Finding(identifier, self.name, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured")
+        statement = (
+            f"By the law, {what} would be {verdict}; this extrapolates to {beyond:.0f} times the clients measured."
+        )
+        return Finding(
+            identifier, self.name, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured"
+        )
 
     def advice(self, results: Results) -> Sequence[Advice]:
-        return saturation_advice("clients that write small files", "files written a second", results.where(), "clients", results)
+        return saturation_advice(
+            "clients that write small files", "files written a second", results.where(), "clients", results
+        )
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where()
@@ -137,7 +178,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """The law over the cells; None with too few of them, too few runs, or a rate of nothing."""
+    """Return the law over the cells; None with too few of them, too few runs, or a rate of nothing."""
     rates = {int(one.settings["clients"]): list(one.by_block().values()) for one in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

@@ -7,23 +7,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.portrait.model import Finding, IntervalOf, Point, Series, Setting
+from strakes.findings.claims import Claim
+from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
+from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import paired_ratio
 from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation
-from strakes.studies.base import Advice
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Advice
 from strakes.units import format_value
 
-# A setting that keeps 95 % of the best, lower bound, is as good as the best (DESIGN.md, "Saturation means").
-SATURATED = 0.95
+# A setting that surely keeps this much of the best is as good as the best: as exact as cells are usually measured (±10
+# %).
+SATURATED = 0.9
+# A cache with no more than this of a file was dropped.
+_HARDLY = 0.05
+# What seems to reach this much of the best is worth testing for SATURATED.
+PROMISING = 0.95
+# Two settings whose ratio surely lies between these are alike.
+ALIKE = (1 / 1.1, 1.1)
 # A habit of applications that costs less than a tenth is served well, one that costs more than a fifth is served badly.
 NO_COST = (0.9, math.inf)
 DEAR = (0.0, 0.8)
 
 
 def series(name: str, measured: Sequence[Measured], factor: str) -> list[Series]:
-    """A line over one factor; nothing when nothing was measured."""
+    """Draw a line over one factor; nothing when nothing was measured."""
     points = tuple(Point(_axis(one.settings[factor]), one.id) for one in measured if one.estimate is not None)
     return [Series(name, points)] if points else []
 
@@ -44,10 +52,13 @@ def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "me
 
 @dataclass(frozen=True)
 class Tone:
-    """Ratios that speak well of a file system, and ratios that speak badly of it; what lies between says nothing."""
+    """Ratios that speak well of a file system, and ratios that speak badly of it; what lies between says nothing.
+
+    What processors and the kernel of the client cost anyway speaks badly of no file system: there ``bad`` has to be left out.
+    """
 
     good: tuple[float, float]
-    bad: tuple[float, float]
+    bad: tuple[float, float] = (math.inf, -math.inf)
 
     def of(self, low: float, high: float) -> Literal["good", "bad", "neutral"]:
         """Only when the whole interval is on one side."""
@@ -66,35 +77,51 @@ def ratio_finding(
     holds_within: tuple[float, float] | None = None,
     tone: Tone | None = None,
 ) -> Finding:
-    """The ratio of ``a`` to ``b``, as a measurement or as a test of a claim.
+    """Return the ratio of ``a`` to ``b``, as a measurement or as a test of a claim.
 
-    ``statement`` has one ``{ratio}`` for the median. With ``holds_within`` the claim is that the ratio lies in that range:
-    it holds when the whole interval does, does not when none of it does.
+    ``statement`` has one ``{ratio}`` for the median. With ``holds_within`` the claim is that the ratio lies in that
+    range: it holds when the whole interval does, does not when none of it does.
     """
     evidence = (a.id, b.id)
     ratio = better_ratio(a, b, results.confidence)
     if ratio is None or ratio.interval is None:
-        needs = f"at least {smallest_runs(results.confidence)} blocks that measure both cells; a larger --budget"
-        return Finding(finding_id, a.study, statement.format(ratio="an unknown number of"), "inconclusive", evidence, needs=needs)
+        needs = f"at least {smallest_runs(results.confidence)} blocks that measure both cells: give a larger --budget"
+        return Finding(
+            finding_id, a.study, statement.format(ratio="an unknown number of"), "inconclusive", evidence, needs=needs
+        )
     low, high = ratio.interval.low, ratio.interval.high
-    verdict: Literal["measured", "holds", "does-not", "inconclusive"] = "measured"
+    interval = IntervalOf(low, high, ratio.interval.confidence, f"ratio of {describe(a)} to {describe(b)}")
+    text = statement.format(ratio=f"{ratio.median:.2f}")
+    verdict: Literal["measured", "holds", "does-not", "inconclusive"] = "inconclusive"
     if holds_within is not None:
         if holds_within[0] <= low and high <= holds_within[1]:
             verdict = "holds"
         elif high < holds_within[0] or low > holds_within[1]:
             verdict = "does-not"
-        else:
-            verdict = "inconclusive"
-    interval = IntervalOf(low, high, ratio.interval.confidence, f"ratio of {describe(a)} to {describe(b)}")
-    needs = "" if verdict != "inconclusive" else "a narrower interval: a larger --budget"
-    text = statement.format(ratio=f"{ratio.median:.2f}")
+    elif low > 1 or high < 1 or (low >= ALIKE[0] and high <= ALIKE[1]):
+        verdict = "measured"
+    if verdict == "inconclusive":
+        text = f"Not shown either way: {text}"
+        return Finding(finding_id, a.study, text, verdict, evidence, interval, "a narrower interval: a larger --budget")
     judged = tone.of(low, high) if tone else "neutral"
-    return Finding(finding_id, a.study, text, verdict, evidence, interval, needs, judged)
+    return Finding(
+        finding_id, a.study, text, verdict, evidence, interval, tone=judged, claims=(Claim(a.id, b.id, low, high),)
+    )
 
 
 def describe(one: Measured) -> str:
-    """A cell in a few words: the levels of its factors."""
+    """Return a cell in a few words: the levels of its factors."""
     return ", ".join(level_text(name, value) for name, value in one.settings.items() if name != "axis")
+
+
+def read_from(one: Measured) -> str:
+    """Say where reads of data that had just been written came from, as far as the client can tell."""
+    caches = [seen.sample.cache for seen in one.observations]
+    read = sum(cache.file_bytes or 0 for cache in caches)
+    if not read or not all(cache.method == "cachestat" for cache in caches):
+        return "whatever cache answered"
+    resident = sum(cache.resident_before_bytes for cache in caches)
+    return "after cache drop" if resident <= _HARDLY * read else "partly from this node's cache"
 
 
 def level_text(factor: str, value: Setting) -> str:
@@ -124,12 +151,14 @@ _NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes":
 
 
 def find_saturation(measured: Sequence[Measured], factor: str, confidence: float) -> Saturation | None:
-    """The smallest level that is as good as the best; None with fewer than two levels."""
+    """Return the smallest level that is as good as the best; None with fewer than two levels."""
     levels = [Level(float(one.settings[factor]), one.by_block()) for one in measured if one.by_block()]
     return saturation(levels, confidence, SATURATED) if len(levels) >= 2 else None
 
 
-def saturation_finding(finding_id: str, noun: str, measured: Sequence[Measured], factor: str, results: Results) -> list[Finding]:
+def saturation_finding(
+    finding_id: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
+) -> list[Finding]:
     """Where a rate stops growing with ``factor``, as one finding; nothing when there is nothing to compare."""
     found = find_saturation(measured, factor, results.confidence)
     if found is None:
@@ -137,50 +166,83 @@ def saturation_finding(finding_id: str, noun: str, measured: Sequence[Measured],
     evidence = results.ids(measured)
     study = measured[0].study
     if found.x is None or found.rival_x is None or found.ratio is None or found.ratio.interval is None:
-        statement = f"Where {noun} saturate is not shown: the intervals are too wide to tell the levels apart."
-        needs = f"about {found.more_runs} more runs of each level" if found.more_runs else "more runs of each level: a larger --budget"
+        statement = f"Where {noun} saturate is not known: the intervals are too wide to tell the levels apart."
+        needs = (
+            f"about {found.more_runs} more runs of each level"
+            if found.more_runs
+            else "more runs of each level: give a larger --budget"
+        )
         return [Finding(finding_id, study, statement, "inconclusive", evidence, needs=needs)]
-    chosen = level_text(factor, _level_of(measured, factor, found.x))
-    rival = level_text(factor, _level_of(measured, factor, found.rival_x))
-    if found.verdict == "best-at-the-edge":
-        statement = f"{_upper(noun)} still grow at the largest setting measured, {chosen}: {found.ratio.median:.2f} times those at {rival}."
+    by_level = {float(one.settings[factor]): one for one in measured}
+    chosen, hardest = by_level[found.x], by_level[found.rival_x]
+    level, rival = (level_text(factor, one.settings[factor]) for one in (chosen, hardest))
+    interval = IntervalOf(
+        found.ratio.interval.low, found.ratio.interval.high, found.ratio.interval.confidence, f"ratio to {rival}"
+    )
+    others = [one for one in by_level.values() if one is not chosen]
+    times = f"{found.ratio.median:.2f} times those at {rival}"
+    if found.verdict == "grows":
+        text = (
+            f"{_upper(noun)} still grow at the largest setting measured, {level}: {times}, the setting hardest to beat."
+        )
+        claims = tuple(Claim(chosen.id, one.id, 1.0) for one in others)
+        return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
+    claims = tuple(Claim(chosen.id, one.id, SATURATED) for one in others)
+    text = f"{level} suffice for {noun}: {times}, the setting hardest to match"
+    if found.below_x is None:
+        text += "; nothing smaller was measured"
+    elif found.verdict == "saturated" and found.gain is not None and found.gain.interval is not None:
+        below = by_level[found.below_x]
+        claims = (*claims, Claim(chosen.id, below.id, 1.0))
+        gain = found.gain.interval
+        text = (
+            f"{_upper(noun)} saturate at {level}: {times}, the setting hardest to match, and {found.gain.median:.2f} "
+        )
+        text += f"[{gain.low:.2f} - {gain.high:.2f}] times those at {level_text(factor, below.settings[factor])}"
     else:
-        statement = f"{_upper(noun)} saturate at {chosen}: {found.ratio.median:.2f} times those at {rival}, the setting hardest to match."
-    interval = IntervalOf(found.ratio.interval.low, found.ratio.interval.high, found.ratio.interval.confidence, f"ratio to {rival}")
-    return [Finding(finding_id, study, statement, "measured", evidence, interval)]
+        text += "; whether less does is not known"
+    return [Finding(finding_id, study, f"{text}.", "measured", evidence, interval, claims=claims)]
 
 
-def saturation_advice(setting: str, noun: str, measured: Sequence[Measured], factor: str, results: Results) -> list[Advice]:
-    """Advise the smallest level that is as good as any; where that is not shown, one that is at least shown to beat the smallest."""
-    found = find_saturation(measured, factor, results.confidence)
-    estimated = [one for one in measured if one.estimate is not None]
-    if found is None or len(estimated) < 2:
+def saturation_advice(
+    setting: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
+) -> list[Advice]:
+    """Propose the smallest level that seems as good as any, to be tested on fresh runs against its rival and the level below.
+
+    Nothing where a level below seems as good for all that can be told: fresh runs could not show that less is worse.
+    """
+    levels = [one for one in measured if one.estimate is not None]
+    if len(levels) < 2:
         return []
-    ranked = sorted(estimated, key=_goodness, reverse=True)
-    smallest, evidence = estimated[0], results.ids(measured)
-    if found.x is None:
-        gain = _gain(ranked[0], smallest, factor, results)
-        if gain is None or gain[0] <= 1:
-            return []
-        reason = f"the highest median of the settings measured, {gain[1]}; a smaller one may do as well: the intervals are too wide to tell"
-        value = _value_text(factor, ranked[0].settings[factor])
-        return [Advice(setting, value, reason, ranked[0].id, smallest.id, 1.0, evidence)]
-    chosen = next(one for one in estimated if float(one.settings[factor]) == found.x)
-    against = next(one for one in ranked if one is not chosen)
-    reason = f"the smallest setting whose {noun} are shown to reach {SATURATED:.0%} of those at every other setting measured"
-    gain = _gain(chosen, smallest, factor, results)
-    if gain is not None:
-        reason += f"; {gain[1]}"
-    return [Advice(setting, _value_text(factor, chosen.settings[factor]), reason, chosen.id, against.id, SATURATED, evidence)]
+    best = max(levels, key=_goodness)
+    seeming = [_seeming(one, best, results) for one in levels]
+    place = next(place for place, ratio in enumerate(seeming) if ratio >= PROMISING)
+    chosen, below = levels[place], levels[place - 1] if place else None
+    if below is not None and seeming[place] < seeming[place - 1] / SATURATED:
+        return []
+    rival = best if best is not chosen else max((one for one in levels if one is not chosen), key=_goodness)
+    reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
+    if below is not None:
+        reason += f"; {level_text(factor, below.settings[factor])} gives less"
+    value = _value_text(factor, chosen.settings[factor])
+    return [
+        Advice(
+            setting,
+            value,
+            reason,
+            chosen.id,
+            rival.id,
+            SATURATED,
+            results.ids(measured),
+            below=below.id if below is not None else "",
+        )
+    ]
 
 
-def _gain(chosen: Measured, smallest: Measured, factor: str, results: Results) -> tuple[float, str] | None:
-    """How much better than the smallest setting: the lower bound, and the whole of it in words."""
-    ratio = better_ratio(chosen, smallest, results.confidence) if chosen is not smallest else None
-    if ratio is None or ratio.interval is None:
-        return None
-    low, high = ratio.interval.low, ratio.interval.high
-    return low, f"{ratio.median:.2f} times those at {level_text(factor, smallest.settings[factor])} [{low:.2f} - {high:.2f}]"
+def _seeming(one: Measured, best: Measured, results: Results) -> float:
+    """How near a level seems to come to the best: what to test, not what is shown."""
+    ratio = better_ratio(one, best, results.confidence) if one is not best else None
+    return ratio.median if ratio is not None else float(one is best)
 
 
 def _value_text(factor: str, value: Setting) -> str:
@@ -190,10 +252,6 @@ def _value_text(factor: str, value: Setting) -> str:
 def _goodness(one: Measured) -> float:
     assert one.estimate is not None
     return -one.estimate.median if one.lower_is_better else one.estimate.median
-
-
-def _level_of(measured: Sequence[Measured], factor: str, x: float) -> Setting:
-    return next(one.settings[factor] for one in measured if float(one.settings[factor]) == x)
 
 
 def _upper(text: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Reference, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Reference, SkippedCell
 from strakes.statistics.interval import median
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Advice, Context, Study
 from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
 
 _SURVEY_LEVELS = (MIB, 8 * MIB, 64 * MIB, 256 * MIB)
@@ -26,7 +27,7 @@ class DataPerProcess(Study):
 
     name = "data-per-process"
     title = "Data per process"
-    question = "How much data per process until writes saturate, and where do reads leave the cache?"
+    question = "With how much data per process do writes saturate, and when do reads no longer come from the cache?"
     source = "S1"
     in_survey = True
 
@@ -41,12 +42,17 @@ class DataPerProcess(Study):
                     SkippedCell(
                         self.name,
                         settings,
-                        f"{format_bytes(level * ranks)} are more than strakes may use here ({format_bytes(context.max_bytes)})",
+                        f"{format_bytes(level * ranks)} is more than strakes may use here "
+                        f"({format_bytes(context.max_bytes)})",
                     )
                 )
             elif predicted_s > _PATIENCE * context.phase_s:
                 cells.append(
-                    SkippedCell(self.name, settings, f"one run would take about {format_seconds(predicted_s)}; a larger --budget allows it")
+                    SkippedCell(
+                        self.name,
+                        settings,
+                        f"one run would take about {format_seconds(predicted_s)}; a larger --budget allows it",
+                    )
                 )
             else:
                 cells.append(self._cell(context, level))
@@ -77,25 +83,47 @@ class DataPerProcess(Study):
         ]
         theirs = Reference(
             "S1",
-            "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from the page cache",
+            "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from "
+            "the page cache",
             64 * MIB,
             GIB,
         )
-        return [Figure(self.name, self.title, self.question, "data per process", "B", "log", "bandwidth", "B/s", tuple(lines), (theirs,))]
+        return [
+            Figure(
+                self.name,
+                self.title,
+                self.question,
+                "data per process",
+                "B",
+                "log",
+                "bandwidth",
+                "B/s",
+                tuple(lines),
+                (theirs,),
+            )
+        ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        found = list(saturation_finding(f"{self.name}-write", "writes", results.where(operation="write"), "data_bytes", results))
+        found = list(
+            saturation_finding(f"{self.name}-write", "writes", results.where(operation="write"), "data_bytes", results)
+        )
         cached, dropped = results.where(cache="as written"), results.where(cache="dropped")
         if cached and dropped:
             size = format_bytes(float(cached[-1].settings["data_bytes"]))
-            statement = f"Reads of just written data ({size} per rank) are {{ratio}} times as fast as after dropping the cache."
+            statement = (
+                f"Reads of newly written data ({size} per rank) are {{ratio}} times as fast as after dropping the "
+                "cache."
+            )
             found.append(ratio_finding(f"{self.name}-cache", statement, cached[-1], dropped[-1], results))
         if cached:
             found.append(self._knee(results, cached))
         return found
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
-        """Where reads leave the cache, by what was in it before each read; never guessed from the size of the memory."""
+        """Where reads leave the cache, by what was in it before each read.
+
+        Never guessed from the size of the memory.
+        """
         identifier, evidence = f"{self.name}-knee", results.ids(cached)
         shares = [(one, share) for one in cached if (share := _resident_share(one)) is not None]
         left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
@@ -103,31 +131,44 @@ class DataPerProcess(Study):
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
             needs = f"a study with more than {memory} of data (S3 asks for twice the memory)"
             if not shares:
-                text = "Where reads leave the cache is unknown: what was in it is not told here."
+                text = "Where reads leave the cache is unknown, because this file system does not show what is cached."
             else:
                 largest, share = shares[-1]
                 each = format_bytes(float(largest.settings["data_bytes"]))
-                text = f"Where reads leave the cache is unknown: with {each} per rank {share:.0%} of what was written were still in it."
+                text = (
+                    f"Where reads leave the cache is unknown: with {each} per rank {share:.0%} of the written "
+                    "data was still cached."
+                )
             return Finding(identifier, self.name, text, "unknown", evidence, needs=needs)
         one, share = shares[left]
         at = format_bytes(float(one.settings["data_bytes"]))
         if left == 0:
-            text = f"Just written data is hardly in this node's page cache even with {at} per rank: {share:.0%} of it."
+            text = f"Hardly any newly written data is in this node's page cache even with {at} per rank: {share:.0%}."
         else:
             before, share_before = shares[left - 1]
             fits = format_bytes(float(before.settings["data_bytes"]))
             text = (
-                f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of what was just written were still in "
-                f"it, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
+                f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of what had just "
+                "been written was still "
+                f"cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
             )
         return Finding(identifier, self.name, text, "measured", evidence)
 
     def advice(self, results: Results) -> Sequence[Advice]:
-        return saturation_advice("data per process, at least", "writes", results.where(operation="write"), "data_bytes", results)
+        return saturation_advice(
+            "data per process, at least", "writes", results.where(operation="write"), "data_bytes", results
+        )
 
 
 def _resident_share(one: Measured) -> float | None:
-    """The median share of what was to be read that the page cache held before; None where the kernel does not tell."""
-    caches = [(seen.sample.get("cache", {}), seen.sample["bytes"]) for seen in one.observations]
-    known = [cache["resident_before_bytes"] / amount for cache, amount in caches if amount and cache.get("method", "none") != "none"]
+    """Return the median share of what was to be read that the page cache held before.
+
+    None where the kernel does not tell.
+    """
+    samples = [seen.sample for seen in one.observations]
+    known = [
+        sample.cache.resident_before_bytes / sample.bytes
+        for sample in samples
+        if sample.bytes and sample.cache.method != "none"
+    ]
     return median(known) if known else None

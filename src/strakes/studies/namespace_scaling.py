@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.place import Place
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
 from strakes.statistics.interval import Estimate, smallest_runs
-from strakes.studies.base import Cell, Context, Measure, Study
 from strakes.studies.compose import series
 from strakes.studies.metadata_ops import SIX
-from strakes.studies.place import Place
-from strakes.studies.results import Measured, Results
-from strakes.targets.model import Description, Placement
+from strakes.studies.study import Context, Study
+from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Automatic placement is recommended when all this is shown of it: it keeps half of what linear scaling would give, and four fifths of
+# Automatic placement is recommended when all this is shown of it: it keeps half of what linear scaling would give, and
+# four fifths of
 # what placing by hand gives.
 LEAST_EFFICIENCY, LEAST_OF_MANUAL = 0.5, 0.8
 # Fewer requests than this share of the operations, and a cache of the client answered some.
@@ -27,40 +29,66 @@ _ALL_SERVED = 0.9
 
 
 class NamespaceScaling(Study):
-    """The six operations in directories spread over 1 to N metadata targets: one target for each rank's directory, or a spread one."""
+    """The six operations in directories spread over 1 to N metadata targets.
+
+    One target for each rank's directory, or a spread one.
+    """
 
     name = "namespace-scaling"
     title = "Metadata operations against metadata targets"
-    question = "Do metadata operations scale with the number of metadata targets, by hand and automatically?"
+    question = "Do metadata operations scale with the number of metadata targets, placed by hand and automatically?"
     source = "S4"
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        targets = tuple(one.index for one in (context.description or Description("", "")).metadata_targets if one.index is not None)
+        targets = tuple(
+            one.index for one in (context.description or Description("", "")).metadata_targets if one.index is not None
+        )
         if len(targets) < 2:
-            why = f"{len(targets) or 'no'} metadata target can be told apart here ({context.file_system}); two or more are needed"
+            why = (
+                f"{len(targets) or 'no'} metadata target is visible here ({context.file_system}); two or more are "
+                "needed"
+            )
             return [SkippedCell(self.name, {}, why)]
-        # Every rank has a directory of its own, and every target as many ranks: of those asked for as many as that takes.
-        each = max(1, context.most_ranks // len(targets)) if context.most_ranks else math.ceil(max(4, context.team) / len(targets))
+        # Every rank has a directory of its own, and every target as many ranks: of those asked for as many as that
+        # takes.
+        each = (
+            max(1, context.most_ranks // len(targets))
+            if context.most_ranks
+            else math.ceil(max(4, context.team) / len(targets))
+        )
         ranks = len(targets) * each
         least = smallest_runs(bonferroni(0.9, 2)) + 1
         cells = [self._cell(context, "manual", targets[:1], ranks, least, of=len(targets))]
         for number in range(2, len(targets) + 1):
-            cells += [self._cell(context, way, targets[:number], ranks, least, of=len(targets)) for way in ("manual", "automatic")]
+            cells += [
+                self._cell(context, way, targets[:number], ranks, least, of=len(targets))
+                for way in ("manual", "automatic")
+            ]
         return cells
 
     def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, least: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
         # What a rank made is looked at by another one: its own client would know the answer without asking a server.
         phases = tuple(
-            MetadataPhase(one, one, "unique", items, rank_shift=int(one.endswith("stat")), stop=AMOUNT if one.endswith("remove") else stop)
+            MetadataPhase(
+                one,
+                one,
+                "unique",
+                items,
+                rank_shift=int(one.endswith("stat")),
+                stop=AMOUNT if one.endswith("remove") else stop,
+            )
             for one in SIX
         )
         if way == "manual":
-            by_rank = {f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)}
+            by_rank = {
+                f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)
+            }
             place = Place(placement=Placement("manual", targets[:1]), entries=by_rank, kept=f"{way}-{len(targets)}")
         else:
-            # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among each other.
+            # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among
+            # each other.
             inherited = context.file_system == "lustre"
             spread = Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited)
             below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
@@ -78,11 +106,19 @@ class NamespaceScaling(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         theirs = (
-            Reference("S4", "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it did not"),
+            Reference(
+                "S4",
+                "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it did "
+                "not",
+            ),
         )
         figures = []
         for operation in SIX:
-            lines = [line for way in ("manual", "automatic") for line in series(way, _line(results, operation, way), "metadata_targets")]
+            lines = [
+                line
+                for way in ("manual", "automatic")
+                for line in series(way, _line(results, operation, way), "metadata_targets")
+            ]
             if not lines:
                 continue
             title = f"{self.title}: {operation}"
@@ -135,13 +171,19 @@ class NamespaceScaling(Study):
             evidence = (many.id, one.id)
             ratio = _paired(many, one, confidence)
             if ratio is None or ratio.interval is None:
-                text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is not known."
+                text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is unknown."
                 needs = f"at least {smallest_runs(confidence)} blocks that measure both"
                 found.append(Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs))
                 continue
-            text = f"{operation}, {way} placement over {most} metadata targets: {ratio.median / most:.0%} of linear scaling."
+            text = (
+                f"{operation}, {way} placement over {most} metadata targets: {ratio.median / most:.0%} of linear "
+                "scaling."
+            )
             interval = IntervalOf(
-                ratio.interval.low / most, ratio.interval.high / most, ratio.interval.confidence, "efficiency against linear"
+                ratio.interval.low / most,
+                ratio.interval.high / most,
+                ratio.interval.confidence,
+                "efficiency against linear",
             )
             found.append(Finding(identifier, self.name, text, "measured", evidence, interval))
         return found
@@ -153,8 +195,15 @@ class NamespaceScaling(Study):
         evidence = tuple(one.id for one in cells if one is not None)
         scores = {(way, number): _score(results, way, number) for way, number in _decisive(most)}
         if not scores["automatic", most]:
-            text = "Automatic placement of directories: not known whether to recommend it."
-            return Finding(identifier, self.name, text, "unknown", evidence, needs="automatic placement that this file system offers")
+            text = "Whether to recommend automatic placement of directories is unknown."
+            return Finding(
+                identifier,
+                self.name,
+                text,
+                "unknown",
+                evidence,
+                needs="a file system that offers automatic placement",
+            )
         confidence = bonferroni(results.confidence, 2)
         efficiency = _ratio(scores["automatic", most], scores["manual", 1], confidence)
         of_manual = _ratio(scores["automatic", most], scores["manual", most], confidence)
@@ -164,43 +213,67 @@ class NamespaceScaling(Study):
             return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
         share = efficiency.median / most
         interval = IntervalOf(
-            efficiency.interval.low / most, efficiency.interval.high / most, confidence, "efficiency of automatic placement, six operations"
+            efficiency.interval.low / most,
+            efficiency.interval.high / most,
+            confidence,
+            "efficiency of automatic placement, six operations",
         )
         reason = (
-            f"over {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times what placing by hand "
-            f"reaches [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
+            f"on {most} metadata targets it reaches {share:.0%} of linear scaling and {of_manual.median:.2f} times "
+            "the rate "
+            f"of placement by hand [{of_manual.interval.low:.2f} - {of_manual.interval.high:.2f}]"
         )
         if interval.low >= LEAST_EFFICIENCY and of_manual.interval.low >= LEAST_OF_MANUAL:
             return Finding(
-                identifier, self.name, f"Automatic placement is RECOMMENDED: {reason}.", "holds", evidence, interval, tone="good"
+                identifier,
+                self.name,
+                f"Automatic placement is RECOMMENDED: {reason}.",
+                "holds",
+                evidence,
+                interval,
+                tone="good",
             )
         if interval.high < LEAST_EFFICIENCY or of_manual.interval.high < LEAST_OF_MANUAL:
             text = f"Automatic placement is NOT recommended: {reason}."
             return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
         text = f"Automatic placement: INCONCLUSIVE; {reason}."
-        return Finding(identifier, self.name, text, "inconclusive", evidence, interval, "a narrower interval: a larger --budget")
+        return Finding(
+            identifier,
+            self.name,
+            text,
+            "inconclusive",
+            evidence,
+            interval,
+            "a narrower interval: give a larger --budget",
+        )
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Who served how many metadata requests, by the servers' own counters."""
+        """Who served how many metadata requests: by the servers' own counters, else by those of this client."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
-        served: dict[str, float] = {}
-        for seen in cells[0].observations:
-            for name, counters in seen.servers.items():
-                kinds = {key: value for key, value in counters.items() if key.startswith("md.")}
-                if kinds:
-                    served[name] = served.get(name, 0.0) + kinds.get("md.requests", sum(kinds.values()))
+        served, whose = _requests(cells[0], _served_requests), "Requests served"
+        if not sum(served.values()):
+            served, whose = _requests(cells[0], _sent_requests), "Requests that this node sent"
         identifier, evidence = f"{self.name}-served-{way}", (cells[0].id,)
         total = sum(served.values())
         if not total:
             text = f"Which metadata target served how many requests is unknown ({way} placement over {most})."
-            return [Finding(identifier, self.name, text, "unknown", evidence, needs="counters of the servers: root there, or --servers")]
+            return [
+                Finding(
+                    identifier,
+                    self.name,
+                    text,
+                    "unknown",
+                    evidence,
+                    needs="counters: root on this client, or --servers",
+                )
+            ]
         shares = ", ".join(f"{name} {count / total:.0%}" for name, count in sorted(served.items()))
-        text = f"Requests served, {way} placement over {most} metadata targets: {shares} of {total:,.0f}"
-        done = sum(int(seen.sample["operations"]) for one in cells for seen in one.observations if seen.servers)
+        text = f"{whose}, {way} placement over {most} metadata targets: {shares} of {total:,.0f}"
+        done = sum(seen.sample.operations for one in cells for seen in one.observations if seen.servers)
         if total < _ALL_SERVED * done:
-            text += f", for {done:,} operations: the rest was answered from the cache of the client"
+            text += f", for {done:,} operations; the client's cache answered the rest"
         return [Finding(identifier, self.name, f"{text}.", "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
@@ -209,8 +282,34 @@ class NamespaceScaling(Study):
         for way, number in _decisive(int(float(levels[-1]))) if levels else ():
             one, noun = _at(results, "file-create", way, number), "target" if number == 1 else "targets"
             if one is not None:
-                found.append(Headline(f"file-create, {number} metadata {noun}, {'by hand' if way == 'manual' else 'automatic'}", one.id))
+                found.append(
+                    Headline(
+                        f"file-create, {number} metadata {noun}, {'by hand' if way == 'manual' else 'automatic'}",
+                        one.id,
+                    )
+                )
         return found
+
+
+def _requests(cell: Measured, count: Callable[[Mapping[str, float]], float | None]) -> dict[str, float]:
+    """Of every metadata target that has such a count, over all runs of the cell."""
+    requests: dict[str, float] = {}
+    for seen in cell.observations:
+        for name, counters in seen.servers.items():
+            number = count(counters)
+            if number is not None:
+                requests[name] = requests.get(name, 0.0) + number
+    return requests
+
+
+def _served_requests(counters: Mapping[str, float]) -> float | None:
+    kinds = {key: value for key, value in counters.items() if key.startswith("md.")}
+    return kinds.get("md.requests", sum(kinds.values())) if kinds else None
+
+
+def _sent_requests(counters: Mapping[str, float]) -> float | None:
+    """None for the mount as a whole, which counts calls and not requests to a target."""
+    return counters.get(f"{CLIENT}md.requests")
 
 
 def _decisive(most: int) -> tuple[tuple[Way, int], ...]:

@@ -1,18 +1,22 @@
-"""nodes: how the rate grows with the number of nodes, what their links carry, and which node is slow. S1's test x < y*n."""
+"""nodes: how the rate grows with the number of nodes, what their links carry, and which node is slow.
+
+S1's test x < y*n.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.findings.results import Measured, Results
+from strakes.findings.sample import Sample
 from strakes.plan import MetadataPhase, Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Interval, median_interval, smallest_runs
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import level_text, saturation_advice, saturation_finding, series
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Advice, Context, Study
 from strakes.units import MIB, format_value
 
 _DATA = ("write", "read")
@@ -20,18 +24,24 @@ _DATA = ("write", "read")
 _SLOW = 0.9
 
 
-class Nodes(Study):
+class NodesStudy(Study):
     """As many ranks on each node, on more and more nodes; a node reads what another one has written."""
 
     name = "nodes"
     title = "Nodes"
-    question = "How does the rate grow with the number of nodes, and is a node's link or the file system what limits it?"
+    question = "How does the rate grow with the number of nodes, and does a node's link or the file system limit it?"
     source = "S1"
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if len(context.nodes) < 2:
-            return [SkippedCell(self.name, {"nodes": 1}, "one node takes part: --launcher mpi --hosts A,B, or --launcher slurm")]
+            return [
+                SkippedCell(
+                    self.name,
+                    {"nodes": 1},
+                    "only one node takes part; use --launcher mpi --hosts A,B or --launcher slurm",
+                )
+            ]
         each = min(context.nodes.values())
         return [self._cell(context, number, each) for number in levels(len(context.nodes))]
 
@@ -42,7 +52,15 @@ class Nodes(Study):
         phases = (
             TransferPhase("write", "write", "file-per-process", "segmented", transfer, amount, sync="fsync", stop=stop),
             TransferPhase(
-                "read", "read", "file-per-process", "segmented", transfer, amount, cache="drop", rank_shift=each % ranks, stop=stop
+                "read",
+                "read",
+                "file-per-process",
+                "segmented",
+                transfer,
+                amount,
+                cache="drop",
+                rank_shift=each % ranks,
+                stop=stop,
             ),
             MetadataPhase("create", "file-create", "unique", context.items(most), stop=stop),
         )
@@ -101,30 +119,51 @@ class Nodes(Study):
         return found
 
     def _bottleneck(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """S1 holds the link x against y*n, what n data targets give together. Of that all nodes together see at least what they get."""
+        """S1 holds the link x against y*n, what n data targets give together.
+
+        Of that all nodes together see at least what they get.
+        """
         identifier, evidence = f"{self.name}-bottleneck", results.ids(cells)
         link = _link(results)
         if not results.facts.get("remote", False):
-            text = "The test x < y*n (node link against data targets) does not apply: no link is in the path of this file system."
-            return Finding(identifier, self.name, text, "unknown", evidence, needs="a file system that is reached over a network")
+            text = (
+                "The test x < y*n (node link against data targets) does not apply, because no network link is in "
+                "the path of this file system."
+            )
+            return Finding(identifier, self.name, text, "unknown", evidence, needs="a file system on the network")
         if link is None:
             text = "Whether a node's link is the bottleneck (x < y*n) is unknown: the links were not measured."
-            return Finding(identifier, self.name, text, "unknown", evidence, needs="nodes that reach each other, and this host, by TCP")
+            return Finding(
+                identifier,
+                self.name,
+                text,
+                "unknown",
+                evidence,
+                needs="nodes that can reach each other and this host by TCP",
+            )
         x, interval = link
         shown = IntervalOf(interval.low, interval.high, interval.confidence, "bytes a second of a node's link, by TCP")
         link_text = f"A node's link carries {format_value(x, 'B/s')} (TCP)"
         best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
         known = [
-            one.estimate for one in cells if one.estimate is not None and one.estimate.low is not None and one.estimate.high is not None
+            one.estimate
+            for one in cells
+            if one.estimate is not None and one.estimate.low is not None and one.estimate.high is not None
         ]
         if best.estimate is not None and best.estimate.low is not None and best.estimate.low > interval.high:
             taken = f"{format_value(best.estimate.median, 'B/s')} from {best.settings['nodes']} nodes"
-            text = f"{link_text}, and the data targets took {taken}: x < y*n, one node is limited by its link."
+            text = f"{link_text}, and the data targets took {taken}: x < y*n, so one node is limited by its link."
             return Finding(identifier, self.name, text, "holds", evidence, shown)
         if len(known) == len(cells) and all(one.high is not None and one.high < interval.low for one in known):
-            text = f"{link_text}, and not even all nodes together write as much: x < y*n does not hold, the link is not the bottleneck."
+            text = (
+                f"{link_text}, and even all nodes together write less: x < y*n does not hold, so the link is not "
+                "the bottleneck."
+            )
             return Finding(identifier, self.name, text, "does-not", evidence, shown)
-        text, needs = f"{link_text}; whether that is the bottleneck (x < y*n) is not shown.", "narrower intervals, or more nodes"
+        text, needs = (
+            f"{link_text}; whether that is the bottleneck (x < y*n) is not known.",
+            "narrower intervals, or more nodes",
+        )
         return Finding(identifier, self.name, text, "inconclusive", evidence, shown, needs)
 
     def _slowest(self, operation: str, cell: Measured, results: Results) -> Finding:
@@ -133,7 +172,10 @@ class Nodes(Study):
         confidence = bonferroni(results.confidence, max(1, len(shares)))
         intervals = {host: median_interval(values, confidence) for host, values in shares.items()}
         if not shares or any(interval is None for interval in intervals.values()):
-            text, needs = f"Whether a node {operation}s slower is not known.", f"at least {smallest_runs(confidence)} runs with all nodes"
+            text, needs = (
+                f"Whether a node {operation}s more slowly is unknown.",
+                f"at least {smallest_runs(confidence)} runs with all nodes",
+            )
             return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
         host = min(shares, key=lambda one: median(shares[one]))
         interval = intervals[host]
@@ -141,9 +183,12 @@ class Nodes(Study):
         of = f"share of the usual node's rate, the lowest of {len(shares)} judged together"
         shown = IntervalOf(interval.low, interval.high, confidence, of)
         if interval.high < _SLOW:
-            text = f"{host} is slow: it {operation}s at {median(shares[host]):.0%} of the rate that is usual among the nodes."
+            text = f"{host} is slow: it {operation}s at {median(shares[host]):.0%} of the usual rate of the nodes."
             return Finding(identifier, self.name, text, "measured", evidence, shown, tone="bad")
-        text = f"No node is shown to {operation} slower; the lowest, {host}, is at {median(shares[host]):.0%} of the usual rate."
+        text = (
+            f"No node is shown to {operation} more slowly; the slowest, {host}, is at {median(shares[host]):.0%} "
+            "of the usual rate."
+        )
         return Finding(identifier, self.name, text, "measured", evidence, shown)
 
     def advice(self, results: Results) -> Sequence[Advice]:
@@ -172,20 +217,22 @@ def levels(nodes: int) -> list[int]:
     return sorted({nodes, *(1 << power for power in range(nodes.bit_length()) if 1 << power < nodes)})
 
 
-def shares_of_nodes(samples: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
     """Of each node (by name) its rate in each sample, as a share of that sample's usual node.
 
-    >>> row = {"columns": ["rank", "start_s", "end_s", "operations"], "ranks": [[0, 0.0, 1.0, 8], [1, 0.0, 2.0, 8], [2, 0.0, 1.0, 8]]}
-    >>> shares_of_nodes([{**row, "nodes": [{"host": "a"}, {"host": "b"}, {"host": "c"}]}])
+    >>> from strakes.findings.sample import NodeOfPhase
+    >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")
+    >>> rows = [[0, 0.0, 1.0, 8], [1, 0.0, 2.0, 8], [2, 0.0, 1.0, 8]]
+    >>> shares_of_nodes([Sample("write", columns=columns, ranks=rows, nodes=nodes)])
     {'a': [1.0], 'b': [0.5], 'c': [1.0]}
     """
     shares: dict[str, list[float]] = {}
     for sample in samples:
-        hosts = [str(node["host"]) for node in sample.get("nodes", ())]
-        if not hosts or len(sample["ranks"]) % len(hosts):
+        hosts = [node.host for node in sample.nodes]
+        if not hosts or len(sample.ranks) % len(hosts):
             continue
-        each = len(sample["ranks"]) // len(hosts)
-        rows = [dict(zip(sample["columns"], row, strict=True)) for row in sample["ranks"]]
+        each = len(sample.ranks) // len(hosts)
+        rows = [dict(zip(sample.columns, row, strict=True)) for row in sample.ranks]
         rates = {host: _rate(rows[number * each : (number + 1) * each]) for number, host in enumerate(hosts)}
         usual = median(rates.values())
         for host, rate in rates.items():
@@ -200,7 +247,7 @@ def _rate(rows: Sequence[Mapping[str, float]]) -> float:
 
 
 def _link(results: Results) -> tuple[float, Interval] | None:
-    """What the usual node's link carries, with the interval over the rounds; None where it was not measured."""
+    """Return what the usual node's link carries, with the interval over the rounds; None where it was not measured."""
     by_host = (results.facts.get("nodes") or {}).get("link_bytes_per_s", {})
     rounds = [median(rates) for rates in zip(*by_host.values(), strict=True)] if by_host else []
     interval = median_interval(rounds, results.confidence) if rounds else None

@@ -1,15 +1,19 @@
-"""open-close: what opening and closing files in parallel costs against the number of ranks. S1 section 3.5, figure 9."""
+"""open-close: what opening and closing files in parallel costs against the number of ranks.
+
+S1 section 3.5, figure 9.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Plan
-from strakes.portrait.model import Figure, Finding, Headline, Reference, SkippedCell
-from strakes.studies.base import Cell, Context, Measure, Study
-from strakes.studies.compose import DEAR, Tone, ratio_finding, series
-from strakes.studies.results import Results
+from strakes.studies.compose import Tone, ratio_finding, series
+from strakes.studies.study import Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -20,7 +24,7 @@ class OpenClose(Study):
 
     name = "open-close"
     title = "Opening and closing files in parallel"
-    question = "What does it cost when every rank opens and closes a file of its own?"
+    question = "How long does it take when every rank opens and closes a file of its own?"
     source = "S1"
     in_survey = True
 
@@ -29,7 +33,9 @@ class OpenClose(Study):
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         for ranks in levels:
             if context.max_items < 8 * ranks:
-                cells.append(SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be made here"))
+                cells.append(
+                    SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be created here")
+                )
             else:
                 cells.append(self._cell(context, ranks))
         return cells
@@ -58,7 +64,16 @@ class OpenClose(Study):
         theirs = Reference("S1", "S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
         return [
             Figure(
-                self.name, self.title, self.question, "ranks", "", "log", "time for all ranks, one file each", "s", tuple(lines), (theirs,)
+                self.name,
+                self.title,
+                self.question,
+                "ranks",
+                "",
+                "log",
+                "time for all ranks, one file each",
+                "s",
+                tuple(lines),
+                (theirs,),
             )
         ]
 
@@ -70,12 +85,19 @@ class OpenClose(Study):
                 first, last = cells[0], cells[-1]
                 few, many = first.settings["ranks"], last.settings["ranks"]
                 statement = f"To {operation} one file each takes {many} ranks {{ratio}} times as long as {few}."
-                # In one queue for everybody, so many times the ranks take so many times as long.
+                # In one queue for everybody, so many times the ranks take so many times as long: no fault of the file
+                # system's.
                 queue = float(last.settings["ranks"]) / float(first.settings["ranks"])
-                tone = Tone(good=(0.0, math.sqrt(queue)), bad=(DEAR[1] * queue, math.inf))
-                found.append(ratio_finding(f"{self.name}-{operation.split()[0]}", statement, first, last, results, tone=tone))
+                tone = Tone(good=(0.0, math.sqrt(queue)))
+                found.append(
+                    ratio_finding(f"{self.name}-{operation.split()[0]}", statement, first, last, results, tone=tone)
+                )
         return found
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where(operation="create and close")
-        return [Headline(f"create and close one file on each of {cells[-1].settings['ranks']} ranks", cells[-1].id)] if cells else []
+        return (
+            [Headline(f"create and close one file on each of {cells[-1].settings['ranks']} ranks", cells[-1].id)]
+            if cells
+            else []
+        )

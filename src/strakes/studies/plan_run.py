@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from strakes.findings.cell import Cell, Measure, Metric
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, PartPhase, Plan, ProbePhase, SmallFilesPhase, StagePhase
-from strakes.portrait.model import Figure, Finding, Headline, Point, Series, SkippedCell
-from strakes.studies.base import Cell, Context, Measure, Metric, Study
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Context, Study
 
 
 class PlanRun(Study):
@@ -15,7 +16,7 @@ class PlanRun(Study):
 
     name = "plan"
     title = "The plan's phases"
-    question = "What does each phase of the plan reach?"
+    question = "What rate does each phase of the plan reach?"
     source = ""
     needs_pilot = False
 
@@ -52,7 +53,7 @@ class PlanRun(Study):
         """Of libraries the hints that were in effect, as the library told them when the file was open."""
         told: dict[str, list[Measured]] = {}
         for one in results.where():
-            hints = one.observations[-1].sample.get("effective", {}).get("hints", {}) if one.observations else {}
+            hints = one.observations[-1].sample.effective.get("hints", {}) if one.observations else {}
             if hints:
                 told.setdefault(", ".join(f"{name} {value}" for name, value in hints.items()), []).append(one)
         return [

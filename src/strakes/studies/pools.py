@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from strakes.findings.portrait import Finding, IntervalOf
+from strakes.findings.results import Measured
 from strakes.plan import AMOUNT, SmallFilesPhase, Stop
-from strakes.portrait.model import Finding, IntervalOf
-from strakes.studies.results import Measured
 
 LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
@@ -26,7 +26,7 @@ def pool_phase(
     first_item: int = 0,
     stop: Stop = AMOUNT,
 ) -> SmallFilesPhase:
-    """A phase on the pool; files of 2,048 to 6,144 bytes in calls of 1,024, as S3 set Postmark."""
+    """Return a phase on the pool; files of 2,048 to 6,144 bytes in calls of 1,024, as S3 set Postmark."""
     return SmallFilesPhase(
         name,
         mode,
@@ -54,7 +54,9 @@ def per_hour_finding(identifier: str, one: Measured, what: str, needed_per_hour:
     rate = one.estimate.median * HOUR_S
     statement = f"{what}: {rate / 1e6:,.3g} million files an hour"
     if one.estimate.low is None or one.estimate.high is None:
-        return Finding(identifier, one.study, f"{statement}.", "inconclusive", (one.id,), needs="more runs: a larger --budget")
+        return Finding(
+            identifier, one.study, f"{statement}.", "inconclusive", (one.id,), needs="more runs: give a larger --budget"
+        )
     low, high = one.estimate.low * HOUR_S / 1e6, one.estimate.high * HOUR_S / 1e6
     interval = IntervalOf(low, high, one.estimate.confidence, "million files an hour")
     if needed_per_hour is None:
@@ -65,4 +67,12 @@ def per_hour_finding(identifier: str, one: Measured, what: str, needed_per_hour:
         return Finding(identifier, one.study, statement, "holds", (one.id,), interval, tone="good")
     if high < needed:
         return Finding(identifier, one.study, statement, "does-not", (one.id,), interval, tone="bad")
-    return Finding(identifier, one.study, statement, "inconclusive", (one.id,), interval, "a narrower interval: a larger --budget")
+    return Finding(
+        identifier,
+        one.study,
+        statement,
+        "inconclusive",
+        (one.id,),
+        interval,
+        "a narrower interval: give a larger --budget",
+    )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.place import Place
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan
-from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
 from strakes.statistics.change_points import SHORTEST, change_points
-from strakes.studies.base import Cell, Context, Measure, Study
 from strakes.studies.compose import Tone, ratio_finding
-from strakes.studies.place import Place
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Context, Study
 from strakes.units import format_value
 
 _STEPS = 12
@@ -31,22 +32,25 @@ class Population(Study):
 
     name = "population"
     title = "A growing population of files"
-    question = "At which rate are small files made as their number grows, and where does it bend?"
+    question = "How fast are small files created as their number grows, and where does the rate change?"
     source = "S3"
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = context.team
-        # Of every rank in one round of each step, over all steps: so many that there are no fewer files than were asked for.
+        # Of every rank in one round of each step, over all steps: so many that there are no fewer files than were asked
+        # for.
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
-        room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (ranks * _ROUNDS)
+        room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (
+            ranks * _ROUNDS
+        )
         files = min(wanted, room)
         if files < 1:
-            reason = f"only {context.max_items} files may be made here"
+            reason = f"only {context.max_items} files may be created here"
             return [SkippedCell(self.name, {"ranks": ranks}, reason)]
         skipped = []
         if context.files and files < wanted:
-            reason = f"there is room for {files * ranks * _ROUNDS:,} files, not for {context.files:,}"
+            reason = f"there is space for {files * ranks * _ROUNDS:,} files, not for {context.files:,}"
             skipped.append(SkippedCell(self.name, {"files": context.files}, reason))
         measures = (
             Measure("fill", "operations_per_s", {"operation": "create and write"}),
@@ -78,7 +82,8 @@ class Population(Study):
         assert first is not None
         theirs = Reference(
             "S3",
-            f"S3 (StorNext): {AFTER_PER_HOUR / 1e6:g} million files an hour, falling by more than half after some 40 million files",
+            f"S3 (StorNext): {AFTER_PER_HOUR / 1e6:g} million files an hour, falling by more than half after some 40 "
+            "million files",
             label="S3, published: 10 and 40 million files",
             points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
         )
@@ -102,11 +107,21 @@ class Population(Study):
             return []
         if len(cells) == 1:
             return [_size(cells, results)]
-        return [_size(cells, results), *_bends(cells, results), *_start_to_end(cells, results), *_load(results), *_clean_up(cells, results)]
+        return [
+            _size(cells, results),
+            *_bends(cells, results),
+            *_start_to_end(cells, results),
+            *_load(results),
+            *_clean_up(cells, results),
+        ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where()
-        return [Headline(f"files made a second, the last of {int(cells[-1].settings['files']):,}", cells[-1].id)] if cells else []
+        return (
+            [Headline(f"files made a second, the last of {int(cells[-1].settings['files']):,}", cells[-1].id)]
+            if cells
+            else []
+        )
 
 
 def _steps(files: int) -> list[int]:
@@ -123,19 +138,31 @@ def _meanwhile(title: str, results: Results) -> list[Figure]:
     """Load of this node and of the servers, over the same axis."""
     figures = []
     for name, question, label, unit, metrics in (
-        ("waiting for devices", "Does this node wait for its devices as files accumulate?", "iowait", "%", {"iowait": "this node"}),
+        (
+            "waiting for devices",
+            "Does this node wait for its devices as the number of files grows?",
+            "iowait",
+            "%",
+            {"iowait": "this node"},
+        ),
         (
             "memory",
-            "What becomes of the memory as files accumulate?",
+            "How does memory use change as the number of files grows?",
             "memory",
             "B",
             {"memory_available": "available on this node", "servers_memory": "used by the metadata servers"},
         ),
     ):
-        lines = tuple(Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric)))
+        lines = tuple(
+            Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric))
+        )
         if lines:
             theirs = (Reference("S3", _THEIR_LOAD[label]),)
-            figures.append(Figure("population", f"{title}{name}", question, "files there are", "", "log", label, unit, lines, theirs))
+            figures.append(
+                Figure(
+                    "population", f"{title}{name}", question, "files there are", "", "log", label, unit, lines, theirs
+                )
+            )
     return figures
 
 
@@ -145,13 +172,26 @@ def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
 
 def _size(cells: Sequence[Measured], results: Results) -> Finding:
     """How many files were truly made, of those that were to be."""
-    made = sum(int(seen.sample["operations"]) for one in cells for seen in one.observations)
+    made = sum(seen.sample.operations for one in cells for seen in one.observations)
     planned = max(int(one.settings["files"]) for one in results.measured)
     identifier, evidence = "population-size", results.ids(cells)
     if made >= planned:
-        return Finding(identifier, "population", f"The population grew to its end: {made:,} files were made.", "measured", evidence)
-    text = f"{made:,} files were made of {planned:,}; nothing is said about more."
-    return Finding(identifier, "population", text, "inconclusive", evidence, needs="a larger --budget, or --resume where --keep was given")
+        return Finding(
+            identifier,
+            "population",
+            f"The population grew to its full size: {made:,} files were created.",
+            "measured",
+            evidence,
+        )
+    text = f"{made:,} of {planned:,} files were created; nothing is known about more."
+    return Finding(
+        identifier,
+        "population",
+        text,
+        "inconclusive",
+        evidence,
+        needs="a larger --budget, or --resume if --keep was given",
+    )
 
 
 def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
@@ -161,7 +201,16 @@ def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
     where = [float(one.settings["files"]) for one in whole for _ in one.by_block()]
     identifier, evidence = "population-bend", results.ids(cells)
     if len(values) < 2 * SHORTEST:
-        return [Finding(identifier, "population", "Too few rounds to look for a bend.", "inconclusive", evidence, needs="more rounds")]
+        return [
+            Finding(
+                identifier,
+                "population",
+                "There are too few rounds to find a change of the rate.",
+                "inconclusive",
+                evidence,
+                needs="more rounds",
+            )
+        ]
     changes = change_points(values)
     if not changes:
         text = f"No change of the rate is found up to {where[-1]:,.0f} files; S3's came at 40 million."
@@ -170,7 +219,8 @@ def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
         Finding(
             f"{identifier}-{number}",
             "population",
-            f"From about {where[change.index]:,.0f} files on {change.after:,.0f} instead of {change.before:,.0f} are made a second "
+            f"From about {where[change.index]:,.0f} files on, {change.after:,.0f} instead of {change.before:,.0f} "
+            "are created per second "
             f"(p = {change.p_value:.2g}).",
             "measured",
             evidence,
@@ -185,7 +235,10 @@ def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
     whole = [one for one in cells[1:] if len(one.by_block()) >= _ROUNDS]
     first, last = cells[0], (whole or cells)[-1]
     files = int(last.settings["files"])
-    text = f"With {files:,} files there, new ones are made {{ratio}} times as fast as at the beginning (S3: half, at 40 million)."
+    text = (
+        f"With {files:,} files there, new ones are created {{ratio}} times as fast as at the beginning (S3: half, "
+        "at 40 million)."
+    )
     # Rounds of different steps share no block: they are aligned by their place within their step.
     aligned = [_renumbered(one) for one in (last, first)]
     tone = Tone(good=(0.9, float("inf")), bad=(0.0, _THEIR_SHARE))
@@ -193,12 +246,17 @@ def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
 
 
 def _load(results: Results) -> list[Finding]:
-    """What grew with the population beside it, at its beginning and at its end."""
+    """Return what grew with the population beside it, at its beginning and at its end."""
     found = []
-    for metric, what in (("iowait", "Waiting for devices (iowait of this node)"), ("servers_memory", "Memory of the metadata servers")):
+    for metric, what in (
+        ("iowait", "Waiting for devices (iowait of this node)"),
+        ("servers_memory", "Memory of the metadata servers"),
+    ):
         seen = [one for one in results.beside(metric) if one.estimate is not None]
         if len(seen) > 1:
-            first, last = (format_value(one.estimate.median, one.unit) for one in (seen[0], seen[-1]) if one.estimate is not None)
+            first, last = (
+                format_value(one.estimate.median, one.unit) for one in (seen[0], seen[-1]) if one.estimate is not None
+            )
             files = int(seen[-1].settings["files"])
             theirs = _THEIR_LOAD["iowait" if metric == "iowait" else "memory"]
             text = f"{what}: {first} at the beginning, {last} with {files:,} files ({theirs})."
@@ -215,16 +273,17 @@ def _renumbered(one: Measured) -> Measured:
 
 
 def _clean_up(cells: Sequence[Measured], results: Results) -> list[Finding]:
-    """Removal against creation, both of all the files."""
+    """Compare removal with creation, both of all the files."""
     done = results.facts.get("clean_up")
     identifier, evidence = "population-clean-up", results.ids(cells)
     if not done:
         text = "How fast the population is removed is unknown."
-        return [Finding(identifier, "population", text, "unknown", evidence, needs="a run to its end, without --keep")]
-    made_s = sum(seen.sample["elapsed_s"] for one in cells for seen in one.observations)
+        return [Finding(identifier, "population", text, "unknown", evidence, needs="a complete run without --keep")]
+    made_s = sum(seen.sample.elapsed_s for one in cells for seen in one.observations)
     removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
     ratio = removed / made if made else 0.0
     text = (
-        f"All {done['files']:,} files were removed in {done['elapsed_s']:.3g} s, {ratio:.2f} times as fast as they were made (one removal)."
+        f"All {done['files']:,} files were removed in {done['elapsed_s']:.3g} s, {ratio:.2f} times as fast as "
+        "they were created (one removal)."
     )
     return [Finding(identifier, "population", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]

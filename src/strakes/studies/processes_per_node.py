@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.base import Advice, Cell, Context, Measure, Study, power_of_two_at_most
 from strakes.studies.compose import SATURATED, better_ratio, saturation_advice, saturation_finding, series
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Advice, Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
-from strakes.targets.model import Description, Layout
+from strakes.targets.description import Description, Layout
 from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
@@ -43,12 +44,20 @@ class ProcessesPerNode(Study):
         most = next(iter(context.nodes.values()), None)
         for ranks in levels:
             if most is not None and ranks > most:
-                cells.append(SkippedCell(self.name, {"ranks": ranks}, f"{most} ranks were started on each node (--ranks-per-node)"))
+                cells.append(
+                    SkippedCell(
+                        self.name, {"ranks": ranks}, f"{most} ranks are started on each node (--ranks-per-node)"
+                    )
+                )
                 continue
             amount = power_of_two_at_most(total / ranks)
             if amount < _TRANSFER:
                 cells.append(
-                    SkippedCell(self.name, {"ranks": ranks}, f"only {format_bytes(total)} in total fit the budget and the free space")
+                    SkippedCell(
+                        self.name,
+                        {"ranks": ranks},
+                        f"only {format_bytes(total)} in total fit into the budget and the free space",
+                    )
                 )
             else:
                 cells.append(self._cell(context, ranks, amount))
@@ -65,7 +74,7 @@ class ProcessesPerNode(Study):
             for ranks in _FULL_LEVELS:
                 settings: dict[str, Setting] = {"ranks": ranks, "data_bytes": each, "transfer_bytes": _TRANSFER}
                 if each * ranks > context.max_bytes:
-                    reason = f"{format_bytes(each * ranks)} are more than may be used here"
+                    reason = f"{format_bytes(each * ranks)} are more than strakes may use here"
                     cells.append(SkippedCell(self.name, settings, reason))
                     continue
                 cell = self._cell(context, ranks, each)
@@ -74,40 +83,61 @@ class ProcessesPerNode(Study):
         return cells
 
     def _by_targets(self, context: Context) -> list[Cell | SkippedCell]:
-        """The same work on one data target and on all of them."""
+        """Compare the same work on one data target and on all of them."""
         parts = context.description or Description("", "")
         one = parts.data_targets[0] if len(parts.data_targets) > 1 else None
         layout = layout_on(one, parts, context.file_system) if one is not None else None
         if one is None or layout is None:
-            reason = "no data target can be written to alone here" if one is not None else "no two data targets are told apart here"
+            reason = (
+                "no data target can be written to by itself here"
+                if one is not None
+                else "fewer than two data targets are visible here"
+            )
             return [SkippedCell(self.name, {"on": _ALONE}, reason)]
         cell = self._cell(context, context.team, context.amount_bytes(context.team))
         settings: dict[str, Setting] = {"ranks": context.team, "transfer_bytes": _TRANSFER}
         every = Layout(stripe_count=-1) if context.file_system == "lustre" else None
         return [
-            replace(cell, key=f"{self.name}/on-{count}", settings={**settings, "on": on, "data_targets": count}, layout=where, least_runs=6)
+            replace(
+                cell,
+                key=f"{self.name}/on-{count}",
+                settings={**settings, "on": on, "data_targets": count},
+                layout=where,
+                least_runs=6,
+            )
             for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every))
         ]
 
     def _cell(self, context: Context, ranks: int, amount: int) -> Cell:
-        write = TransferPhase("write", "write", "file-per-process", "segmented", _TRANSFER, amount, sync="fsync", stop=context.stonewall())
-        read = TransferPhase("read", "read", "file-per-process", "segmented", _TRANSFER, amount, cache="drop", stop=context.stonewall())
+        write = TransferPhase(
+            "write", "write", "file-per-process", "segmented", _TRANSFER, amount, sync="fsync", stop=context.stonewall()
+        )
+        read = TransferPhase(
+            "read", "read", "file-per-process", "segmented", _TRANSFER, amount, cache="drop", stop=context.stonewall()
+        )
         return Cell(
             self.name,
             f"{self.name}/{ranks}",
             {"ranks": ranks, "transfer_bytes": _TRANSFER},
             Plan(ranks, (write, read), context.seed),
-            (Measure("write", "bytes_per_s", {"operation": "write"}), Measure("read", "bytes_per_s", {"operation": "read"})),
+            (
+                Measure("write", "bytes_per_s", {"operation": "write"}),
+                Measure("read", "bytes_per_s", {"operation": "read"}),
+            ),
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        lines = [line for operation in ("write", "read") for line in series(operation, _of_node(results, operation), "ranks")]
+        lines = [
+            line for operation in ("write", "read") for line in series(operation, _of_node(results, operation), "ranks")
+        ]
         lines += [
             line
             for operation in ("write", "read")
             for each in results.levels("data_bytes")
             for line in series(
-                f"{operation}, {format_bytes(float(each))} per process", results.where(operation=operation, data_bytes=each), "ranks"
+                f"{operation}, {format_bytes(float(each))} per process",
+                results.where(operation=operation, data_bytes=each),
+                "ranks",
             )
         ]
         theirs = Reference(
@@ -142,7 +172,10 @@ class ProcessesPerNode(Study):
             )
         ]
         for each in results.levels("data_bytes"):
-            cells, text = results.where(operation="write", data_bytes=each), f"writes of {format_bytes(float(each))} by each process"
+            cells, text = (
+                results.where(operation="write", data_bytes=each),
+                f"writes of {format_bytes(float(each))} by each process",
+            )
             found += saturation_finding(f"{self.name}-write-{each}", text, cells, "ranks", results)
         written = results.ids(_of_node(results, "write"))
         return [*found, self._bottleneck(results, written)] if written else found
@@ -155,17 +188,18 @@ class ProcessesPerNode(Study):
             return self._measured_bottleneck(identifier, alone[0], together[0], results)
         if not results.facts.get("remote", False):
             statement = (
-                "The test x < y*n (node link against data targets) does not apply: this file system is local, no link is in its path."
+                "The test x < y*n (node link against data targets) does not apply, because this file system "
+                "is local and no network link is in its path."
             )
-            return Finding(identifier, self.name, statement, "unknown", cells, needs="a file system that is reached over a network")
-        statement = "Whether the node is the bottleneck (x < y*n) is unknown: no data target was measured alone."
+            return Finding(identifier, self.name, statement, "unknown", cells, needs="a file system on the network")
+        statement = "Whether the node is the bottleneck (x < y*n) is unknown: no data target was measured by itself."
         return Finding(
             identifier,
             self.name,
             statement,
             "unknown",
             cells,
-            needs="strakes study processes-per-node DIR on a file system where files can be put on one data target",
+            needs="a file system where files can be put on one data target",
         )
 
     def _measured_bottleneck(self, identifier: str, alone: Measured, together: Measured, results: Results) -> Finding:
@@ -177,15 +211,27 @@ class ProcessesPerNode(Study):
             needs = f"at least {smallest_runs(results.confidence)} blocks that measure both"
             return Finding(identifier, self.name, f"{what}: not known.", "inconclusive", evidence, needs=needs)
         low, high = ratio.interval.low / number, ratio.interval.high / number
-        interval = IntervalOf(low, high, ratio.interval.confidence, f"rate on all {number} over {number} times the rate on one")
+        interval = IntervalOf(
+            low, high, ratio.interval.confidence, f"rate on all {number} over {number} times the rate on one"
+        )
         text = f"{what} give {ratio.median:.2f} times what one gives"
         if high < SATURATED:
-            text += ": this node (its processors, client or link) is the bottleneck, not the data targets."
+            text += ": the bottleneck is this node (its processors, client or link), not the data targets."
             return Finding(identifier, self.name, text, "holds", evidence, interval)
         if low >= SATURATED:
-            return Finding(identifier, self.name, f"{text}: the data targets are the bottleneck.", "does-not", evidence, interval)
-        needs = "a narrower interval: a larger --budget"
-        return Finding(identifier, self.name, f"{text}: which of them limits is open.", "inconclusive", evidence, interval, needs)
+            return Finding(
+                identifier, self.name, f"{text}: the bottleneck is the data targets.", "does-not", evidence, interval
+            )
+        needs = "a narrower interval: give a larger --budget"
+        return Finding(
+            identifier,
+            self.name,
+            f"{text}: which of the two is the bottleneck is not known.",
+            "inconclusive",
+            evidence,
+            interval,
+            needs,
+        )
 
     def advice(self, results: Results) -> Sequence[Advice]:
         return [
@@ -201,5 +247,5 @@ class ProcessesPerNode(Study):
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:
-    """The cells with the same amount in total, wherever the file system puts it."""
+    """Return the cells with the same amount in total, wherever the file system puts it."""
     return [one for one in results.where(operation=operation) if not one.settings.keys() & {"data_bytes", "on"}]

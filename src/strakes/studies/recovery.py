@@ -1,22 +1,27 @@
-"""recovery: how long clients wait when the metadata service fails over, against their number. S2 section 3.4.2, table 2."""
+"""recovery: how long clients wait when the metadata service fails over, against their number.
+
+S2 section 3.4.2, table 2.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from strakes.failover.drill.clients import WATCH, Timing, watch_phase
+from strakes.drill.clients import WATCH, Timing, watch_phase
+from strakes.findings.cell import Cell, Measure, Metric
+from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.findings.results import Results
 from strakes.plan import MetadataPhase, Phase, Plan
-from strakes.portrait.model import Figure, Finding, Headline, Reference, SkippedCell
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.base import Cell, Context, Measure, Metric, Study
 from strakes.studies.compose import ratio_finding, series
-from strakes.studies.results import Results
+from strakes.studies.study import Context, Study
 
 # A client here is a session of libcephfs; one takes 12 threads and 1.6 MB of the machine.
 _LEVELS = (1, 10, 50, 200)
 _RATE_PER_S = 1.0
-# Long enough that there is a rate to fall from; what is due after a stall is done late, so the end need not be waited for.
+# Long enough that there is a rate to fall from; what is due after a stall is done late, so the end need not be waited
+# for.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _WHO: tuple[tuple[str, Metric], ...] = (
     ("first client", "recovery_first_s"),
@@ -28,8 +33,11 @@ _S2 = ((50.0, 10.0), (100.0, 23.0), (200.0, 41.0), (500.0, 108.0), (1000.0, 211.
 _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 
 
-class Recovery(Study):
-    """Every visit is a drill: clients create files on a fixed schedule, the fault comes, and is undone before the next one."""
+class RecoveryStudy(Study):
+    """Every visit is a drill.
+
+    Clients create files on a fixed schedule, the fault comes, and is undone before the next one.
+    """
 
     name = "recovery"
     title = "Recovery after a metadata fail-over against clients"
@@ -40,8 +48,14 @@ class Recovery(Study):
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if context.file_system not in _CEPH:
-            why = f"on {context.file_system} a client is a mount, and this machine has one; on CephFS it can be a session of libcephfs"
-            return [self._cell(context, 1, sessions=False), *(SkippedCell(self.name, {"clients": clients}, why) for clients in _LEVELS[1:])]
+            why = (
+                f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
+                "can be a session of libcephfs"
+            )
+            return [
+                self._cell(context, 1, sessions=False),
+                *(SkippedCell(self.name, {"clients": clients}, why) for clients in _LEVELS[1:]),
+            ]
         return [self._cell(context, clients, sessions=True) for clients in _LEVELS]
 
     def _cell(self, context: Context, clients: int, *, sessions: bool) -> Cell:
@@ -49,7 +63,9 @@ class Recovery(Study):
         if context.files:
             # What the server that takes over has to read first.
             per_client = math.ceil(context.files / clients)
-            phases.append(MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix"))
+            phases.append(
+                MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix")
+            )
         phases.append(watch_phase(_RATE_PER_S, TIMING, sessions=sessions))
         return Cell(
             self.name,
@@ -77,28 +93,37 @@ class Recovery(Study):
         found = [self._nothing_lost(results)]
         if len(last) >= 2:
             few, many = last[0].settings["clients"], last[-1].settings["clients"]
-            statement = f"Until the last of {many} clients is answered again takes {{ratio}} times as long as with {few}."
+            statement = (
+                f"Until the last client gets answers again, {many} clients take {{ratio}} times as long as {few}."
+            )
             found.append(ratio_finding(f"{self.name}-growth", statement, last[0], last[-1], results))
         return found
 
     def _nothing_lost(self, results: Results) -> Finding:
-        """Counted over all drills: what was acknowledged must be there."""
+        """Count over all drills: what was acknowledged must be there."""
         cells = results.where(who="last client")
         drills = [one.sample for cell in cells for one in cell.observations]
-        total = {key: sum(int(drill.get(key, 0)) for drill in drills) for key in ("acknowledged", "lost", "failed", "repeated")}
+        total = {
+            key: sum(int(getattr(drill, key)) for drill in drills)
+            for key in ("acknowledged", "lost", "failed", "repeated")
+        }
         text = (
-            f"No file that was acknowledged is missing after a fail-over: {total['lost']:,} of {total['acknowledged']:,} are, "
-            f"in {len(drills)} drills ({total['failed']:,} creations failed, {total['repeated']:,} were done twice)."
+            f"No acknowledged file is missing after a fail-over: {total['lost']:,} of {total['acknowledged']:,} are, "
+            f"in {len(drills)} drills ({total['failed']:,} creations failed, {total['repeated']:,} were repeated)."
         )
         identifier, evidence = f"{self.name}-nothing-lost", results.ids(cells)
         if total["lost"]:
             return Finding(identifier, self.name, text, "does-not", evidence, tone="bad")
         least = smallest_runs(results.confidence)
         if any(len(cell.observations) < least for cell in cells):
-            needs = f"at least {least} drills with each number of clients; a larger --budget"
+            needs = f"at least {least} drills with each number of clients: give a larger --budget"
             return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
         return Finding(identifier, self.name, text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         cells = results.where(who="last client")
-        return [Headline(f"fail-over until the last of {cells[-1].settings['clients']} clients is back", cells[-1].id)] if cells else []
+        return (
+            [Headline(f"fail-over until the last of {cells[-1].settings['clients']} clients is back", cells[-1].id)]
+            if cells
+            else []
+        )

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from strakes.errors import BadInputError
-from strakes.interop.study import ImportedResults
+from strakes.errors import BadInputError, nearest_word
 from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.against import PREFIX, Against
-from strakes.studies.base import Study
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
+from strakes.studies.imported import ImportedResults
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
-from strakes.studies.nodes import Nodes
+from strakes.studies.nodes import NodesStudy
 from strakes.studies.open_close import OpenClose
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.population import Population
 from strakes.studies.processes_per_node import ProcessesPerNode
-from strakes.studies.recovery import Recovery
+from strakes.studies.recovery import RecoveryStudy
 from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.restart_dump import RestartDump
 from strakes.studies.small_files import SmallFiles
 from strakes.studies.startup_load import StartupLoad
 from strakes.studies.stream import Stream
-from strakes.studies.striping import Striping
+from strakes.studies.striping import StripingStudy
+from strakes.studies.study import Study
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.transfer_size import TransferSize
 from strakes.studies.writers import Writers
@@ -31,11 +31,11 @@ STUDIES: tuple[Study, ...] = (
     TransferSize(),
     DataPerProcess(),
     ProcessesPerNode(),
-    Nodes(),
+    NodesStudy(),
     OpenClose(),
     MetadataOps(),
     AccessPatterns(),
-    Striping(),
+    StripingStudy(),
     Writers(),
     StartupLoad(),
     RestartDump(),
@@ -45,7 +45,7 @@ STUDIES: tuple[Study, ...] = (
     ClientScaling(),
     TargetBaseline(),
     NamespaceScaling(),
-    Recovery(),
+    RecoveryStudy(),
     ReplicationCost(),
 )
 
@@ -54,10 +54,15 @@ SURVEY: tuple[Study, ...] = tuple(study for study in STUDIES if study.in_survey)
 
 
 def study_named(name: str) -> Study:
-    """The study of that name, or of ``against:`` and that name. Raises BadInputError that lists those there are."""
+    """Return the study of that name, or of ``against:`` and that name.
+
+    Raises BadInputError that lists those there are.
+    """
     if name.startswith(PREFIX):
         return Against(study_named(name.removeprefix(PREFIX)))
     for study in (*STUDIES, PlanRun(), ImportedResults()):
         if study.name == name:
             return study
-    raise BadInputError(f"no study {name!r}", remedy=f"One of: {', '.join(study.name for study in STUDIES)}.")
+    near = nearest_word(name, [study.name for study in STUDIES])
+    hint = f"Did you mean {near}? " if near else ""
+    raise BadInputError(f"no study {name!r}", remedy=f"{hint}One of: {', '.join(study.name for study in STUDIES)}.")

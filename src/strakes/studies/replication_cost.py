@@ -1,19 +1,30 @@
 """replication-cost: what it costs that every change of the metadata is on two nodes before it is done. S2 section 3.2.
 
-DIR is on the replicated device; ``--against DIR2``, on a device of the same kind without replication, makes the cost of it a ratio with an
-interval. What was sent is counted by DRBD itself.
+DIR is on the replicated device; ``--against DIR2``, on a device of the same kind without replication, makes the cost of
+it a ratio with an interval. What was sent is counted by DRBD itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import (
+    Figure,
+    Finding,
+    Headline,
+    IntervalOf,
+    Point,
+    Reference,
+    Series,
+    Setting,
+    SkippedCell,
+)
+from strakes.findings.results import Measured, Results
+from strakes.literature.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
 from strakes.plan import MetadataPhase, Plan
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
-from strakes.reproduce.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
 from strakes.statistics.interval import Interval, median, median_interval
-from strakes.studies.base import Cell, Context, Measure, Study
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Context, Study
 
 SENT = "data.replicated_bytes"
 _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB file, synced"
@@ -27,29 +38,47 @@ class ReplicationCost(Study):
 
     name = "replication-cost"
     title = "What replicating metadata costs"
-    question = "How many files a second with replication, how many bytes of it per file, and how much faster would it be without?"
+    question = (
+        "How many files per second with replication, how many bytes are replicated per file, and how fast is "
+        "it without?"
+    )
     source = "S2"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []
         for ranks in (1, context.team):
             if context.max_items < 16 * ranks:
-                cells.append(SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be made here"))
+                cells.append(
+                    SkippedCell(self.name, {"ranks": ranks}, f"only {context.max_items} files may be created here")
+                )
                 continue
             items = context.items(ranks)
             synced = min(items, _MOST_SYNCED)
             stop = context.stonewall()
-            # The wait for one file is a wait for all that were created before it: the file system's journal is written in order.
+            # The wait for one file is a wait for all that were created before it: the file system's journal is written
+            # in order.
             wait = MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True)
             plans = {
                 _BATCH: (MetadataPhase("create", "file-create", "unique", items, stop=stop), wait),
                 _SYNCED: (MetadataPhase("create", "file-create", "unique", synced, fsync=True, stop=stop),),
-                _WRITTEN: (MetadataPhase("create", "file-create", "unique", synced, file_bytes=_SMALL_BYTES, fsync=True, stop=stop),),
+                _WRITTEN: (
+                    MetadataPhase(
+                        "create", "file-create", "unique", synced, file_bytes=_SMALL_BYTES, fsync=True, stop=stop
+                    ),
+                ),
             }
             for number, (operation, phases) in enumerate(plans.items()):
                 settings: dict[str, Setting] = {"operation": operation, "ranks": ranks}
                 measures = (Measure("create", "operations_per_s", {}),)
-                cells.append(Cell(self.name, f"{self.name}/{number}/{ranks}", settings, Plan(ranks, phases, context.seed), measures))
+                cells.append(
+                    Cell(
+                        self.name,
+                        f"{self.name}/{number}/{ranks}",
+                        settings,
+                        Plan(ranks, phases, context.seed),
+                        measures,
+                    )
+                )
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -69,7 +98,20 @@ class ReplicationCost(Study):
             )
             for how, time_s in ((f"predicted at {CONFIGURED_MB_PER_S:.0f} MB/s", expected_s), ("measured", seconds))
         )
-        return [Figure(self.name, self.title, self.question, "operation", "", "category", "files a second", "op/s", tuple(lines), theirs)]
+        return [
+            Figure(
+                self.name,
+                self.title,
+                self.question,
+                "operation",
+                "",
+                "category",
+                "files a second",
+                "op/s",
+                tuple(lines),
+                theirs,
+            )
+        ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         return [
@@ -78,7 +120,7 @@ class ReplicationCost(Study):
             Finding(
                 f"{self.name}-ratio",
                 self.name,
-                "How much faster it would be without replication is unknown.",
+                "How much faster it is without replication is unknown.",
                 "unknown",
                 (),
                 needs="--against a directory on a device of the same kind without replication",
@@ -91,7 +133,9 @@ class ReplicationCost(Study):
         return [*(self._bytes(one, results.confidence) for one in counted), *self._arithmetic(results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        return [Headline(f"{_SYNCED}, {_ranks(one.settings['ranks'])}", one.id) for one in results.where(operation=_SYNCED)]
+        return [
+            Headline(f"{_SYNCED}, {_ranks(one.settings['ranks'])}", one.id) for one in results.where(operation=_SYNCED)
+        ]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
         operation, ranks = cell.settings["operation"], cell.settings["ranks"]
@@ -99,15 +143,29 @@ class ReplicationCost(Study):
         each = _bytes_per_file(cell)
         if not each:
             text = f"How many bytes are replicated for a file is unknown ({operation}, {_ranks(ranks)})."
-            return Finding(identifier, self.name, text, "unknown", (cell.id,), needs="a device of DRBD 8.4 on this machine: it counts")
+            return Finding(
+                identifier,
+                self.name,
+                text,
+                "unknown",
+                (cell.id,),
+                needs="a DRBD 8.4 device on this machine, which counts bytes",
+            )
         interval = median_interval(each, confidence)
-        text = f"{median(each):,.0f} bytes are replicated for a file ({operation}, {_ranks(ranks)}); S2: {BYTES_PER_FILE:,.0f}, published."
+        text = (
+            f"{median(each):,.0f} bytes are replicated for a file ({operation}, {_ranks(ranks)}); S2: "
+            f"{BYTES_PER_FILE:,.0f}, published."
+        )
         if interval is None:
-            return Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs="more runs: a larger --budget")
-        return Finding(identifier, self.name, text, "measured", (cell.id,), _of(interval, "bytes replicated for a file"))
+            return Finding(
+                identifier, self.name, text, "inconclusive", (cell.id,), needs="more runs: give a larger --budget"
+            )
+        return Finding(
+            identifier, self.name, text, "measured", (cell.id,), _of(interval, "bytes replicated for a file")
+        )
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """What the bytes measured here would mean for as many files as S2 had, at the rate that it had configured."""
+        """Return what the bytes measured here would mean for as many files as S2 had, at the rate that it had configured."""
         batches = [each for one in results.where(operation=_BATCH) if (each := _bytes_per_file(one))]
         if not batches:
             return []
@@ -116,7 +174,8 @@ class ReplicationCost(Study):
         expected_s = predicted(files)[1]
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = (
-            f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a batch counted here; published, S2: "
+            f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a batch counted here; "
+            "published, S2: "
             f"{expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
         )
         evidence = results.ids(results.where(operation=_BATCH))
@@ -128,7 +187,7 @@ def _bytes_per_file(cell: Measured) -> list[float]:
     found = []
     for one in cell.observations:
         sent = sum(counters.get(SENT, 0.0) for counters in one.servers.values())
-        files = one.sample.get("operations", 0)
+        files = one.sample.operations
         if files and any(SENT in counters for counters in one.servers.values()):
             found.append(sent / files)
     return found

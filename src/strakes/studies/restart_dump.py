@@ -1,4 +1,7 @@
-"""restart-dump: all ranks dump their state, each for itself or through few writers, on few or on all data targets. S1's second proof."""
+"""restart-dump: all ranks dump their state, each for itself or through few writers, on few or on all data targets.
+
+S1's second proof.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
-from strakes.studies.results import Measured, Results
 from strakes.studies.scenario import best_advice, enough_runs, speed_ups
-from strakes.targets.model import Layout
+from strakes.studies.study import Advice, Context, Study
+from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
 _BEFORE, _OWN = "every rank writes for itself", "a file for each process"
@@ -23,7 +27,7 @@ class RestartDump(Study):
 
     name = "restart-dump"
     title = "Restart dump, before and after"
-    question = "How much sooner is the state of all ranks on the file system with few writers and more data targets?"
+    question = "How much sooner is the state of all ranks saved with few writers and more data targets?"
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
@@ -35,19 +39,25 @@ class RestartDump(Study):
         ]
         cells += [self._cell(context, ranks, amount, writers, None) for writers in _WRITERS if writers < ranks]
         if context.striping is None or context.striping.data_targets < 2:
-            reason = context.no_striping or "there are no two data targets to spread a file over"
+            reason = context.no_striping or "there are fewer than two data targets to spread a file over"
             cells.append(SkippedCell(self.name, {"way": "on all data targets"}, reason))
         else:
             every = Layout(stripe_size_bytes=MIB, stripe_count=context.striping.data_targets)
             one = Layout(stripe_size_bytes=MIB, stripe_count=1)
-            cells += [self._cell(context, ranks, amount, writers, layout) for layout in (one, every) for writers in (0, 2)]
+            cells += [
+                self._cell(context, ranks, amount, writers, layout) for layout in (one, every) for writers in (0, 2)
+            ]
         return enough_runs(cells)
 
-    def _cell(self, context: Context, ranks: int, amount: int, writers: int, layout: Layout | None, *, own: bool = False) -> Cell:
+    def _cell(
+        self, context: Context, ranks: int, amount: int, writers: int, layout: Layout | None, *, own: bool = False
+    ) -> Cell:
         transfer = min(MIB, max(64 * KIB, amount))
         stop = context.stonewall()
         files: Literal["file-per-process", "shared-file"] = "file-per-process" if own else "shared-file"
-        dump = TransferPhase("dump", "write", files, "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop)
+        dump = TransferPhase(
+            "dump", "write", files, "segmented", transfer, amount, writers=writers, sync="fsync", stop=stop
+        )
         load = TransferPhase("restart", "read", files, "segmented", transfer, amount, cache="drop", stop=stop)
         everybody = _OWN if own else _BEFORE
         way = f"{writers} writer{'s' if writers > 1 else ''} of {context.whose}" if writers else everybody
@@ -57,16 +67,34 @@ class RestartDump(Study):
             way += f", stripe count {layout.stripe_count}"
             key += f"-on-{layout.stripe_count}"
             settings["stripe_count"] = layout.stripe_count or 1
-        measures = (Measure("dump", "bytes_per_s", {"operation": "dump"}), Measure("restart", "bytes_per_s", {"operation": "restart"}))
-        return Cell(self.name, key, {**settings, "way": way}, Plan(ranks, (dump, load), context.seed), measures, priority=1, layout=layout)
+        measures = (
+            Measure("dump", "bytes_per_s", {"operation": "dump"}),
+            Measure("restart", "bytes_per_s", {"operation": "restart"}),
+        )
+        return Cell(
+            self.name,
+            key,
+            {**settings, "way": way},
+            Plan(ranks, (dump, load), context.seed),
+            measures,
+            priority=1,
+            layout=layout,
+        )
 
     def figures(self, results: Results) -> Sequence[Figure]:
         lines = tuple(
-            Series(operation, tuple(Point(str(one.settings["way"]), one.id) for one in results.where(operation=operation)))
+            Series(
+                operation, tuple(Point(str(one.settings["way"]), one.id) for one in results.where(operation=operation))
+            )
             for operation in ("dump", "restart")
         )
-        theirs = Reference("S1", "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)")
-        return [Figure(self.name, self.title, self.question, "way", "", "category", "bandwidth", "B/s", lines, (theirs,))]
+        theirs = Reference(
+            "S1",
+            "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)",
+        )
+        return [
+            Figure(self.name, self.title, self.question, "way", "", "category", "bandwidth", "B/s", lines, (theirs,))
+        ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         before, others = _sides(results)
@@ -75,7 +103,11 @@ class RestartDump(Study):
         found = speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes")
         own = next((one for one in others if one.settings["way"] == _OWN), None)
         if own is not None:
-            merged = [one for one in others if one.settings["writers"] != own.settings["writers"] and "stripe_count" not in one.settings]
+            merged = [
+                one
+                for one in others
+                if one.settings["writers"] != own.settings["writers"] and "stripe_count" not in one.settings
+            ]
             against = speed_ups(self.name, own, merged, results, "no published figure")
             found += [replace(one, id=f"{one.id}-against-own") for one in against]
         return found
@@ -90,7 +122,7 @@ class RestartDump(Study):
 
 
 def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
-    """The usual way, and all others."""
+    """Return the usual way, and all others."""
     dumps = results.where(operation="dump")
     usual = [one for one in dumps if one.settings["way"] == _BEFORE]
     return (usual[0] if usual else None), [one for one in dumps if one not in usual]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from strakes.portrait.model import Finding, IntervalOf
+from strakes.findings.claims import Claim
+from strakes.findings.portrait import Finding, IntervalOf
+from strakes.findings.results import Measured, Results
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import better_ratio, describe
-from strakes.studies.results import Measured, Results
 
 # S5 repeated to 10 % relative error (5 % for whole reads of one file): settings closer than that count as the same.
 SAME = (1 / 1.1, 1.1)
@@ -23,7 +24,7 @@ Verdict = Literal["holds", "does-not", "inconclusive"]
 
 
 @dataclass(frozen=True)
-class Part:
+class NamedPart:
     """``a`` over ``b`` is claimed to lie ``within``; ``what`` says in words what the ratio is."""
 
     what: str
@@ -33,37 +34,52 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Statement:
+class NumberedStatement:
     """One statement; it holds when all its parts do, and does not when one of them does not."""
 
     number: int
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[NamedPart, ...]
 
 
-def judge(statement: Statement, results: Results) -> Finding | None:
-    """The statement as a finding; None where this run did not measure what it is about."""
-    parts = [(one, one.a, one.b) for one in statement.parts if one.a is not None and one.b is not None and one.a.id != one.b.id]
+def judge(statement: NumberedStatement, results: Results) -> Finding | None:
+    """Return the statement as a finding; None where this run did not measure what it is about."""
+    parts = [
+        (one, one.a, one.b)
+        for one in statement.parts
+        if one.a is not None and one.b is not None and one.a.id != one.b.id
+    ]
     if len(parts) != len(statement.parts):
         return None
     confidence = bonferroni(results.confidence, len(parts))
     identifier, study = f"access-patterns-s5-{statement.number}", "access-patterns"
     said = [_judge(part, a, b, confidence) for part, a, b in parts]
     verdicts = [verdict for verdict, _, _ in said]
-    verdict: Verdict = "does-not" if "does-not" in verdicts else "inconclusive" if "inconclusive" in verdicts else "holds"
+    verdict: Verdict = (
+        "does-not" if "does-not" in verdicts else "inconclusive" if "inconclusive" in verdicts else "holds"
+    )
     evidence = tuple(dict.fromkeys(one.id for _, a, b in parts for one in (a, b)))
     word = {"holds": "HOLDS", "does-not": "DOES NOT hold", "inconclusive": "INCONCLUSIVE"}[verdict]
-    text = f"S5's statement {statement.number}, {statement.text}: {word} here; {'; '.join(text for _, text, _ in said)}."
+    text = (
+        f"S5's statement {statement.number}, {statement.text}: {word} here; {'; '.join(text for _, text, _ in said)}."
+    )
     deciding = next((interval for one, _, interval in said if one == verdict and interval is not None), None)
     needs = ""
     if verdict == "inconclusive":
         needs = (
-            "narrower intervals: a larger --budget" if deciding else f"at least {smallest_runs(confidence)} blocks that measure both cells"
+            "narrower intervals: give a larger --budget"
+            if deciding
+            else f"at least {smallest_runs(confidence)} blocks that measure both cells"
         )
-    return Finding(identifier, study, text, verdict, evidence, deciding, needs)
+    claims = tuple(
+        Claim(a.id, b.id, interval.low, interval.high)
+        for (_, a, b), (one, _, interval) in zip(parts, said, strict=True)
+        if interval is not None and one == verdict
+    )
+    return Finding(identifier, study, text, verdict, evidence, deciding, needs, claims=claims)
 
 
-def _judge(part: Part, a: Measured, b: Measured, confidence: float) -> tuple[Verdict, str, IntervalOf | None]:
+def _judge(part: NamedPart, a: Measured, b: Measured, confidence: float) -> tuple[Verdict, str, IntervalOf | None]:
     ratio = better_ratio(a, b, confidence)
     if ratio is None or ratio.interval is None:
         return "inconclusive", f"{part.what}: too few runs", None
@@ -77,7 +93,7 @@ def _judge(part: Part, a: Measured, b: Measured, confidence: float) -> tuple[Ver
     return "inconclusive", text, interval
 
 
-def statements(results: Results) -> list[Statement]:
+def statements(results: Results) -> list[NumberedStatement]:
     """All seven, over the cells there are; their cells are None where they were not measured."""
     sizes, clients = _axis(results, "requests", "transfer_bytes"), _axis(results, "clients", "ranks")
     if not sizes:
@@ -99,67 +115,107 @@ def statements(results: Results) -> list[Statement]:
     )
     both = ("write", "read")
     return [
-        Statement(
+        NumberedStatement(
             1,
             "whole reads of one shared file do not depend on the block size",
-            (Part("largest to smallest block", by_size("SFWA", "read", coarse), by_size("SFWA", "read", fine), SAME_WHOLE),),
+            (
+                NamedPart(
+                    "largest to smallest block",
+                    by_size("SFWA", "read", coarse),
+                    by_size("SFWA", "read", fine),
+                    SAME_WHOLE,
+                ),
+            ),
         ),
-        Statement(
+        NumberedStatement(
             2,
             "with a file per client the number of requests does not matter at equal amounts of data",
-            tuple(Part(f"few to many requests, {one}s", by_size("MFWA", one, coarse), by_size("MFWA", one, fine), SAME) for one in both),
-        ),
-        Statement(
-            3,
-            "with a file per client the rate settles as clients are added, and does not fall",
             tuple(
-                Part(f"{most:.0f} to {fewer:.0f} clients, {one}s", by_clients("MFWA", one, most), by_clients("MFWA", one, fewer), NO_LESS)
+                NamedPart(
+                    f"few to many requests, {one}s", by_size("MFWA", one, coarse), by_size("MFWA", one, fine), SAME
+                )
                 for one in both
             ),
         ),
-        Statement(
+        NumberedStatement(
+            3,
+            "with a file per client the rate settles as clients are added, and does not fall",
+            tuple(
+                NamedPart(
+                    f"{most:.0f} to {fewer:.0f} clients, {one}s",
+                    by_clients("MFWA", one, most),
+                    by_clients("MFWA", one, fewer),
+                    NO_LESS,
+                )
+                for one in both
+            ),
+        ),
+        NumberedStatement(
             4,
             "strided access to a shared file is the slower the finer, contiguous segments are not",
             (
-                Part(
+                NamedPart(
                     "strided, finest to coarsest, reads",
                     by_size("SFSA strided", "read", fine),
                     by_size("SFSA strided", "read", coarse),
                     LESS,
                 ),
-                Part("contiguous, finest to coarsest, reads", by_size("SFSA", "read", fine), by_size("SFSA", "read", coarse), SAME),
+                NamedPart(
+                    "contiguous, finest to coarsest, reads",
+                    by_size("SFSA", "read", fine),
+                    by_size("SFSA", "read", coarse),
+                    SAME,
+                ),
             ),
         ),
-        Statement(
+        NumberedStatement(
             5,
             "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)",
-            (Part("shared to own, reads", by_size("SFSA", "read", coarse), by_size("MFWA", "read", coarse), MORE),),
+            (
+                NamedPart(
+                    "shared to own, reads", by_size("SFSA", "read", coarse), by_size("MFWA", "read", coarse), MORE
+                ),
+            ),
         ),
-        Statement(
+        NumberedStatement(
             6,
             "contiguous segments are faster than strided ones with many clients, but lose as clients are added",
             (
-                Part("contiguous to strided, reads", by_clients("SFSA", "read", most), by_clients("SFSA strided", "read", most), MORE),
-                Part("most clients to the best of fewer", by_clients("SFSA", "read", most), best_of_few, LESS),
+                NamedPart(
+                    "contiguous to strided, reads",
+                    by_clients("SFSA", "read", most),
+                    by_clients("SFSA strided", "read", most),
+                    MORE,
+                ),
+                NamedPart("most clients to the best of fewer", by_clients("SFSA", "read", most), best_of_few, LESS),
             ),
         ),
-        Statement(
+        NumberedStatement(
             7,
             "reads are faster than writes (S5: by about 20 %)",
-            (Part("reads to writes to fsync, file per client", by_size("MFWA", "read", coarse), by_size("MFWA", "write", coarse), MORE),),
+            (
+                NamedPart(
+                    "reads to writes to fsync, file per client",
+                    by_size("MFWA", "read", coarse),
+                    by_size("MFWA", "write", coarse),
+                    MORE,
+                ),
+            ),
         ),
     ]
 
 
 def seven_findings(results: Results) -> list[Finding]:
-    """A finding for each statement; those not measured are unknown, with what it takes."""
+    """Make a finding of each statement; those not measured are unknown, with what it takes."""
     found = []
     for statement in statements(results):
         finding = judge(statement, results)
         if finding is None:
             text = f"S5's statement {statement.number}, {statement.text}: not measured in this run."
-            evidence = tuple(dict.fromkeys(one.id for part in statement.parts for one in (part.a, part.b) if one is not None))
-            needs = "strakes study access-patterns DIR with room and time for all its cells"
+            evidence = tuple(
+                dict.fromkeys(one.id for part in statement.parts for one in (part.a, part.b) if one is not None)
+            )
+            needs = "strakes study access-patterns DIR with space and time for all its cells"
             identifier = f"access-patterns-s5-{statement.number}"
             finding = Finding(identifier, "access-patterns", text, "unknown", evidence, needs=needs)
         found.append(replace(finding, tone="neutral"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
+from strakes.findings.results import Results
 from strakes.plan import Plan
-from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
-from strakes.studies.base import Cell, Context, Measure, Study
 from strakes.studies.compose import Tone, ratio_finding
 from strakes.studies.pools import (
     AFTER_PER_HOUR,
@@ -17,7 +18,7 @@ from strakes.studies.pools import (
     per_hour_finding,
     pool_phase,
 )
-from strakes.studies.results import Results
+from strakes.studies.study import Context, Study
 
 _PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
 
@@ -27,7 +28,7 @@ class SmallFiles(Study):
 
     name = "small-files"
     title = "Floods of small files"
-    question = "How many small files an hour can be written, worked on and removed?"
+    question = "How many small files per hour can be written, used and removed?"
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
@@ -35,7 +36,7 @@ class SmallFiles(Study):
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
             if files < 8:
-                reason = f"only {context.max_items} files may be made here"
+                reason = f"only {context.max_items} files may be created here"
                 cells.append(SkippedCell(self.name, {"ranks": ranks}, reason))
                 continue
             phases = (
@@ -44,7 +45,9 @@ class SmallFiles(Study):
                 pool_phase("remove", "remove"),
             )
             measures = tuple(Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items())
-            cells.append(Cell(self.name, f"{self.name}/{ranks}", {"ranks": ranks}, Plan(ranks, phases, context.seed), measures))
+            cells.append(
+                Cell(self.name, f"{self.name}/{ranks}", {"ranks": ranks}, Plan(ranks, phases, context.seed), measures)
+            )
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -55,14 +58,26 @@ class SmallFiles(Study):
         theirs = tuple(
             Reference(
                 "S3",
-                f"S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate / 1e6:g} million files an hour",
+                f"S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate / 1e6:g} million "
+                "files an hour",
                 label=f"S3, published: {when}",
                 points=(("create and write", rate / HOUR_S),),
             )
             for when, rate in (("before tuning", BEFORE_PER_HOUR), ("after tuning", AFTER_PER_HOUR))
         )
         return [
-            Figure(self.name, self.title, self.question, "operation", "", "category", "operations a second", "op/s", tuple(lines), theirs)
+            Figure(
+                self.name,
+                self.title,
+                self.question,
+                "operation",
+                "",
+                "category",
+                "operations a second",
+                "op/s",
+                tuple(lines),
+                theirs,
+            )
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -73,7 +88,11 @@ class SmallFiles(Study):
         fill = results.where(ranks=ranks[-1], operation="create and write")
         remove = results.where(ranks=ranks[-1], operation="remove")
         if fill:
-            found.append(per_hour_finding(f"{self.name}-per-hour", fill[0], f"{ranks[-1]} ranks of one node write", NEEDED_PER_HOUR))
+            found.append(
+                per_hour_finding(
+                    f"{self.name}-per-hour", fill[0], f"{ranks[-1]} ranks of one node write", NEEDED_PER_HOUR
+                )
+            )
         if fill and remove:
             text = "Small files are removed {ratio} times as fast as they are written."
             tone = Tone(good=(1.0, float("inf")), bad=(0.0, 0.5))

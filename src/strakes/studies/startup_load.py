@@ -1,16 +1,20 @@
-"""startup-load: all ranks need one input, read by each or by few that pass it on, from one or from all data targets. S1's first proof."""
+"""startup-load: all ranks need one input, read by each or by few that pass it on, from one or from all data targets.
+
+S1's first proof.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
 from strakes.plan.stage import StagePhase
-from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
-from strakes.studies.results import Measured, Results
 from strakes.studies.scenario import best_advice, enough_runs, speed_ups
-from strakes.targets.model import Layout
+from strakes.studies.study import Advice, Context, Study
+from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
 _BEFORE = "every rank reads"
@@ -21,21 +25,25 @@ class StartupLoad(Study):
 
     name = "startup-load"
     title = "Start-up load, before and after"
-    question = "How much sooner do all ranks have their common input when few read it and pass it on?"
+    question = "How much sooner do all ranks have their common input if few ranks read it and pass it on?"
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         ranks = context.crowd
         # Every rank holds all of it, and where each reads, it comes to every node.
         nodes = max(1, len(context.nodes))
-        amount = max(64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks)))
+        amount = max(
+            64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))
+        )
         ways: list[tuple[int, Layout | None]] = [(0, None), (1, None), (2, None)]
         cells: list[Cell | SkippedCell] = []
         if context.striping is None or context.striping.data_targets < 2:
-            reason = context.no_striping or "there are no two data targets to spread a file over"
+            reason = context.no_striping or "there are fewer than two data targets to spread a file over"
             cells.append(SkippedCell(self.name, {"way": "from all data targets"}, reason))
         else:
-            stripes = (Layout(stripe_size_bytes=MIB, stripe_count=count) for count in (1, context.striping.data_targets))
+            stripes = (
+                Layout(stripe_size_bytes=MIB, stripe_count=count) for count in (1, context.striping.data_targets)
+            )
             ways += [(readers, layout) for layout in stripes for readers in (0, 1)]
         return enough_runs([*(self._cell(context, ranks, amount, readers, layout) for readers, layout in ways), *cells])
 
@@ -51,12 +59,23 @@ class StartupLoad(Study):
             key += f"-on-{layout.stripe_count}"
             settings["stripe_count"] = layout.stripe_count or 1
         measures = (Measure("load", "bytes_per_s", {"operation": "read"}),)
-        return Cell(self.name, key, {**settings, "way": way}, Plan(ranks, (make, load), context.seed), measures, layout=layout)
+        return Cell(
+            self.name, key, {**settings, "way": way}, Plan(ranks, (make, load), context.seed), measures, layout=layout
+        )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        lines = (Series("input to all ranks", tuple(Point(str(one.settings["way"]), one.id) for one in results.where())),)
-        theirs = Reference("S1", "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)")
-        return [Figure(self.name, self.title, self.question, "way", "", "category", "input delivered", "B/s", lines, (theirs,))]
+        lines = (
+            Series("input to all ranks", tuple(Point(str(one.settings["way"]), one.id) for one in results.where())),
+        )
+        theirs = Reference(
+            "S1",
+            "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)",
+        )
+        return [
+            Figure(
+                self.name, self.title, self.question, "way", "", "category", "input delivered", "B/s", lines, (theirs,)
+            )
+        ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         before, others = _sides(results)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.findings.results import Results
 from strakes.plan import Plan, StreamPhase
-from strakes.portrait.model import Figure, Finding, Headline, Point, Reference, Series, Setting, SkippedCell
-from strakes.studies.base import Cell, Context, Measure, Study
 from strakes.studies.compose import ratio_finding
-from strakes.studies.results import Results
+from strakes.studies.study import Context, Study
 from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
@@ -22,7 +23,7 @@ class Stream(Study):
 
     name = "stream"
     title = "Streams, as dd makes them"
-    question = "What does reading and writing in order reach, with small and with large blocks, alone and together?"
+    question = "How fast are sequential reads and writes, with small and with large blocks, alone and together?"
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
@@ -32,13 +33,27 @@ class Stream(Study):
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:
                 settings: dict[str, Setting] = {"block_bytes": block, "ranks": ranks}
                 if block > amount:
-                    cells.append(SkippedCell(self.name, settings, f"more than the {format_bytes(amount)} per rank that fit"))
+                    cells.append(
+                        SkippedCell(
+                            self.name, settings, f"needs more than the {format_bytes(amount)} per rank that fit"
+                        )
+                    )
                     continue
                 count, stop = amount // block, context.stonewall()
                 write = StreamPhase("write", "write", block, count, sync="fsync", stop=stop)
                 read = StreamPhase("read", "read", block, count, cache="drop", stop=stop)
-                measures = tuple(Measure(phase.name, "bytes_per_s", {"operation": phase.operation}) for phase in (write, read))
-                cells.append(Cell(self.name, f"{self.name}/{ranks}/{block}", settings, Plan(ranks, (write, read), context.seed), measures))
+                measures = tuple(
+                    Measure(phase.name, "bytes_per_s", {"operation": phase.operation}) for phase in (write, read)
+                )
+                cells.append(
+                    Cell(
+                        self.name,
+                        f"{self.name}/{ranks}/{block}",
+                        settings,
+                        Plan(ranks, (write, read), context.seed),
+                        measures,
+                    )
+                )
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -55,14 +70,28 @@ class Stream(Study):
             theirs = tuple(
                 Reference(
                     "S3",
-                    f"S3 (StorNext, dd, 5 clients), {who}: {a / 1e6:.0f} MB/s in blocks of 1 KB, {b / 1e6:.0f} MB/s in blocks of 16 MB",
+                    f"S3 (StorNext, dd, 5 clients), {who}: {a / 1e6:.0f} MB/s in blocks of 1 KB, {b / 1e6:.0f} MB/s "
+                    "in blocks of 16 MB",
                     label=f"S3, published: {who}",
                     points=(("1 KiB", a), ("16 MiB", b)),
                 )
                 for who, a, b in (("one client", small[0], large[0]), ("five clients together", small[1], large[1]))
             )
             title = f"{self.title}: {operation}s"
-            figures.append(Figure(self.name, title, self.question, "block size", "", "category", "bandwidth", "B/s", tuple(lines), theirs))
+            figures.append(
+                Figure(
+                    self.name,
+                    title,
+                    self.question,
+                    "block size",
+                    "",
+                    "category",
+                    "bandwidth",
+                    "B/s",
+                    tuple(lines),
+                    theirs,
+                )
+            )
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -71,25 +100,42 @@ class Stream(Study):
         if not ranks:
             return []
         for operation in ("write", "read"):
-            small, large = (results.where(operation=operation, ranks=ranks[-1], block_bytes=size) for size in (blocks[0], blocks[-1]))
+            small, large = (
+                results.where(operation=operation, ranks=ranks[-1], block_bytes=size)
+                for size in (blocks[0], blocks[-1])
+            )
             if small and large and blocks[0] != blocks[-1]:
                 sizes = f"blocks of {format_bytes(float(blocks[-1]))}", format_bytes(float(blocks[0]))
                 text = (
-                    f"{operation.capitalize()}s in {sizes[0]} are {{ratio}} times as fast as in blocks of {sizes[1]} ({ranks[-1]} ranks)."
+                    f"{operation.capitalize()}s in {sizes[0]} are {{ratio}} times as fast as in blocks of "
+                    f"{sizes[1]} ({ranks[-1]} ranks)."
                 )
-                found.append(ratio_finding(f"{self.name}-{operation}-large-to-small", text, large[0], small[0], results))
+                found.append(
+                    ratio_finding(f"{self.name}-{operation}-large-to-small", text, large[0], small[0], results)
+                )
             for block in dict.fromkeys((blocks[0], blocks[-1])):
-                one, many = (results.where(operation=operation, ranks=number, block_bytes=block) for number in (ranks[0], ranks[-1]))
+                one, many = (
+                    results.where(operation=operation, ranks=number, block_bytes=block)
+                    for number in (ranks[0], ranks[-1])
+                )
                 if one and many and ranks[0] != ranks[-1]:
                     size = format_bytes(float(block))
-                    text = f"{ranks[-1]} ranks together {operation} blocks of {size} {{ratio}} times as fast as {ranks[0]}."
-                    found.append(ratio_finding(f"{self.name}-{operation}-{block}-together", text, many[0], one[0], results))
+                    text = (
+                        f"{ranks[-1]} ranks together {operation} blocks of {size} {{ratio}} times as fast as "
+                        f"{ranks[0]}."
+                    )
+                    found.append(
+                        ratio_finding(f"{self.name}-{operation}-{block}-together", text, many[0], one[0], results)
+                    )
         return found
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         ranks = results.levels("ranks")
         return [
-            Headline(f"stream {operation}, {format_bytes(float(one.settings['block_bytes']))} blocks, {ranks[-1]} ranks", one.id)
+            Headline(
+                f"stream {operation}, {format_bytes(float(one.settings['block_bytes']))} blocks, {ranks[-1]} ranks",
+                one.id,
+            )
             for operation in ("write", "read")
             for one in (results.where(operation=operation, ranks=ranks[-1])[-1:] if ranks else ())
         ]

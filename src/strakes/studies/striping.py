@@ -1,16 +1,20 @@
-"""striping: how many stripes, and how large, for small, medium and large files. S1 section 3.4, where layouts can be set."""
+"""striping: how many stripes, and how large, for small, medium and large files.
+
+S1 section 3.4, where layouts can be set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Reference, Series, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Headline, Reference, Series, Setting, SkippedCell
-from strakes.studies.base import Advice, Cell, Context, Measure, Study
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.results import Measured, Results
-from strakes.targets.model import Layout
+from strakes.studies.study import Advice, Context, Study
+from strakes.targets.description import Layout
 from strakes.units import GIB, KIB, MIB, format_bytes, format_seconds
 
 # S1 found 1 MiB good for files of all sizes; here it is where the other factor is varied.
@@ -30,21 +34,21 @@ class _Level:
     stripe_bytes: int
 
 
-class Striping(Study):
+class StripingStudy(Study):
     """Stripe count at one stripe size, and stripe size at one count, for files of several sizes; a file per process."""
 
     name = "striping"
     title = "Striping"
-    question = "Over how many data targets should a file be spread, and in stripes of what size?"
+    question = "Over how many data targets should a file be striped, and with what stripe size?"
     source = "S1"
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if context.striping is None:
-            why = context.no_striping or f"strakes knows no way to do that on {context.file_system}"
+            why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             return [SkippedCell(self.name, {}, f"the layout of files cannot be set here: {why}")]
         if context.striping.data_targets < 2:
-            return [SkippedCell(self.name, {}, "there is only one data target: nothing can be spread")]
+            return [SkippedCell(self.name, {}, "there is only one data target, so files cannot be striped")]
         cells: list[Cell | SkippedCell] = []
         for level in _levels(context, context.striping.data_targets, context.striping.unit_bytes):
             settings = _settings(level, context.team)
@@ -52,7 +56,10 @@ class Striping(Study):
                 reason = f"{context.team} files of {format_bytes(level.file_bytes)} are more than strakes may use here"
                 cells.append(SkippedCell(self.name, settings, reason))
             elif level.file_bytes > _largest(context) and _predicted_s(context, level) > _PATIENCE * context.phase_s:
-                reason = f"one run would take about {format_seconds(_predicted_s(context, level))}; a larger --budget allows it"
+                reason = (
+                    f"one run would take about {format_seconds(_predicted_s(context, level))}; a larger "
+                    "--budget allows it"
+                )
                 cells.append(SkippedCell(self.name, settings, reason))
             else:
                 cells.append(self._cell(context, level, settings))
@@ -61,14 +68,21 @@ class Striping(Study):
     def _cell(self, context: Context, level: _Level, settings: dict[str, Setting]) -> Cell:
         transfer = min(MIB, level.file_bytes)
         stop = context.stonewall()
-        write = TransferPhase("write", "write", "file-per-process", "segmented", transfer, level.file_bytes, sync="fsync", stop=stop)
-        read = TransferPhase("read", "read", "file-per-process", "segmented", transfer, level.file_bytes, cache="drop", stop=stop)
+        write = TransferPhase(
+            "write", "write", "file-per-process", "segmented", transfer, level.file_bytes, sync="fsync", stop=stop
+        )
+        read = TransferPhase(
+            "read", "read", "file-per-process", "segmented", transfer, level.file_bytes, cache="drop", stop=stop
+        )
         return Cell(
             self.name,
             f"{self.name}/{level.file_bytes}/{level.stripe_count}x{level.stripe_bytes}",
             settings,
             Plan(context.team, (write, read), context.seed),
-            (Measure("write", "bytes_per_s", {"operation": "write"}), Measure("read", "bytes_per_s", {"operation": "read"})),
+            (
+                Measure("write", "bytes_per_s", {"operation": "write"}),
+                Measure("read", "bytes_per_s", {"operation": "read"}),
+            ),
             priority=1 if level.file_bytes > _SMALL_FILE and level.stripe_bytes == _USUAL_STRIPE else 2,
             layout=Layout(stripe_size_bytes=level.stripe_bytes, stripe_count=level.stripe_count),
         )
@@ -76,22 +90,40 @@ class Striping(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         theirs = Reference(
             "S1",
-            "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB stripes for all",
+            "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
+            "stripes for all",
         )
         return [
-            Figure(self.name, f"{self.title}: {title}", self.question, label, unit, "log", "bandwidth", "B/s", lines, (theirs,))
+            Figure(
+                self.name,
+                f"{self.title}: {title}",
+                self.question,
+                label,
+                unit,
+                "log",
+                "bandwidth",
+                "B/s",
+                lines,
+                (theirs,),
+            )
             for factor, title, label, unit in (
                 ("stripe_count", "how many stripes", "stripe count", ""),
                 ("stripe_bytes", "how large", "stripe size", "B"),
             )
-            if (lines := tuple(line for operation in ("write", "read") for line in self._lines(results, operation, factor)))
+            if (
+                lines := tuple(
+                    line for operation in ("write", "read") for line in self._lines(results, operation, factor)
+                )
+            )
         ]
 
     def _lines(self, results: Results, operation: str, factor: str) -> list[Series]:
         return [
             line
             for size in results.levels("file_bytes")
-            for line in series(f"{operation}, files of {format_bytes(float(size))}", _along(results, operation, size, factor), factor)
+            for line in series(
+                f"{operation}, files of {format_bytes(float(size))}", _along(results, operation, size, factor), factor
+            )
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -103,7 +135,9 @@ class Striping(Study):
                 found += saturation_finding(f"{name}-count", files, counts, "stripe_count", results)
                 if len(counts) > 1:
                     most = counts[-1].settings["stripe_count"]
-                    statement = f"{files[0].upper()}{files[1:]} over {most} stripes are {{ratio}} times as fast as over one."
+                    statement = (
+                        f"{files[0].upper()}{files[1:]} over {most} stripes are {{ratio}} times as fast as over one."
+                    )
                     found.append(ratio_finding(f"{name}-spread", statement, counts[-1], counts[0], results))
                 sizes = _along(results, operation, size, "stripe_bytes")
                 found += saturation_finding(f"{name}-size", files, sizes, "stripe_bytes", results)
@@ -128,7 +162,11 @@ class Striping(Study):
         lines = []
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")
-            cells = [one for one in results.where(operation=operation, file_bytes=sizes[-1]) if one.estimate] if sizes else []
+            cells = (
+                [one for one in results.where(operation=operation, file_bytes=sizes[-1]) if one.estimate]
+                if sizes
+                else []
+            )
             if cells:
                 best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
                 stripes = f"{best.settings['stripe_count']} x {format_bytes(float(best.settings['stripe_bytes']))}"
@@ -137,7 +175,10 @@ class Striping(Study):
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[_Level]:
-    """One factor at a time, as S1 has it: counts at the usual stripe size, sizes at the largest count of that file size."""
+    """One factor at a time, as S1 has it.
+
+    Counts at the usual stripe size, sizes at the largest count of that file size.
+    """
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
     if not context.full:
         counts = list(dict.fromkeys((1, counts[len(counts) // 2], targets)))
@@ -161,11 +202,16 @@ def _predicted_s(context: Context, level: _Level) -> float:
 
 
 def _settings(level: _Level, ranks: int) -> dict[str, Setting]:
-    return {"file_bytes": level.file_bytes, "stripe_count": level.stripe_count, "stripe_bytes": level.stripe_bytes, "ranks": ranks}
+    return {
+        "file_bytes": level.file_bytes,
+        "stripe_count": level.stripe_count,
+        "stripe_bytes": level.stripe_bytes,
+        "ranks": ranks,
+    }
 
 
 def _along(results: Results, operation: str, size: Setting, factor: str) -> list[Measured]:
-    """The cells in which only that factor varies."""
+    """Return the cells in which only that factor varies."""
     cells = results.where(operation=operation, file_bytes=size)
     if factor == "stripe_count":
         cells = [one for one in cells if one.settings["stripe_bytes"] == _USUAL_STRIPE]

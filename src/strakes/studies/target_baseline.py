@@ -1,4 +1,7 @@
-"""target-baseline: every metadata target and every data target alone, to find one that is slow or broken. Step 1 of S4."""
+"""target-baseline: every metadata target and every data target alone, to find one that is slow or broken.
+
+Step 1 of S4.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,17 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.place import Place
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.findings.results import Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan, TransferPhase
-from strakes.plan.model import MetadataOperation
-from strakes.portrait.model import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.plan.metadata import MetadataOperation
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.base import Cell, Context, Measure, Study
-from strakes.studies.place import Place
-from strakes.studies.results import Results
-from strakes.targets.model import DataTarget, Description, Layout, Placement
+from strakes.studies.study import Context, Study
+from strakes.targets.description import DataTarget, Description, Layout, Placement
 from strakes.units import MIB
 
 # A target below this share of what the others do is called slow.
@@ -32,7 +36,10 @@ Scores = Mapping[str, Mapping[int, float]]
 
 
 class TargetBaseline(Study):
-    """The same work on one target after the other; each is held against a usual one, block by block, in all and in each operation."""
+    """The same work on one target after the other.
+
+    Each is held against a usual one, block by block, in all and in each operation.
+    """
 
     name = "target-baseline"
     title = "Each target alone"
@@ -45,17 +52,25 @@ class TargetBaseline(Study):
         metadata = [(one.name, one.index) for one in parts.metadata_targets if one.index is not None]
         cells: list[Cell | SkippedCell] = []
         if not metadata:
-            cells.append(SkippedCell(self.name, {"kind": "metadata"}, f"no metadata targets are told apart here ({context.file_system})"))
+            cells.append(
+                SkippedCell(
+                    self.name, {"kind": "metadata"}, f"no metadata targets are visible here ({context.file_system})"
+                )
+            )
         if not parts.data_targets:
-            cells.append(SkippedCell(self.name, {"kind": "data"}, f"no data targets are told apart here ({context.file_system})"))
+            cells.append(
+                SkippedCell(self.name, {"kind": "data"}, f"no data targets are visible here ({context.file_system})")
+            )
         # Enough runs that every target can be judged among all of them.
-        most = max(_comparisons(len(metadata), len(_OPERATIONS)), _comparisons(len(parts.data_targets), len(_TRANSFERS)))
+        most = max(
+            _comparisons(len(metadata), len(_OPERATIONS)), _comparisons(len(parts.data_targets), len(_TRANSFERS))
+        )
         least = smallest_runs(bonferroni(0.9, most)) + 1
         cells += [self._metadata_cell(context, name, index, least) for name, index in metadata]
         for target in parts.data_targets:
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
-                reason = "its files cannot be put on this target alone: it is in no pool by itself"
+                reason = "files cannot be put on this target alone, because it has no pool of its own"
                 cells.append(SkippedCell(self.name, {"kind": "data", "target": target.name}, reason))
             else:
                 cells.append(self._data_cell(context, target.name, layout, least))
@@ -66,7 +81,14 @@ class TargetBaseline(Study):
         stop = context.stonewall()
         phases = tuple(
             # What a rank made is looked at by another one, whose client has to ask for it.
-            MetadataPhase(one, one, "unique", items, rank_shift=int(one == "file-stat"), stop=AMOUNT if one == "file-remove" else stop)
+            MetadataPhase(
+                one,
+                one,
+                "unique",
+                items,
+                rank_shift=int(one == "file-stat"),
+                stop=AMOUNT if one == "file-remove" else stop,
+            )
             for one in _OPERATIONS
         )
         return Cell(
@@ -107,14 +129,24 @@ class TargetBaseline(Study):
             lines = tuple(
                 Series(
                     str(operation),
-                    tuple(Point(str(one.settings["target"]), one.id) for one in cells if one.settings["operation"] == operation),
+                    tuple(
+                        Point(str(one.settings["target"]), one.id)
+                        for one in cells
+                        if one.settings["operation"] == operation
+                    ),
                 )
                 for operation in dict.fromkeys(one.settings["operation"] for one in cells)
             )
             if lines:
-                theirs = Reference("S4", "S4 found its five metadata targets equally fast before it compared placements")
+                theirs = Reference(
+                    "S4", "S4 found its five metadata targets equally fast before it compared placements"
+                )
                 title = f"{self.title}: {kind} targets"
-                figures.append(Figure(self.name, title, self.question, f"{kind} target", "", "category", label, unit, lines, (theirs,)))
+                figures.append(
+                    Figure(
+                        self.name, title, self.question, f"{kind} target", "", "category", label, unit, lines, (theirs,)
+                    )
+                )
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -124,17 +156,33 @@ class TargetBaseline(Study):
         cells = results.where(kind=kind)
         targets = list(dict.fromkeys(str(one.settings["target"]) for one in cells))
         if len(targets) == 1:
-            text = f"Whether the {kind} target {targets[0]} is slow is unknown: there is no other to hold it against."
-            return [Finding(f"{self.name}-{kind}", self.name, text, "unknown", results.ids(cells), needs=f"a second {kind} target")]
+            text = (
+                f"Whether the {kind} target {targets[0]} is slow is unknown, because there is no other to compare "
+                "it with."
+            )
+            return [
+                Finding(
+                    f"{self.name}-{kind}",
+                    self.name,
+                    text,
+                    "unknown",
+                    results.ids(cells),
+                    needs=f"a second {kind} target",
+                )
+            ]
         scores: dict[str, dict[str, Mapping[int, float]]] = {ALL: {}}
         for name in targets:
-            scores[ALL][name] = block_scores([(one.by_block(), False) for one in cells if one.settings["target"] == name])
+            scores[ALL][name] = block_scores(
+                [(one.by_block(), False) for one in cells if one.settings["target"] == name]
+            )
         for one in cells:
             scores.setdefault(str(one.settings["operation"]), {})[str(one.settings["target"])] = one.by_block()
         confidence = bonferroni(results.confidence, _comparisons(len(targets), len(scores) - 1))
         return [self._judge(kind, name, scores, confidence, results) for name in targets]
 
-    def _judge(self, kind: str, name: str, scores: Mapping[str, Scores], confidence: float, results: Results) -> Finding:
+    def _judge(
+        self, kind: str, name: str, scores: Mapping[str, Scores], confidence: float, results: Results
+    ) -> Finding:
         identifier, evidence = f"{self.name}-{kind}-{name}", results.ids(results.where(kind=kind))
         open_claim = f"Whether the {kind} target {name} keeps up with the others"
         ratios = {what: found for what, one in scores.items() if (found := _ratio(name, one, confidence))}
@@ -148,14 +196,19 @@ class TargetBaseline(Study):
         if slow:
             where = ", ".join(f"{what} {slow[what]:.2f}" for what in slowest if what != shown)
             at = "" if shown == ALL else f" at {shown}"
-            text = f"The {kind} target {name} is slow{at}: {ratio:.2f} times the rate of the others{where and f' ({where})'}."
+            text = (
+                f"The {kind} target {name} is slow{at}: {ratio:.2f} times the rate of the "
+                f"others{where and f' ({where})'}."
+            )
             return Finding(identifier, self.name, text, "does-not", evidence, interval, tone="bad")
         rate = f"{ratio:.2f} times their rate (slow is below {SLOW_SHARE})"
         if interval.low >= SLOW_SHARE:
             claim = f"The {kind} target {name} keeps up with the others"
             return Finding(identifier, self.name, f"{claim}: {rate}.", "holds", evidence, interval, tone="good")
-        needs = "a narrower interval: a larger --budget"
-        return Finding(identifier, self.name, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs)
+        needs = "a narrower interval: give a larger --budget"
+        return Finding(
+            identifier, self.name, f"{open_claim} is open: {rate}.", "inconclusive", evidence, interval, needs
+        )
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         return []
@@ -167,10 +220,15 @@ def _comparisons(targets: int, operations: int) -> int:
 
 
 def _ratio(name: str, scores: Scores, confidence: float) -> tuple[float, IntervalOf] | None:
-    """How a target compares with a usual one, block by block: the median of all, or of two the other. None with too few blocks."""
+    """How a target compares with a usual one, block by block: the median of all, or of two the other.
+
+    None with too few blocks.
+    """
     usual = {}
     for block in scores[name]:
-        values = [score[block] for other, score in scores.items() if block in score and (len(scores) > _PAIR or other != name)]
+        values = [
+            score[block] for other, score in scores.items() if block in score and (len(scores) > _PAIR or other != name)
+        ]
         if len(values) == len(scores) - (len(scores) == _PAIR):
             usual[block] = median(values)
     if not usual:
@@ -183,7 +241,10 @@ def _ratio(name: str, scores: Scores, confidence: float) -> tuple[float, Interva
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
-    """One stripe on this target: by its number where the file system lets one choose it, else by a pool that holds it alone."""
+    """One stripe on this target.
+
+    By its number where the file system lets one choose it, else by a pool that holds it alone.
+    """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)
     for pool in target.pools:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
+from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
-from strakes.portrait.model import Figure, Finding, Reference, Setting, SkippedCell
-from strakes.studies.base import Advice, Cell, Context, Measure, Study, power_of_two_at_most
 from strakes.studies.compose import ratio_finding, saturation_advice, saturation_finding, series
-from strakes.studies.results import Measured, Results
+from strakes.studies.study import Advice, Context, Study, power_of_two_at_most
 from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (64 * KIB, MIB, 8 * MIB)
@@ -39,7 +40,7 @@ class Writers(Study):
             for writers in [2**power for power in range(each.bit_length())]:
                 settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
                 if ranks * size > context.max_bytes:
-                    reason = f"{format_bytes(ranks * size)} are more than may be used here"
+                    reason = f"{format_bytes(ranks * size)} are more than strakes may use here"
                     cells.append(SkippedCell(self.name, settings, reason))
                     continue
                 # As many writers as ranks of a node: nobody hands anything over.
@@ -65,16 +66,32 @@ class Writers(Study):
         lines = tuple(
             line
             for ranks, size in _groups(results)
-            for line in series(f"{format_bytes(float(size))} of each of {ranks} ranks", _along(results, ranks, size), "writers")
+            for line in series(
+                f"{format_bytes(float(size))} of each of {ranks} ranks", _along(results, ranks, size), "writers"
+            )
         )
         theirs = Reference(
             "S1",
-            "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each process 256 were best",
+            "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
+            "process 256 were best",
             8,
             32,
         )
         writers = "writers of each node" if results.facts.get("nodes") else "writers of this node"
-        return [Figure(self.name, self.title, self.question, writers, "", "log", "bandwidth of all ranks", "B/s", lines, (theirs,))]
+        return [
+            Figure(
+                self.name,
+                self.title,
+                self.question,
+                writers,
+                "",
+                "log",
+                "bandwidth of all ranks",
+                "B/s",
+                lines,
+                (theirs,),
+            )
+        ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         found: list[Finding] = []
@@ -85,13 +102,15 @@ class Writers(Study):
             fewer, everybody = _best_of_few(cells), cells[-1]
             if fewer is not None:
                 number = fewer.settings["writers"]
-                text = f"With {each}, {number} writers are {{ratio}} times as fast as every rank for itself."
+                text = f"With {each}, {number} writers are {{ratio}} times as fast as every rank writing for itself."
                 found.append(ratio_finding(f"{identifier}-few-to-all", text, fewer, everybody, results))
         return [*found, *self._of_all_ranks(results)]
 
     def _of_all_ranks(self, results: Results) -> list[Finding]:
         """S1's last table: every process writes, more and more of them."""
-        cells = [one for one in results.where(data_bytes=_TEAM_BYTES) if one.settings["writers"] == one.settings["ranks"]]
+        cells = [
+            one for one in results.where(data_bytes=_TEAM_BYTES) if one.settings["writers"] == one.settings["ranks"]
+        ]
         by_ranks = sorted(cells, key=lambda one: float(one.settings["ranks"]))
         noun = f"writes of {format_bytes(_TEAM_BYTES)} by every rank for itself"
         return saturation_finding(f"{self.name}-all-ranks", noun, by_ranks, "ranks", results)
@@ -120,5 +139,5 @@ def _along(results: Results, ranks: Setting, size: Setting) -> list[Measured]:
 
 
 def _best_of_few(cells: Sequence[Measured]) -> Measured | None:
-    """The number of writers below all ranks with the highest median."""
+    """Return the number of writers below all ranks with the highest median."""
     return max(cells[:-1], key=lambda one: one.estimate.median if one.estimate else 0.0, default=None)

@@ -7,15 +7,22 @@ from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.portrait.collect import cell_record
-from strakes.portrait.model import SkippedCell
+from strakes.findings.cell import Cell
+from strakes.findings.place import Place
+from strakes.findings.portrait import SkippedCell
 from strakes.store import Run
-from strakes.studies.base import Cell, Pilot
-from strakes.studies.place import Place
+from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed
+from strakes.studies.study import Pilot
 from strakes.survey.lacking import Absent, without_absent
-from strakes.survey.nodes import node_facts
+from strakes.survey.nodes import compare_nodes
 from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
-from strakes.survey.preparation import cell_from_record, choose_cells, limits, make_context, memory_available_bytes, team_size
+from strakes.survey.preparation import (
+    choose_cells,
+    limits,
+    make_context,
+    memory_available_bytes,
+    team_size,
+)
 from strakes.survey.session import Session, shortest_limit_s, visit_cell
 from strakes.targets.unlike import unlike_targets
 
@@ -24,11 +31,10 @@ _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
 
 
-def target_facts(session: Session) -> Mapping[str, Any]:
+def gather_facts(session: Session) -> Mapping[str, Any]:
     """Facts of the target, kept in the run; asked once and read back on resume."""
-    for event in session.writer.run.events:
-        if event["event"] == "facts":
-            return dict(event["facts"])
+    if session.writer.run.facts:
+        return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
     striping = target.striping()
     facts = {
@@ -39,22 +45,23 @@ def target_facts(session: Session) -> Mapping[str, Any]:
         "striping": None if striping is None else asdict(striping),
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
-    facts["nodes"] = node_facts(session.request.launch, environment["engine"].get("nodes", {}), session.workspace.path, session.progress)
+    facts["nodes"] = compare_nodes(
+        session.request.launch, environment["engine"].get("nodes", {}), session.workspace.path, session.progress
+    )
     if "against" in session.sides:
         other = session.sides["against"]
         facts["against"] = {**asdict(other.target.facts(other.workspace.path)), "path": str(other.target.path)}
-    session.writer.append_event({"event": "facts", "facts": facts})
+    session.writer.append_event(FactsFound(facts))
     if facts["remote"]:
         described = session.description = target.describe()
-        session.writer.append_event({"event": "description", "description": asdict(described), "unlike": list(unlike_targets(described))})
+        session.writer.append_event(TargetDescribed(asdict(described), tuple(unlike_targets(described))))
     return facts
 
 
-def chosen_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
-    """The run's cells: chosen after a pilot, or as stored when resuming."""
+def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
+    """Return the run's cells: chosen after a pilot, or as stored when resuming."""
     if session.writer.run.cells:
-        stored = next(event for event in session.writer.run.events if event["event"] == "context")
-        return [cell_from_record(record) for record in session.writer.run.cells], float(stored["phase_s"])
+        return session.writer.run.cells, session.writer.run.events_of(AmountsChosen)[0].phase_s
     request = session.request
     room = limits(facts, memory_available_bytes(), request.full, request.files)
     if "against" in facts:
@@ -70,57 +77,64 @@ def chosen_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if not cells:
         # Servers that do not answer tell of no parts either, and that is then the reason.
         why = "; ".join([*sorted({one.reason for one in skipped}), *session.target.trouble()])
-        remedy = "Ask for less, or give a directory with more room, or one on a file system that can do this."
+        remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
         raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
     absent = session.writer.run.environment["engine"].get("absent", {})
     cells, lacking = without_absent(cells, absent)
     if not cells:
         _refuse_all(session, lacking, absent)
-    session.writer.append_event(
-        {"event": "context", "phase_s": context.phase_s, "pilot": asdict(pilot), "max_bytes": room[0], "max_items": room[1]}
-    )
-    for one in (*skipped, *lacking):
-        session.writer.append_event({"event": "skipped", **asdict(one)})
-    session.writer.write_cells([cell_record(cell) for cell in cells])
+    session.writer.append_event(AmountsChosen(context.phase_s, asdict(pilot), *room))
+    for left_out in (*skipped, *lacking):
+        session.writer.append_event(CellSkipped(left_out.study, left_out.settings, left_out.reason))
+    session.writer.write_cells(cells)
     return cells, context.phase_s
 
 
 def _refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
     """Every phase asked for is left out."""
     reasons = dict.fromkeys(one.reason for one in lacking)
-    remedies = dict.fromkeys(said["remedy"] for name, said in absent.items() if any(why.startswith(f"{name}: ") for why in reasons))
+    remedies = dict.fromkeys(
+        said["remedy"] for name, said in absent.items() if any(why.startswith(f"{name}: ") for why in reasons)
+    )
     raise EnvironmentLacksError(
-        "all of it is skipped", where=str(session.request.directory), why="; ".join(reasons), remedy=" ".join(remedies)
+        "every cell is skipped", where=str(session.request.directory), why="; ".join(reasons), remedy=" ".join(remedies)
     )
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
-    """The very cells of another run, so that the two can be compared."""
+    """Return the very cells of another run, so that the two can be compared."""
     wanted = {study.name for study in session.request.studies}
-    cells = [cell_from_record(record) for record in like.cells if record["study"] in wanted]
-    stored = next((event for event in like.events if event["event"] == "context"), None)
-    if not cells or stored is None:
-        raise BadInputError("that run has no cells of this study", where=like.id, remedy="strakes runs lists what was measured.")
+    cells = [cell for cell in like.cells if cell.study in wanted]
+    stored = like.events_of(AmountsChosen)
+    if not cells or not stored:
+        raise BadInputError(
+            "the run given with --like has no cells of this study", where=like.id, remedy="strakes runs lists the runs."
+        )
     largest = max(cell.plan.bytes_on_target() for cell in cells), max(cell.plan.inodes_on_target() for cell in cells)
     if largest[0] > room[0] or largest[1] > room[1]:
         why = f"its plans need {largest[0]:,} bytes and {largest[1]:,} files; {room[0]:,} and {room[1]:,} may be used"
-        raise BadInputError("the plans of that run do not fit here", where=like.id, why=why, remedy="Free some space.")
-    session.writer.append_event({**stored, "like": like.id})
-    session.writer.write_cells([cell_record(cell) for cell in cells])
-    return cells, float(stored["phase_s"])
+        raise BadInputError(
+            "the plans of the run given with --like need too much space",
+            where=like.id,
+            why=why,
+            remedy="Free some space.",
+        )
+    session.writer.append_event(replace(stored[0], like=like.id))
+    session.writer.write_cells(cells)
+    return cells, stored[0].phase_s
 
 
 def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) -> Pilot:
-    session.progress.update("pilot", 0.0, "first rough rates, to choose the amounts")
+    session.progress.update("pilot", 0.0, "rough first rates, to choose the amounts")
     seconds = max(0.02, min(_LONGEST_PILOT_PHASE_S, session.request.budget_s * _PILOT_SHARE))
     plan = pilot_plan(team_size(facts["cpus"], session.request.launch), *room, seconds, session.request.seed)
     pilots = []
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
         visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
-        while visit["ended"] == "yielded":
+        while visit.ended == "yielded":
             visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
-        overhead_s = max(0.0, visit["elapsed_s"] - sum(sample["elapsed_s"] for sample in visit["samples"]))
-        pilots.append(replace(pilot_from_samples({sample["name"]: sample for sample in visit["samples"]}), overhead_s=overhead_s))
+        overhead_s = max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
+        pilots.append(replace(pilot_from_samples(visit.samples), overhead_s=overhead_s))
     # The amounts have to suit the slower one, too.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)

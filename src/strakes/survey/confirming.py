@@ -1,49 +1,51 @@
-"""Measuring what is to be advised against its runner-up again, on fresh runs."""
+"""Measuring what is to be advised against its rivals again: fresh runs, as many as were fixed beforehand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from strakes.portrait.build import rule_of
-from strakes.portrait.collect import cell_record, collect
-from strakes.studies.base import Advice, Cell
-from strakes.studies.compose import better_ratio
-from strakes.studies.results import Results
+from strakes.analysis.build import rule_of
+from strakes.analysis.collect import collect
+from strakes.analysis.statements import proposals, shared_out
+from strakes.findings.cell import Cell
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.study import Advice
 from strakes.survey.session import LIMIT_FACTOR, Session, shortest_limit_s, usual_s, visit_cell
 
-# More fresh runs than this do not settle a contest that is still open.
-_MOST_CONFIRM_ROUNDS = 12
+# As many rounds as time allows, but no more; how many is fixed before the first, whatever they show.
+_MOST_ROUNDS = 16
+# Visits take longer than usual now and then.
+_SPARE = 1.1
 
 
 def confirm(session: Session, cells: list[Cell], facts: Mapping[str, Any]) -> None:
-    """Measures what is to be advised against its runner-up again, on fresh interleaved runs."""
-    rule = rule_of(session.request.options())
-    records = [cell_record(cell) for cell in cells]
-    results = collect(records, session.visits, rule, facts)
-    contests = [advice for study in session.request.studies for advice in study.advice(results.of_study(study.name))]
+    """Measure what is to be advised, its rival and the level below again, on fresh interleaved runs."""
+    request = session.request
+    results = collect(cells, session.visits, rule_of(request.options()), facts)
+    contests = [advice for _, advice in proposals(request.studies, results)]
+    fewest = smallest_runs(shared_out(request.confidence, len(contests)))
+    keys, rounds = _keys(contests), 0
+    while contests:
+        keys = _keys(contests)
+        rounds = min(_MOST_ROUNDS, int(session.left_s() / (_SPARE * sum(usual_s(session, key) for key in keys))))
+        if rounds >= fewest:
+            break
+        contests.pop()
     by_key = {cell.key: cell for cell in cells}
-    first_block = 1 + max((visit["block"] for visit in session.visits), default=0)
-    for block in range(first_block, first_block + _MOST_CONFIRM_ROUNDS):
-        results = collect(records, session.visits, rule, facts)
-        open_contests = [one for one in contests if not _settled(one, results)]
-        keys = sorted({identifier.rsplit(":", 1)[0] for one in open_contests for identifier in (one.chosen, one.against)})
-        if block % 2:
-            keys.reverse()
-        expected_s = sum(usual_s(session, key) for key in keys)
-        if not keys or expected_s > session.left_s():
-            return
-        for key in keys:
+    first_block = 1 + max((visit.block for visit in session.visits), default=0)
+    for block in range(first_block, first_block + (rounds if contests else 0)):
+        for key in keys if block % 2 else reversed(keys):
             session.progress.update(
-                f"confirming: {key}", session.elapsed_s() / session.request.budget_s, f"{len(open_contests)} recommendations open"
+                f"confirming: {key}",
+                session.elapsed_s() / request.budget_s,
+                f"{len(contests)} recommendations, round {block - first_block + 1} of {rounds}",
             )
-            limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * usual_s(session, key))
+            limit_s = max(shortest_limit_s(request), LIMIT_FACTOR * usual_s(session, key))
             visit_cell(session, by_key[key], "confirm", block, limit_s)
 
 
-def _settled(advice: Advice, results: Results) -> bool:
-    """The fresh runs alone already show the advice, or refute it."""
-    ratio = better_ratio(results.get(advice.chosen), results.get(advice.against), results.confidence, purpose="confirm")
-    if ratio is None or ratio.interval is None:
-        return False
-    return ratio.interval.low >= advice.threshold or ratio.interval.high < advice.threshold
+def _keys(contests: list[Advice]) -> list[str]:
+    """Return the cells that take part."""
+    ids = {one for advice in contests for contest in advice.contests() for one in (contest.chosen, contest.rival)}
+    return sorted({identifier.rsplit(":", 1)[0] for identifier in ids})

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import SkippedCell
 from strakes.plan import MixedPhase, Phase, Plan
-from strakes.portrait.model import SkippedCell
-from strakes.studies.base import Cell
 
 Absent = Mapping[str, Mapping[str, str]]
 _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """The cells as this engine can run them, and the phases left out. ``absent``: as engines say it in their hello."""
+    """Return the cells as this engine can run them, and the phases left out.
+
+    ``absent``: as engines say it in their hello.
+    """
     kept: list[Cell] = []
     skipped: list[SkippedCell] = []
     for cell in cells:
@@ -37,7 +40,7 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
     >>> read = TransferPhase("restart", "read", "shared-file", "segmented", 4096, 4096)
     >>> reasons(Plan(2, (write, read, StreamPhase("copy", "write", 4096, 1))), {"mpiio": {"why": "there is no MPI"}})
-    {'dump': 'mpiio: there is no MPI', 'restart': 'the phase dump, whose files it needs, is left out'}
+    {'dump': 'mpiio: there is no MPI', 'restart': 'the phase dump, whose files it needs, is skipped'}
     """
     found: dict[str, str] = {}
     lost: dict[tuple[str, str], str] = {}
@@ -47,7 +50,7 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
         if backend:
             found[phase.name] = f"{backend}: {absent[backend]['why']}"
         elif (needed := next((lost[one] for one in sets if one in lost and not sets[one]), None)) is not None:
-            found[phase.name] = f"the phase {needed}, whose files it needs, is left out"
+            found[phase.name] = f"the phase {needed}, whose files it needs, is skipped"
         for one, creates in sets.items():
             if creates and phase.name in found:
                 lost[one] = phase.name
@@ -62,9 +65,11 @@ def _absent_backend(phase: Phase, absent: Absent) -> str:
 
 
 def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
-    """The sets of files it works on, and whether it makes them anew."""
+    """Return the sets of files it works on, and whether it makes them anew."""
     bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
-    return {(_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS for body in bodies}
+    return {
+        (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS for body in bodies
+    }
 
 
 def _space(kind: str) -> str:

@@ -10,16 +10,18 @@ from typing import Any
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
-from strakes.survey.request import Progress
+from strakes.survey.request import ProgressDisplay
 
 _TOKEN = "nodes"
 
 
-def node_facts(launch: Launch, processes: Mapping[str, int], workspace: Path, progress: Progress) -> dict[str, Any]:
-    """``processes``: of each host that the engine runs on. Empty for one host.
+def compare_nodes(
+    launch: Launch, processes: Mapping[str, int], workspace: Path, progress: ProgressDisplay
+) -> dict[str, Any]:
+    """Compare the hosts that the engine runs on, each with its ``processes``; empty for one host.
 
-    Raises EnvironmentLacksError naming the nodes that cannot be measured with the others. Where they cannot be asked (a firewall may keep
-    them from reaching this host) that is noted, and nothing is known of them.
+    Raises EnvironmentLacksError naming the nodes that cannot be measured with the others. Where they cannot be asked (a
+    firewall may keep them from reaching this host) that is noted, and nothing is known of them.
     """
     from strakes.launch.nodes.check import examine
 
@@ -30,7 +32,9 @@ def node_facts(launch: Launch, processes: Mapping[str, int], workspace: Path, pr
     token = secrets.token_hex(8)
     (workspace / _TOKEN).write_text(token)
     try:
-        nodes, differences = examine(replace(launch, ranks=len(processes), ranks_per_node=1), str(workspace), _TOKEN, token)
+        nodes, differences = examine(
+            replace(launch, ranks=len(processes), ranks_per_node=1), str(workspace), _TOKEN, token
+        )
     except EnvironmentLacksError as error:
         why = f"{error.what}: {error.where} {error.why}".strip()
         progress.note(f"the nodes were not compared: {why}")
@@ -43,7 +47,7 @@ def node_facts(launch: Launch, processes: Mapping[str, int], workspace: Path, pr
             "these nodes cannot be measured together",
             where=", ".join(dict.fromkeys(one.host for one in wrong)),
             why="; ".join(f"{one.host}: {one.what}" for one in wrong),
-            remedy=wrong[0].remedy or "strakes doctor --hosts says more.",
+            remedy=wrong[0].remedy or "For details, run strakes doctor --hosts.",
         )
     return {
         **facts,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
+from strakes.findings.sample import Sample
 from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
-from strakes.studies.base import Pilot, power_of_two_at_most
+from strakes.studies.study import Pilot, power_of_two_at_most
 from strakes.units import KIB, MIB
 
 # A file system that does less than this is measured all the same; amounts are sized as if it did.
@@ -18,7 +18,7 @@ NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PE
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """A short write, a verified read of it, and some creations, each ended after ``seconds``."""
+    """Return a short write, a verified read of it, and some creations, each ended after ``seconds``."""
     amount = max(64 * KIB, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(8, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
@@ -27,17 +27,20 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
         ranks,
         (
             TransferPhase("write", "write", "file-per-process", "segmented", transfer, amount, sync="fsync", stop=stop),
-            TransferPhase("read", "read", "file-per-process", "segmented", transfer, amount, cache="drop", verify=True, stop=stop),
+            TransferPhase(
+                "read", "read", "file-per-process", "segmented", transfer, amount, cache="drop", verify=True, stop=stop
+            ),
             MetadataPhase("create", "file-create", "unique", items, stop=stop),
         ),
         seed,
     )
 
 
-def pilot_from_samples(samples: Mapping[str, Mapping[str, Any]]) -> Pilot:
-    """Rates from the pilot's samples by phase name."""
+def pilot_from_samples(samples: Sequence[Sample]) -> Pilot:
+    """Rates from the pilot's samples."""
+    by_name = {sample.name: sample for sample in samples}
     return Pilot(
-        write_bytes_per_s=max(_SLOWEST_BYTES_PER_S, float(samples["write"]["bytes_per_s"])),
-        read_bytes_per_s=max(_SLOWEST_BYTES_PER_S, float(samples["read"]["bytes_per_s"])),
-        creates_per_s=max(_SLOWEST_CREATES_PER_S, float(samples["create"]["operations_per_s"])),
+        write_bytes_per_s=max(_SLOWEST_BYTES_PER_S, by_name["write"].bytes_per_s),
+        read_bytes_per_s=max(_SLOWEST_BYTES_PER_S, by_name["read"].bytes_per_s),
+        creates_per_s=max(_SLOWEST_CREATES_PER_S, by_name["create"].operations_per_s),
     )

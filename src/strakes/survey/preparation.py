@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from strakes.analysis.statements import blocks_to_decide
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import SkippedCell
 from strakes.launch.choice import Launch, processes
-from strakes.plan import MetadataPhase, Plan, plan_from_json
-from strakes.portrait.model import SkippedCell
-from strakes.statistics.interval import smallest_runs
-from strakes.studies.base import Cell, Context, Measure, Pilot
-from strakes.studies.place import place_from_record
+from strakes.memory import memory_sizes
+from strakes.plan import MetadataPhase, Plan
+from strakes.studies.study import Context, Pilot
 from strakes.survey.request import Request
-from strakes.targets.model import Description, Striping, layout_from_record
+from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, format_bytes
 
 # strakes never fills a target beyond this share of what is free.
@@ -25,11 +25,11 @@ MEMORY_SHARE = 0.25
 # Where the target is memory, its data counts twice: as file and as page.
 MEMORY_SHARE_IN_MEMORY = 0.1
 # Share of the budget for measuring; the rest goes to the pilot, the confirmation and clean-up.
-MEASURE_SHARE = 0.8
+MEASURE_SHARE = 0.7
 # A phase costs more than its timed section: preparing, dropping caches, removing files.
 _OVERHEAD = 1.7
-# Blocks beyond the smallest number: findings compare several levels at once and need a few runs more than an interval does.
-_BLOCKS_TO_DECIDE = 3
+# Blocks beyond the smallest number that decides anything: one that disagrees is then no end of it.
+_SPARE_BLOCKS = 1
 # At most this share of the time is set aside for what visits take beside their phases.
 _MOST_BESIDE = 0.8
 _SHORTEST_PHASE_S = 0.01
@@ -39,23 +39,31 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
-def limits(facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None) -> tuple[int, int]:
-    """The most bytes and files one plan may put on the target.
+def limits(
+    facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None
+) -> tuple[int, int]:
+    """Return the most bytes and files one plan may put on the target.
 
     Raises BadInputError where the target is too full for the smallest study.
     """
     share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in _MEMORY_FILE_SYSTEMS else MEMORY_SHARE
-    memory_cap = memory_available_bytes * share if not full or facts["file_system"] in _MEMORY_FILE_SYSTEMS else 1024 * GIB
+    memory_cap = (
+        memory_available_bytes * share if not full or facts["file_system"] in _MEMORY_FILE_SYSTEMS else 1024 * GIB
+    )
     max_bytes = int(min(FREE_SHARE * facts["free_bytes"], memory_cap))
     free_inodes = facts["free_inodes"] if facts["total_inodes"] else _MOST_ITEMS  # btrfs and others count none
     max_items = int(min(FREE_SHARE * free_inodes, max(_MOST_ITEMS, 2 * (files or 0))))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
-        free = f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most {FREE_SHARE:.0%} of them"
+        free = (
+            f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most "
+            f"{FREE_SHARE:.0%} of them"
+        )
         raise BadInputError(
-            "too little room to measure",
+            "there is too little free space to measure",
             where=str(facts["path"]),
             why=" ".join((free, *facts.get("quotas", ()))),
-            remedy=f"Free at least {format_bytes(2 * _SMALLEST_TARGET_BYTES)} and 100 files there, or choose another directory.",
+            remedy=f"Free at least {format_bytes(2 * _SMALLEST_TARGET_BYTES)} and 100 inodes there, or choose "
+            "another directory.",
         )
     return max_bytes, max_items
 
@@ -65,7 +73,7 @@ def phase_seconds(request: Request, context: Context) -> float:
     trial, _ = choose_cells(request, context)
     phases = sum(len(cell.plan.phases) for cell in trial)
     most_wanted = max((cell.least_runs for cell in trial), default=0)
-    blocks = max(smallest_runs(request.confidence) + _BLOCKS_TO_DECIDE, most_wanted + 1)
+    blocks = max(blocks_to_decide(request.confidence, len(trial)) + _SPARE_BLOCKS, most_wanted + 1)
     measuring_s = request.budget_s * MEASURE_SHARE
     # Where making and removing its directory is most of a visit, short phases leave room for enough of them.
     beside_s = min(_MOST_BESIDE * measuring_s, blocks * len(trial) * context.pilot.overhead_s)
@@ -74,9 +82,13 @@ def phase_seconds(request: Request, context: Context) -> float:
 
 
 def make_context(
-    request: Request, facts: Mapping[str, Any], pilot: Pilot, room: tuple[int, int], description: Description | None = None
+    request: Request,
+    facts: Mapping[str, Any],
+    pilot: Pilot,
+    room: tuple[int, int],
+    description: Description | None = None,
 ) -> Context:
-    """What the studies may know, with the phase length that fits the budget."""
+    """Return what the studies may know, with the phase length that fits the budget."""
     context = Context(
         file_system=facts["file_system"],
         remote=facts["remote"],
@@ -100,7 +112,10 @@ def make_context(
 
 
 def team_size(cpus: int, launch: Launch) -> int:
-    """Ranks of studies that do not vary them: all that were asked for, else every processor, at most four, at least two."""
+    """Ranks of studies that do not vary them.
+
+    All that were asked for, else every processor, at most four, at least two.
+    """
     return most_ranks(launch) or max(2, min(cpus, 4))
 
 
@@ -118,7 +133,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
             if isinstance(one, SkippedCell):
                 skipped.append(one)
             elif context.most_ranks is not None and one.plan.ranks > context.most_ranks:
-                reason = f"needs {one.plan.ranks} ranks, and {context.most_ranks} take part (--ranks)"
+                reason = f"needs {one.plan.ranks} ranks, but only {context.most_ranks} take part (--ranks)"
                 skipped.append(SkippedCell(one.study, one.settings, reason))
             elif one.plan.bytes_on_target() > context.max_bytes or one.plan.inodes_on_target() > context.max_items:
                 needs = f"{format_bytes(one.plan.bytes_on_target())} and {one.plan.inodes_on_target():,} files"
@@ -129,35 +144,20 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 
 def _through_libcephfs(plan: Plan) -> Plan:
-    """The plan without the mount, where all it does is metadata: data would go through a cache of each client that cannot be dropped."""
+    """Return the plan without the mount, where all it does is metadata.
+
+    Data would go through a cache of each client that cannot be dropped.
+    """
     phases = [phase for phase in plan.phases if isinstance(phase, MetadataPhase)]
     if len(phases) < len(plan.phases):
         return plan
     return replace(plan, phases=tuple(replace(phase, backend="cephfs") for phase in phases))
 
 
-def cell_from_record(record: Mapping[str, Any]) -> Cell:
-    """A cell as the store kept it; the inverse of ``cell_record``."""
-    measures = tuple(Measure(one["phase"], one["metric"], one["settings"]) for one in record["measures"])
-    layout = layout_from_record(record["layout"]) if "layout" in record else None
-    place = place_from_record(record.get("place", {}))
-    return Cell(
-        record["study"],
-        record["key"],
-        record["settings"],
-        plan_from_json(record["plan"]),
-        measures,
-        record["priority"],
-        layout,
-        place,
-        record.get("least_runs", 0),
-        record.get("precision"),
-    )
-
-
-def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """MemAvailable of this node."""
-    for line in meminfo.read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * KIB
-    raise BadInputError("no MemAvailable", where=str(meminfo), remedy="A Linux kernel of 3.14 or later is needed.")
+def memory_available_bytes() -> int:
+    """Give what this node has left. Raises BadInputError where its kernel does not tell."""
+    available = memory_sizes().get("MemAvailable")
+    if available is None:
+        remedy = "Use a Linux kernel of version 3.14 or later."
+        raise BadInputError("no MemAvailable", where="/proc/meminfo", remedy=remedy)
+    return available

@@ -8,29 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from strakes.findings.record import to_record
 from strakes.launch.choice import LOCAL, Launch
-from strakes.launch.engine import Engine
 from strakes.launch.impact import UNLIMITED, Impact
-from strakes.launch.messages import PlanResult
-from strakes.plan import Plan
+from strakes.measure.visit import RunPlan
 from strakes.store import Run
-from strakes.studies.base import Study
-
-
-class Visit(Protocol):
-    """How a plan is run in ``workspace/name``, where that is more than handing it to the engine."""
-
-    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult: ...
+from strakes.studies.study import Study
+from strakes.targets.command import Servers
 
 
 @dataclass(frozen=True)
 class Request:
     """A survey, or one study by itself (``full``: every level of its factors).
 
-    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id. ``against``: a second file
-    system, measured in turn with the first. ``like``: a run whose plans are taken as they are. ``files``: how many a population grows to.
-    ``libcephfs``: metadata operations without the mount, every rank a client of its own. ``visit``: of studies that interrupt the service.
-    ``impact``: how much load all of it may be. ``neighbour_s``: what 99 of 100 operations of other people may take meanwhile.
+    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
+    ``against``: a second file system, measured in turn with the first. ``like``: a run whose plans are taken as they
+    are. ``files``: how many a population grows to. ``libcephfs``: metadata operations without the mount, every rank a
+    client of its own. ``visit``: of studies that interrupt the service. ``impact``: how much load all of it may be.
+    ``neighbour_s``: what 99 of 100 operations of other people may take meanwhile.
     """
 
     kind: str
@@ -50,12 +45,13 @@ class Request:
     like: Run | None = None
     files: int | None = None
     libcephfs: bool = False
-    visit: Visit | None = None
+    visit: RunPlan | None = None
     impact: Impact = UNLIMITED
     neighbour_s: float | None = None
+    servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """What must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
+        """Return what must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
         same = {
             "kind": self.kind,
             "name": self.name,
@@ -68,7 +64,7 @@ class Request:
             **({"against": str(self.against.resolve())} if self.against else {}),
             **({"files": self.files} if self.files else {}),
             **({"libcephfs": True} if self.libcephfs else {}),
-            **({"impact": impact} if (impact := self.impact.to_message()) else {}),
+            **({"impact": impact} if (impact := to_record(self.impact)) else {}),
         }
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -85,12 +81,12 @@ class Request:
             "launcher": self.launch.launcher,
             "command": self.command,
             **({"against": str(self.against.resolve())} if self.against else {}),
-            **({"impact": impact} if (impact := self.impact.to_message()) else {}),
+            **({"impact": impact} if (impact := to_record(self.impact)) else {}),
             **({"neighbour_s": self.neighbour_s} if self.neighbour_s else {}),
         }
 
 
-class Progress(Protocol):
+class ProgressDisplay(Protocol):
     """Who is told how far things are."""
 
     def update(self, text: str, fraction: float, detail: str) -> None: ...

@@ -1,17 +1,20 @@
-"""Which cell is measured next: randomised interleaved blocks until every interval is reached or the time is gone. Pure."""
+"""Which cell is measured next: randomised interleaved blocks until every interval is reached or the time is gone.
+
+Pure.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any
 
-from strakes.portrait.collect import metric_value
-from strakes.portrait.held_back import limit_of, share_of
+from strakes.analysis.collect import metric_value
+from strakes.findings.cell import Cell
+from strakes.launch.impact import UNLIMITED, Impact
 from strakes.statistics.stopping import Judgement, StoppingRule
-from strakes.studies.base import Cell
+from strakes.store.records import Visit
 
 # Until its first visit a cell is expected to take as long as its phases were sized for, times this.
 _FIRST_GUESS = 2.0
@@ -30,7 +33,10 @@ class CellState:
 
 
 class Schedule:
-    """Keeps the open cells and their order. A block visits every open cell once, in an order drawn from seed and block."""
+    """Keeps the open cells and their order.
+
+    A block visits every open cell once, in an order drawn from seed and block.
+    """
 
     def __init__(self, cells: Sequence[Cell], rule: StoppingRule, seed: int, phase_s: float, min_runs: int) -> None:
         self._states = {cell.key: CellState(cell) for cell in cells}
@@ -39,80 +45,81 @@ class Schedule:
         self._phase_s = phase_s
         self._min_runs = min_runs
         self._dropped: set[str] = set()
-        self._settled: set[str] = set()
         self._visited: set[tuple[int, str]] = set()
-        self.limit = ""
+        self.limit = UNLIMITED
         self.block = 0
 
-    def record(self, visit: Mapping[str, Any]) -> None:
-        """Takes in one finished visit of purpose ``measure``, live or from the store on resume."""
-        state = self._states[visit["cell"]]
-        self._visited.add((visit["block"], visit["cell"]))
-        self.block = max(self.block, visit["block"])
-        if visit["ended"] != "ok" or limit_of(visit) != self.limit:
+    def record(self, visit: Visit) -> None:
+        """Take in one finished visit of purpose ``measure``, live or from the store on resume."""
+        state = self._states[visit.cell]
+        self._visited.add((visit.block, visit.cell))
+        self.block = max(self.block, visit.block)
+        if not visit.ended_well or visit.impact != self.limit:
             return
-        state.durations_s.append(visit["elapsed_s"])
-        by_name = {sample["name"]: sample for sample in visit["samples"]}
+        state.durations_s.append(visit.elapsed_s)
         for measure in state.cell.measures:
-            if measure.phase in by_name and not measure.is_side:
-                state.values.setdefault(measure.suffix, []).append(metric_value(measure.metric, by_name[measure.phase]))
+            sample = visit.sample(measure.phase)
+            if sample is not None and not measure.is_side:
+                state.values.setdefault(measure.suffix, []).append(metric_value(measure.metric, sample))
 
-    def take(self, visit: Mapping[str, Any], visits: Sequence[Mapping[str, Any]]) -> None:
-        """The visit that has just been made, the last of ``visits``, under whatever limit."""
-        if limit_of(visit) == self.limit:
+    def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
+        """Take in the visit that has just been made, the last of ``visits``, under whatever limit."""
+        if visit.impact == self.limit:
             self.record(visit)
         else:
-            self.under(limit_of(visit), visits)
+            self.under(visit.impact, visits)
 
-    def under(self, limit: str, visits: Sequence[Mapping[str, Any]]) -> None:
-        """Only visits under this limit count from now on; where it is another one, what is known of the cells is what these visits say."""
+    def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
+        """Only visits under this limit count from now on.
+
+        Where it is another one, what is known of the cells is what these visits say.
+        """
         if limit == self.limit:
             return
         self.limit = limit
-        self._settled.clear()
         self._states = {key: CellState(state.cell) for key, state in self._states.items()}
         for visit in visits:
-            if visit["purpose"] == "measure" and visit["cell"] in self._states:
+            if visit.is_measurement and visit.cell in self._states:
                 self.record(visit)
 
     def judge(self, key: str, suffix: str) -> Judgement | None:
-        """What the stopping rule says of one measure of a cell; None before its first run."""
+        """Return what the stopping rule says of one measure of a cell; None before its first run."""
         state = self._states[key]
         values = state.values.get(suffix)
         precision = state.cell.precision
-        rule = self._rule if precision is None else replace(self._rule, relative_half_width=min(precision, self._rule.relative_half_width))
+        rule = (
+            self._rule
+            if precision is None
+            else replace(self._rule, relative_half_width=min(precision, self._rule.relative_half_width))
+        )
         return rule.judge(values) if values else None
 
     def finished(self, key: str) -> bool:
         """Every measure of the cell has its interval (or as many runs as the rule allows)."""
         state = self._states[key]
-        if key in self._settled:
-            return True
-        if state.runs() < state.cell.least_runs:
+        if state.runs() < max(self._min_runs, state.cell.least_runs):
             return False
         judgements = [self.judge(key, measure.suffix) for measure in state.cell.measures if not measure.is_side]
         return all(judgement is not None and judgement.stop for judgement in judgements)
 
-    def settle(self, key: str) -> None:
-        """No further run of this cell would change anything that is said."""
-        self._settled.add(key)
-
     def runs(self, key: str) -> int:
-        """Runs of a cell so far."""
+        """Count the runs of a cell so far."""
         return self._states[key].runs()
 
     def open_cells(self) -> list[Cell]:
         """Cells that still want runs, in declared order."""
-        return [state.cell for key, state in self._states.items() if key not in self._dropped and not self.finished(key)]
+        return [
+            state.cell for key, state in self._states.items() if key not in self._dropped and not self.finished(key)
+        ]
 
     def expected_s(self, cell: Cell) -> float:
         """How long one visit of the cell takes, from its visits so far."""
         state = self._states[cell.key]
-        guess_s = _FIRST_GUESS * self._phase_s * len(cell.plan.phases) / share_of(self.limit)
+        guess_s = _FIRST_GUESS * self._phase_s * len(cell.plan.phases) / self.limit.share
         return median(state.durations_s) if state.durations_s else guess_s
 
     def next_block(self) -> list[Cell]:
-        """The rest of the running block, else a new one, in its random order; empty when nothing is open."""
+        """Return the rest of the running block, else a new one, in its random order; empty when nothing is open."""
         order = self._order(self.block)
         rest = [cell for cell in order if (self.block, cell.key) not in self._visited]
         if self.block == 0 or not rest:
@@ -126,13 +133,18 @@ class Schedule:
         return cells
 
     def fit(self, remaining_s: float) -> list[Cell]:
-        """Drops the least important cells that cannot get the smallest number of runs in time; returns what it dropped.
+        """Drop the least important cells that cannot get the smallest number of runs in time; returns what it dropped.
 
-        Only cells that have fewer runs than that are dropped, never those of priority 1: too few runs of what matters still say something.
+        Only cells that have fewer runs than that are dropped, never those of priority 1: too few runs of what matters
+        still say something.
         """
         dropped: list[Cell] = []
         while self._needed_s() > remaining_s:
-            candidates = [cell for cell in self.open_cells() if cell.priority > 1 and self._states[cell.key].runs() < self._min_runs]
+            candidates = [
+                cell
+                for cell in self.open_cells()
+                if cell.priority > 1 and self._states[cell.key].runs() < self._min_runs
+            ]
             if not candidates:
                 break
             worst = max(candidates, key=lambda cell: (cell.priority, self.expected_s(cell)))
@@ -141,4 +153,6 @@ class Schedule:
         return dropped
 
     def _needed_s(self) -> float:
-        return sum(max(0, self._min_runs - self._states[cell.key].runs()) * self.expected_s(cell) for cell in self.open_cells())
+        return sum(
+            max(0, self._min_runs - self._states[cell.key].runs()) * self.expected_s(cell) for cell in self.open_cells()
+        )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.targets.base import said
 from strakes.targets.command import Command, Completed
-from strakes.targets.model import DataTarget, Description, Layout, Limit, Placement, Striping
+from strakes.targets.description import DataTarget, Description, Layout, Limit, Placement, Striping
 from strakes.targets.remote import RemoteTarget
+from strakes.targets.target import said
 from strakes.units import KIB, parse_bytes
 
 T = TypeVar("T")
@@ -30,18 +30,31 @@ class BeeGfsTarget(RemoteTarget):
 
     file_systems = ("beegfs", "beegfs_nodev")
     cannot = (
-        ("place directories", "BeeGFS chooses the metadata target of a new directory itself; only beegfs-ctl --createdir as root may"),
-        ("read counters of servers", "beegfs-ctl --serverstats shows rates for people, no counters"),
-        ("drop caches", "the client offers no way of its own"),
+        (
+            "place directories",
+            (
+                "BeeGFS chooses the metadata target of a new directory itself; only root may choose it, with beegfs-ctl "
+                "--createdir"
+            ),
+        ),
+        ("read counters of servers", "beegfs-ctl --serverstats shows only rates, not counters"),
+        ("drop caches", "the client has no command for it"),
     )
 
     def controls(self) -> tuple[str, ...]:
-        return ("number of storage targets and chunk size of new files (beegfs-ctl --setpattern; root, or where the site allows it)",)
+        return (
+            (
+                "number of storage targets and chunk size of new files (beegfs-ctl --setpattern; root, or where the site "
+                "allows it)"
+            ),
+        )
 
     def describe(self) -> Description:
         told = super().describe()
         try:
-            targets = self._ask(Command((_CTL, "--listtargets", "--nodetype=storage", "--state", self._mount), _read_targets))
+            targets = self._ask(
+                Command((_CTL, "--listtargets", "--nodetype=storage", "--state", self._mount), _read_targets)
+            )
         except StrakesError as error:
             return replace(told, notes=(said(error),))
         return replace(told, data_targets=targets)
@@ -57,9 +70,14 @@ class BeeGfsTarget(RemoteTarget):
         count = [f"--numtargets={wanted.stripe_count}"] if wanted.stripe_count and wanted.stripe_count > 0 else []
         size = [f"--chunksize={wanted.stripe_size_bytes}"] if wanted.stripe_size_bytes else []
         if not count and not size:
-            raise BadInputError("no layout was asked for", where=str(directory), remedy="Give a stripe count or a stripe size.")
+            raise BadInputError(
+                "the layout is empty", where=str(directory), remedy="Give a stripe count or a stripe size."
+            )
         self._ask(
-            Command((_CTL, "--setpattern", *count, *size, self._mount, str(directory)), lambda done: _checked(done, "no layout was set"))
+            Command(
+                (_CTL, "--setpattern", *count, *size, self._mount, str(directory)),
+                lambda done: _checked(done, "no layout was set"),
+            )
         )
         return self.layout(directory) or Layout()
 
@@ -69,7 +87,12 @@ class BeeGfsTarget(RemoteTarget):
 
     def placement(self, directory: Path) -> Placement | None:
         try:
-            text = self._ask(Command((_CTL, "--getentryinfo", self._mount, str(directory)), lambda done: _checked(done, "nothing is told")))
+            text = self._ask(
+                Command(
+                    (_CTL, "--getentryinfo", self._mount, str(directory)),
+                    lambda done: _checked(done, "there is no information"),
+                )
+            )
         except EnvironmentLacksError:
             return None
         match = _METADATA_NODE.search(text)
@@ -90,10 +113,12 @@ class BeeGfsTarget(RemoteTarget):
 
 def read_pattern(done: Completed) -> Layout:
     """The pattern in the answer to --getentryinfo."""
-    fields = {match["key"]: match["value"].strip() for match in _PATTERN.finditer(_checked(done, "the layout is not known"))}
+    fields = {
+        match["key"]: match["value"].strip() for match in _PATTERN.finditer(_checked(done, "the layout cannot be read"))
+    }
     count = _DESIRED.search(fields.get("Number of storage targets", ""))
     if "Chunksize" not in fields or count is None:
-        raise MeasurementError("the answer of beegfs-ctl is not understood", where=repr(done.stdout[:200]))
+        raise MeasurementError("the output of beegfs-ctl is not understood", where=repr(done.stdout[:200]))
     # "512K": binary, as everywhere in BeeGFS.
     size = parse_bytes(fields["Chunksize"] + ("iB" if fields["Chunksize"][-1:].isalpha() else "B"))
     pool = fields.get("Storage Pool", "")
@@ -101,7 +126,7 @@ def read_pattern(done: Completed) -> Layout:
 
 
 def _read_targets(done: Completed) -> tuple[DataTarget, ...]:
-    rows = _TARGET.findall(_checked(done, "the storage targets are not known"))
+    rows = _TARGET.findall(_checked(done, "the storage targets cannot be listed"))
     return tuple(
         DataTarget(
             f"target {number}",
@@ -122,5 +147,5 @@ def _checked(done: Completed, what: str) -> str:
         return done.stdout
     why = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.status}").splitlines()[-1]
     raise EnvironmentLacksError(
-        what, where=" ".join(done.argv), why=why, remedy="Run strakes as root, or ask the administrator to allow it."
+        what, where=" ".join(done.argv), why=why, remedy="Run strakes as root, or ask your administrator to allow it."
     )

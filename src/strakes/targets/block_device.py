@@ -58,7 +58,9 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         write_cache=_read(disk / "queue" / "write_cache"),
         backing_file=_read(disk / "loop" / "backing_file"),
         raid=_read(disk / "md" / "level"),
-        members=tuple(sorted(member.name for member in (disk / "slaves").iterdir())) if (disk / "slaves").is_dir() else (),
+        members=tuple(sorted(member.name for member in (disk / "slaves").iterdir()))
+        if (disk / "slaves").is_dir()
+        else (),
     )
 
 

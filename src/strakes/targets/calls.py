@@ -14,6 +14,7 @@ from pathlib import Path
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
+from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.quota import Quota, read_quotas
 
 LIMIT_S = 10.0
@@ -42,7 +43,10 @@ class RefusedError(OSError):
         """The same as one of the failures that exit statuses know."""
         kind: type[StrakesError] = BadInputError
         if self.errno in _NOT_ALLOWED:
-            kind, remedy = EnvironmentLacksError, remedy or "Run strakes as root or as the owner, or ask the administrator to allow it."
+            kind, remedy = (
+                EnvironmentLacksError,
+                remedy or "Run strakes as root or as the owner, or ask your administrator to allow it.",
+            )
         elif self.errno in _FAILED:
             kind = MeasurementError
         return kind(what, where=str(self.filename), why=self.strerror or "", remedy=remedy)
@@ -126,6 +130,36 @@ def mount_number(path: str, ask: Runner = run) -> int:
     return int(_call(ask, "mount", path))
 
 
+def mount_of(path: Path) -> Mount:
+    """The mount that ``path`` is really on. Raises OSError when there is no such path, MeasurementError when its file system
+    does not answer."""
+    number = mount_number(str(path))
+    mounts = read_mounts()
+    by_id = {mount.mount_id: mount for mount in mounts}
+    # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts outside this root.
+    return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
+
+
+def is_there(path: str) -> bool:
+    """Whether there is anything of the name."""
+    return _call(run, "there", path) == "True"
+
+
+def make_directories(paths: Sequence[str]) -> None:
+    """In this order."""
+    _call(run, "mkdir", *paths)
+
+
+def make_files(paths: Sequence[str]) -> None:
+    """Empty ones that were not there."""
+    _call(run, "create", *paths)
+
+
+def remove_directories(path: str) -> None:
+    """The directory and those in it, all empty."""
+    _call(run, "empty", path)
+
+
 def make_directory(path: str, ask: Runner = run) -> None:
     _call(ask, "mkdir", path)
 
@@ -173,7 +207,9 @@ def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)
     if done.status != 0:
-        raise MeasurementError(f"{call} could not be made", where=path, why=done.stderr.strip() or f"exit status {done.status}")
+        raise MeasurementError(
+            f"{call} could not be made", where=path, why=done.stderr.strip() or f"exit status {done.status}"
+        )
     return done.stdout
 
 
@@ -182,12 +218,10 @@ def _unanswered(call: str, path: str) -> UnansweredError:
         f"the file system does not answer within {LIMIT_S:g} s",
         where=path,
         why=f"{call} waits for a server",
-        remedy="A server may be down or overloaded: see what it says of itself, and try again.",
+        remedy="A server may be down or overloaded. Check the servers, then try again.",
     )
 
 
 def _mount_point(path: str) -> str:
     """By name alone, which asks no server."""
-    from strakes.targets.mountinfo import find_mount, read_mounts
-
     return find_mount(read_mounts(), os.path.abspath(path)).mount_point

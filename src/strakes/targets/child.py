@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 # Its status when the system refused the call; standard error is then the errno.
@@ -58,6 +58,11 @@ def _try_writing(path: str, name: str) -> None:
             os.unlink(f"{path}/{name}")
     finally:
         os.rmdir(path)
+
+
+def _each(act: Callable[[str], None], paths: Iterable[str]) -> None:
+    for path in paths:
+        act(path)
 
 
 def _make_file(path: str) -> None:
@@ -207,9 +212,11 @@ _CALLS: dict[str, Callable[..., object]] = {
     "realpath": _real_directory,
     "mount": _mount_of,
     "stat": lambda path: os.stat(path).st_mode,
-    "mkdir": os.mkdir,
+    "there": os.path.lexists,
+    "mkdir": lambda *paths: _each(os.mkdir, paths),
     "rmdir": os.rmdir,
-    "create": _make_file,
+    "empty": lambda path: _each(os.rmdir, (*(entry.path for entry in os.scandir(path)), path)),
+    "create": lambda *paths: _each(_make_file, paths),
     "unlink": os.unlink,
     "direct": _direct,
     "try": _try_writing,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import BadInputError
 from strakes.targets.directory import require_directory
-from strakes.targets.marker import STALE_S, WORKSPACE_PREFIX, Marker, NoMarker, read_marker
-from strakes.targets.removal import Left
-from strakes.targets.workspace import holds_nothing, remove_workspace
+from strakes.targets.marker import STALE_S, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
+from strakes.targets.removal import Left, enter, remove_workspace
+from strakes.targets.workspace import holds_nothing
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
@@ -38,7 +39,9 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
         parent = os.open(real, _OPEN)
     except OSError as error:
         why = os.strerror(error.errno or 0)
-        raise BadInputError("this directory cannot be read", where=str(real), why=why, remedy="Become a user who may.") from error
+        raise BadInputError(
+            "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user who can read it."
+        ) from error
     try:
         _refuse_workspace_itself(real, parent)
         return _clean(real, parent, dry_run=dry_run, force=force)
@@ -51,29 +54,42 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
     live: list[Left] = []
     left: list[Left] = []
     ignored: list[Left] = []
-    for name in sorted(name for name in os.listdir(parent) if name.startswith(WORKSPACE_PREFIX)):
-        path = str(real / name)
-        try:
-            opened = os.open(name, _OPEN, dir_fd=parent)
-        except OSError as error:
-            ignored.append(Left(path, f"it is no directory that can be entered ({os.strerror(error.errno or 0)})"))
-            continue
-        try:
-            marker = read_marker(opened, name)
-            if isinstance(marker, NoMarker) and not _was_never_finished(opened, name, marker):
+    ours: list[tuple[int, str, Marker | NoMarker]] = []
+    with ExitStack() as opened:
+        for name in sorted(name for name in os.listdir(parent) if name.startswith(WORKSPACE_PREFIX)):
+            path = str(real / name)
+            try:
+                directory = enter(parent, name)
+            except OSError as error:
+                ignored.append(
+                    Left(path, f"it is not a directory that can be entered ({os.strerror(error.errno or 0)})")
+                )
+                continue
+            opened.callback(os.close, directory)
+            marker = read_marker(directory, name)
+            if isinstance(marker, NoMarker) and not _was_never_finished(directory, name, marker):
                 ignored.append(Left(path, marker.why))
+            else:
+                ours.append((directory, name, marker))
+        for (directory, name, marker), lives in zip(
+            ours, are_live(ours) if not force else [False] * len(ours), strict=True
+        ):
+            path = str(real / name)
+            if lives:
+                live.append(Left(path, _who_works(marker)))
                 continue
-            if isinstance(marker, Marker) and marker.is_live() and not force:
-                live.append(Left(path, f"process {marker.pid} of {marker.user} on {marker.host} uses it"))
-                continue
-            remains = () if dry_run else remove_workspace(parent, name, opened, path)
+            remains = () if dry_run else remove_workspace(parent, name, directory, path)
             if remains:
                 left.extend(remains)
             else:
                 removed.append(path)
-        finally:
-            os.close(opened)
     return CleanReport(tuple(removed), tuple(live), tuple(left), tuple(ignored))
+
+
+def _who_works(marker: Marker | NoMarker) -> str:
+    if isinstance(marker, NoMarker):
+        return "somebody is making it"
+    return f"process {marker.pid} of {marker.user} on {marker.host} is using it"
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
@@ -86,4 +102,8 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 def _refuse_workspace_itself(real: Path, opened: int) -> None:
     if real.name.startswith(WORKSPACE_PREFIX) and isinstance(read_marker(opened, real.name), Marker):
-        raise BadInputError("this is what a run made, not where it was measured", where=str(real), remedy=f"Give {real.parent}.")
+        raise BadInputError(
+            "this is a directory of a run, not the directory that was measured",
+            where=str(real),
+            remedy=f"Give {real.parent}.",
+        )

@@ -67,7 +67,8 @@ class Command(Generic[T_co]):
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     """Run a command and keep its output, in English, with nothing on standard input.
 
-    Raises CommandTimeout when it does not end (it and its children are then killed), EnvironmentLacksError when it cannot be started.
+    Raises CommandTimeout when it does not end (it and its children are then killed), EnvironmentLacksError when it
+    cannot be started.
 
     >>> run(["echo", "hello"]).stdout
     'hello\\n'
@@ -81,11 +82,18 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         try:
             # In a session of its own it has no terminal to ask for a password on, and is killed with its children.
             child = subprocess.Popen(
-                list(argv), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment, start_new_session=True
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=environment,
+                start_new_session=True,
             )
         except OSError as error:
             why = os.strerror(error.errno or 0)
-            raise EnvironmentLacksError(f"{argv[0]} does not start", why=why, remedy=f"Install {argv[0]} or put it on the PATH.") from error
+            raise EnvironmentLacksError(
+                f"{argv[0]} cannot be started", why=why, remedy=f"Install {argv[0]}, or add it to the PATH."
+            ) from error
         try:
             status = child.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -93,8 +101,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(_text(stderr)) or "it said nothing until then",
-                remedy="A server may be down or overloaded; see what it says of itself and try again.",
+                why=_last_line(_text(stderr)) or "it printed nothing until then",
+                remedy="A server may be down or overloaded. Check the servers, then try again.",
             ) from None
         except BaseException:
             _kill(child)
@@ -148,7 +156,7 @@ class Servers:
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """What to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
         if not host or host.startswith("-"):
-            raise BadInputError("not a name of a host", where=repr(host), why="it is empty or would be taken for an option")
+            raise BadInputError("not a valid host name", where=repr(host), why="it is empty or looks like an option")
         words = (word.replace("{host}", host) for word in shlex.split(self.template))
         return (*words, *(map(shlex.quote, argv) if self.remote_shell else argv))
 
@@ -167,4 +175,6 @@ class Servers:
 
 
 def _bad_template(template: str, why: str) -> BadInputError:
-    return BadInputError("not a template for reaching servers", where=template, why=why, remedy='Write it like "ssh {host} sudo".')
+    return BadInputError(
+        "--servers is not a valid template", where=template, why=why, remedy='Write, for example, "ssh {host} sudo".'
+    )

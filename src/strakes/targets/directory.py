@@ -10,17 +10,20 @@ from strakes.errors import BadInputError
 from strakes.targets import calls
 
 _PROBLEMS = {
-    errno.ENOENT: ("there is no such directory", "Make it, or give another directory."),
+    errno.ENOENT: ("there is no such directory", "Create it, or give another directory."),
     errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
-    errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the directory itself."),
-    errno.EACCES: ("this directory may not be entered", "Give a directory you may write to, or become another user."),
+    errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the path of the directory itself."),
+    errno.EACCES: (
+        ("you may not enter this directory"),
+        "Give a directory that you can write to, or run strakes as another user.",
+    ),
     errno.ENOTCONN: ("the file system there does not answer", "Mount it again, then try again."),
     errno.ESTALE: ("the file system there does not answer", "Mount it again, then try again."),
 }
 
 
 def require_directory(path: Path) -> Path:
-    """``path`` without links. Raises BadInputError with a remedy when it is no directory that can be
+    """``path`` without links. Raises BadInputError with a remedy when it is not a directory that can be
     entered, MeasurementError when its file system does not answer."""
     try:
         return Path(calls.real_directory(str(path)))

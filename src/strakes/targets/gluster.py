@@ -12,10 +12,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.targets.base import Target, TargetFacts, said
 from strakes.targets.command import Command, Completed
-from strakes.targets.model import DataTarget, Description, Limit, Observation, Server
+from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
 from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts, said
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _FOPS = {
@@ -44,10 +44,14 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
             root = ElementTree.fromstring(done.stdout)
         except ElementTree.ParseError:
             why = said[-1] if said else f"exit status {done.status}"
-            remedy = "It can be asked on a server of the volume; --servers says how servers are reached."
-            raise EnvironmentLacksError("the volume cannot be asked", where=where, why=why, remedy=remedy) from None
+            remedy = "Run strakes on a server of the volume, or give --servers to reach one."
+            raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy) from None
         if _text(root, "opRet") not in ("0", ""):
-            raise MeasurementError("the volume does not say", where=where, why=_text(root, "opErrstr") or f"exit status {done.status}")
+            raise MeasurementError(
+                "the volume does not report it",
+                where=where,
+                why=_text(root, "opErrstr") or f"exit status {done.status}",
+            )
         return root
 
     return Command(("gluster", "--mode=script", *options, "--xml", *words), read)
@@ -61,7 +65,7 @@ class GlusterTarget(Target):
         return mount.file_system == "fuse.glusterfs"
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        return self._facts(workspace, notes=("A network file system, measured from this client only.",))
+        return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
 
     def controls(self) -> tuple[str, ...]:
         return ()
@@ -85,19 +89,26 @@ class GlusterTarget(Target):
         try:
             told = describe(self._volume, self._ask("volume", "status", self._name, "detail"), {})
         except StrakesError as error:
-            return (f"The management daemon does not say how the bricks are: {said(error)}.",)
+            return (f"The management daemon does not report the state of the bricks: {said(error)}.",)
         return tuple(f"The brick {one.name} is {one.state}." for one in told.data_targets if one.state != "online")
 
     def limits(self) -> tuple[Limit, ...]:
         limits = [
-            Limit("set the layout of files", "GlusterFS places whole files by a hash of their names; shards are an option of the volume"),
+            Limit(
+                "set the layout of files",
+                "GlusterFS places whole files by a hash of their names; sharding is an option of the volume",
+            ),
             Limit("place directories", "every directory is on all bricks"),
-            Limit("drop caches", "the client offers no way of its own"),
+            Limit("drop caches", "the client has no command for it"),
         ]
         try:
             self._profile()
         except StrakesError as error:
-            remedy = f"gluster volume profile {self._name} start, on a server" if isinstance(error, MeasurementError) else error.remedy
+            remedy = (
+                f"gluster volume profile {self._name} start, on a server"
+                if isinstance(error, MeasurementError)
+                else error.remedy
+            )
             limits.append(Limit("read counters of servers", f"{error.why or error.what} ({remedy})"))
         return tuple(limits)
 
@@ -124,9 +135,9 @@ class GlusterTarget(Target):
             return gluster(words).ask(self.servers.runner(self._server, self.run))
         if self._own_daemon is None:
             raise EnvironmentLacksError(
-                "profiles are told on servers only",
-                why="profiles are told on servers only, and none of this volume is on this machine",
-                remedy="--servers says how servers are reached",
+                "only servers report profiles",
+                why="only servers report profiles, and none of this volume is on this machine",
+                remedy="give --servers to reach them",
             )
         return gluster(words, *self._own_daemon).ask(self.run)
 
@@ -135,7 +146,9 @@ class GlusterTarget(Target):
         """Options by which a management daemon on this machine that knows this very volume is asked."""
         for options in daemons(Path("/proc")):
             with suppress(StrakesError):
-                if _identity(gluster(("volume", "info", self._name), *options).ask(self.run)) == _identity(self._volume):
+                if _identity(gluster(("volume", "info", self._name), *options).ask(self.run)) == _identity(
+                    self._volume
+                ):
                     return options
         return None
 
@@ -144,13 +157,19 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
     """Bricks of a volume. Raises MeasurementError where the answer has no such volume."""
     found = volume.find("./volInfo/volumes/volume")
     if found is None:
-        raise MeasurementError("the volume is not known", why="the answer names no volume")
+        raise MeasurementError("the volume is unknown", why="the output names no volume")
     bricks = []
     for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
         host, path = _text(node, "hostname"), _text(node, "path")
         online = _text(node, "status") == "1"
-        total, free, inodes, free_inodes = (int(_text(node, name) or 0) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree"))
-        bricks.append(DataTarget(f"{host}:{path}", number, host, "online" if online else "offline", total, free, inodes, free_inodes))
+        total, free, inodes, free_inodes = (
+            int(_text(node, name) or 0) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
+        )
+        bricks.append(
+            DataTarget(
+                f"{host}:{path}", number, host, "online" if online else "offline", total, free, inodes, free_inodes
+            )
+        )
     hosts = dict.fromkeys(brick.server for brick in bricks)
     options = {_text(one, "name"): _text(one, "value") for one in found.iterfind("./options/option")}
     copies = int(_text(found, "replicaCount") or 1)
@@ -158,12 +177,21 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
     return Description(
         file_system_name=_text(found, "name"),
         version="",
-        servers=tuple(Server(host, "brick server", host, _state([one for one in bricks if one.server == host])) for host in hosts),
+        servers=tuple(
+            Server(host, "brick server", host, _state([one for one in bricks if one.server == host])) for host in hosts
+        ),
         data_targets=tuple(bricks),
         client=dict(client) if isinstance(client, dict) else {},
         notes=(
-            f"Volume of type {kind}: {len(bricks)} bricks, {'one copy' if copies == 1 else f'{copies} copies'} of every file.",
-            *(f"{name} = {value}" for name, value in options.items() if name.startswith(("features.shard", "performance.", "cluster."))),
+            (
+                f"Volume of type {kind}: {len(bricks)} bricks, {'one copy' if copies == 1 else f'{copies} copies'} of "
+                "every file."
+            ),
+            *(
+                f"{name} = {value}"
+                for name, value in options.items()
+                if name.startswith(("features.shard", "performance.", "cluster."))
+            ),
         ),
     )
 

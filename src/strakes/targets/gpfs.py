@@ -12,9 +12,9 @@ class GpfsTarget(RemoteTarget):
     cannot = (
         (
             "set the layout of files",
-            "mmcrfs fixes the block size, and every file is over all disks of its pool, which policies choose",
+            "mmcrfs fixes the block size, and every file is on all disks of its pool; policies choose the pool",
         ),
-        ("place directories", "there are no metadata targets to choose: every node that has the disks serves metadata"),
-        ("describe servers and targets", "mmlsdisk, mmlsnsd and mmlsfs tell them to administrators only"),
-        ("read counters of servers", "mmpmon tells them on each node, to root only"),
+        ("place directories", "there are no metadata targets to choose; every node with the disks serves metadata"),
+        ("describe servers and targets", "only administrators may run mmlsdisk, mmlsnsd and mmlsfs"),
+        ("read counters of servers", "mmpmon shows them on each node, and only to root"),
     )

@@ -15,13 +15,15 @@ from pathlib import Path
 
 from strakes.targets import child
 from strakes.targets.marker import Marker
-from strakes.targets.removal import Left, remove_tree
+from strakes.targets.removal import Left, remove_tree, remove_workspace
 
 # A child that uses no processor for so long waits for a server; removing a large tree takes longer, but is at work all the time.
 STUCK_S = 20.0
 _TICK_S = 0.02
 _HANGS = "the file system does not answer"
-_REMOVER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from strakes.targets.keeper import main; main(sys.argv[1:])"
+_REMOVER = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from strakes.targets.keeper import main; main(sys.argv[1:])"
+)
 
 
 class Heart:
@@ -72,11 +74,28 @@ class Heart:
 def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
     """``kind`` "tree" or "workspace": the two functions of that name, given up when they hang."""
     descriptors = [one for one in (parent, directory) if one >= 0]
-    words = [sys.executable, "-I", "-S", "-c", _REMOVER, str(Path(__file__).parents[2]), kind, str(parent), str(directory), name, path]
+    words = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        _REMOVER,
+        str(Path(__file__).parents[2]),
+        kind,
+        str(parent),
+        str(directory),
+        name,
+        path,
+    ]
     with os.fdopen(os.memfd_create("left"), "r+b") as output:
         try:
             remover = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, pass_fds=descriptors, start_new_session=True
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.DEVNULL,
+                pass_fds=descriptors,
+                start_new_session=True,
             )
         except PermissionError:  # another user's interpreter
             return _remove(kind, parent, directory, name, path)
@@ -110,14 +129,14 @@ def _processor_ticks(pid: int) -> int:
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         # Time in user and kernel mode, and how often it was given the processor for what it waited for.
-        switches = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("voluntary")]
+        switches = [
+            line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("voluntary")
+        ]
         return int(fields[11]) + int(fields[12]) + sum(int(line.split()[1]) for line in switches)
     return -1
 
 
 def _remove(kind: str, parent: int, directory: int, name: str, path: str) -> tuple[Left, ...]:
-    from strakes.targets.workspace import remove_workspace
-
     return remove_tree(parent, name, path) if kind == "tree" else remove_workspace(parent, name, directory, path)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strakes.errors import StrakesError
-from strakes.targets.base import Target, TargetFacts
-from strakes.targets.model import Description, Layout, Limit, Placement
+from strakes.targets.description import Description, Layout, Limit, Placement
+from strakes.targets.target import Target, TargetFacts
 from strakes.targets.unlike import unlike_targets
 
 T = TypeVar("T")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.targets.base import Target, TargetFacts
+from strakes.memory import memory_sizes
 from strakes.targets.block_device import BlockDevice, block_device_of, device_counters
+from strakes.targets.description import Description, Limit, Observation
 from strakes.targets.made_with import made_with
-from strakes.targets.model import Description, Limit, Observation
 from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts
 
 _IN_MEMORY = ("tmpfs", "ramfs")
 
@@ -26,7 +27,8 @@ class LocalTarget(Target):
         facts = self._facts(workspace, notes=_notes(self.mount, device), block_device=device)
         if facts.total_bytes == 0 and self.mount.file_system in _IN_MEMORY:
             # Mounted without a limit it says nothing of sizes; the machine's memory is the limit.
-            return replace(facts, total_bytes=_memory("MemTotal"), free_bytes=_memory("MemAvailable"))
+            memory = memory_sizes()
+            return replace(facts, total_bytes=memory.get("MemTotal", 0), free_bytes=memory.get("MemAvailable", 0))
         return facts
 
     def describe(self) -> Description:
@@ -46,11 +48,13 @@ class LocalTarget(Target):
         kind = self.mount.file_system
         if self.mount.remote:
             return super().limits()
-        reason = f"{kind} is a file system of this machine alone"
-        limits = [Limit(what, f"{reason}: it has none") for what in ("describe servers and targets", "place directories")]
-        limits.append(Limit("set the layout of files", f"{reason}: the device decides where data goes"))
+        reason = f"{kind} is a local file system"
+        limits = [
+            Limit(what, f"{reason} and has none") for what in ("describe servers and targets", "place directories")
+        ]
+        limits.append(Limit("set the layout of files", f"{reason}, and its device decides where data goes"))
         if not self.observe():
-            limits.append(Limit("read counters", "there is no device that counts"))
+            limits.append(Limit("read counters", "its device has no counters"))
         return tuple(limits)
 
     def controls(self) -> tuple[str, ...]:
@@ -61,18 +65,21 @@ def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
     """What a reader of figures from here should know."""
     notes = []
     if mount.file_system in _IN_MEMORY:
-        notes.append("This file system is in memory: its figures are those of the memory, and its data takes memory from everything else.")
+        notes.append(
+            "This file system is in memory: figures show the speed of memory, and its data takes memory from "
+            "everything else."
+        )
     if mount.file_system == "overlay":
-        notes.append("An overlay: new files go to its upper layer, whose file system is the one really measured.")
+        notes.append(
+            "This is an overlay: new files go to its upper layer, so the file system of that layer is measured."
+        )
     if device is not None and device.backing_file:
-        notes.append(f"A loop device over {device.backing_file}: the file system below it takes part, its cache included.")
+        notes.append(
+            f"The device is a loop device on {device.backing_file}: the file system below it and its cache affect "
+            "figures."
+        )
     if mount.remote:
-        notes.append("A network file system, measured from this client only; strakes knows nothing of its servers.")
+        notes.append(
+            "This is a network file system, measured only from this client; strakes knows nothing about its servers."
+        )
     return tuple(notes)
-
-
-def _memory(name: str) -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) * 1024
-    return 0

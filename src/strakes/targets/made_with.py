@@ -9,7 +9,15 @@ from strakes.targets.command import Command, Completed, Runner
 from strakes.targets.mountinfo import Mount
 
 _XFS = ("isize", "agcount", "agsize", "bsize", "sunit", "swidth", "crc", "reflink", "rmapbt", "finobt", "bigtime")
-_EXT4 = ("Block size", "Inode size", "Blocks per group", "RAID stride", "RAID stripe width", "Journal size", "Total journal size")
+_EXT4 = (
+    "Block size",
+    "Inode size",
+    "Blocks per group",
+    "RAID stride",
+    "RAID stripe width",
+    "Journal size",
+    "Total journal size",
+)
 _PAIR = re.compile(r"(\w[\w-]*)\s*=\s*(\S+?)(?=,|\s|$)")
 _LIMIT_S = 5.0
 
@@ -55,7 +63,11 @@ def read_ext(done: Completed) -> str:
     'block size 4096, inode size 256'
     """
     pairs = (line.partition(":")[::2] for line in done.stdout.splitlines())
-    return ", ".join(f"{key[0].lower() if key[1:2].islower() else key[0]}{key[1:]} {value.strip()}" for key, value in pairs if key in _EXT4)
+    return ", ".join(
+        f"{key[0].lower() if key[1:2].islower() else key[0]}{key[1:]} {value.strip()}"
+        for key, value in pairs
+        if key in _EXT4
+    )
 
 
 def read_btrfs(done: Completed) -> str:

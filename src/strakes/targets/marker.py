@@ -10,6 +10,7 @@ import re
 import socket
 import stat
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -19,8 +20,10 @@ from strakes.processes import process_start
 MARKER_NAME = ".strakes-marker"
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# A heart on another host that was still for so long has stopped: twelve beats, and more than clocks usually differ.
+# A heart on another host that seems to have been still for so long is watched: clocks differ, so its age alone tells nothing.
 STALE_S = 60.0
+# No beat in this time: it has stopped. Three beats, so that a slow server may delay one.
+WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 # Always this long, so that a heartbeat overwrites in place: it needs no room on a full target and is never seen half written.
@@ -59,9 +62,14 @@ class Marker:
     def to_bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"
 
-    def is_live(self) -> bool:
-        """Whether its process lives: known where we can see it, guessed from its heartbeat where not."""
-        if (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), boot_id(), pid_namespace()):
+    @property
+    def is_ours(self) -> bool:
+        """Whether its process would be one of those that we see."""
+        return (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), boot_id(), pid_namespace())
+
+    def seems_live(self) -> bool:
+        """Whether its process lives: known where we can see it, guessed from its heartbeat by two clocks where not."""
+        if self.is_ours:
             return process_start(self.pid) == self.pid_start
         return time.time() - self.heartbeat_unix_s < STALE_S
 
@@ -72,6 +80,27 @@ class NoMarker:
 
     why: str
     unfinished: bool = False
+
+
+def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
+    """Whether somebody works in each of the open directories of those names.
+
+    Those that seem left by processes that cannot be seen from here are watched for a while, all at once: somebody who lives writes there.
+    """
+
+    def seems_live(marker: Marker | NoMarker) -> bool:
+        return isinstance(marker, Marker) and marker.seems_live()
+
+    if any(not seems_live(marker) and not _is_ours(marker) for _, _, marker in places):
+        time.sleep(WATCH_S)
+    return [
+        seems_live(marker) or (not _is_ours(marker) and read_marker(directory, name) != marker)
+        for directory, name, marker in places
+    ]
+
+
+def _is_ours(marker: Marker | NoMarker) -> bool:
+    return isinstance(marker, Marker) and marker.is_ours
 
 
 def is_run_id(text: str) -> bool:
@@ -89,11 +118,15 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
     except FileNotFoundError:
         return NoMarker("it has no marker", unfinished=True)
     except OSError as error:
-        return NoMarker("its marker is a symbolic link" if error.errno == errno.ELOOP else f"its marker cannot be read: {error.strerror}")
+        return NoMarker(
+            "its marker is a symbolic link"
+            if error.errno == errno.ELOOP
+            else f"its marker cannot be read: {error.strerror}"
+        )
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            return NoMarker("its marker is no regular file")
+            return NoMarker("its marker is not a regular file")
         if not _trusted(found.st_uid):
             return NoMarker(f"its marker belongs to user {_name_of(found.st_uid)}")
         text = os.read(descriptor, _MOST_MARKER_BYTES)
@@ -103,7 +136,7 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
         os.close(descriptor)
     marker = _parse(text)
     if marker is None:
-        return NoMarker("its marker is not what strakes writes", unfinished=not text.strip())
+        return NoMarker("its marker was not written by strakes", unfinished=not text.strip())
     if name != WORKSPACE_PREFIX + marker.run:
         return NoMarker(f"its marker is of another run ({marker.run})")
     return marker

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.targets.base import Target, TargetFacts, said
 from strakes.targets.command import Command, Completed
-from strakes.targets.model import CLIENT, DataTarget, Description, Limit, MetadataTarget, Observation, Server
+from strakes.targets.description import CLIENT, DataTarget, Description, Limit, MetadataTarget, Observation, Server
 from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts, said
 
 # mfsmount(8) names it "mfs#HOST:PORT", with a directory behind it where only that is mounted.
 _SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
@@ -42,7 +42,10 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
         if done.status != 0 or not rows:
             why = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.status}").splitlines()[-1]
             raise EnvironmentLacksError(
-                "the master cannot be asked", where=f"{host}:{port}", why=why, remedy="See whether mfscli is installed (moosefs-cli)."
+                "the master cannot be queried",
+                where=f"{host}:{port}",
+                why=why,
+                remedy="Check that mfscli is installed (package moosefs-cli).",
             )
         return rows
 
@@ -55,7 +58,9 @@ def goal(path: str) -> Command[str]:
     def read(done: Completed) -> str:
         match = _GOAL.search(done.stdout.strip())
         if done.status != 0 or match is None:
-            raise MeasurementError("the goal is not known", where=path, why=done.stderr.strip() or done.stdout.strip())
+            raise MeasurementError(
+                "the goal cannot be read", where=path, why=done.stderr.strip() or done.stdout.strip()
+            )
         return match[1]
 
     return Command(("mfsgetgoal", path), read)
@@ -69,7 +74,10 @@ class MooseFsTarget(Target):
         return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        return replace(self._facts(workspace, notes=("A network file system, measured from this client only.",)), remote=True)
+        return replace(
+            self._facts(workspace, notes=(("This is a network file system, measured only from this client."),)),
+            remote=True,
+        )
 
     def controls(self) -> tuple[str, ...]:
         return ()
@@ -85,7 +93,9 @@ class MooseFsTarget(Target):
         try:
             master, chunkservers = (mfscli(host, port, data).ask(self.run) for data in ("IN", "CS"))
         except StrakesError as error:
-            return replace(super().describe(), file_system_name=self.mount.source, client=client, notes=(*notes, said(error)))
+            return replace(
+                super().describe(), file_system_name=self.mount.source, client=client, notes=(*notes, said(error))
+            )
         return replace(describe(host, port, master, chunkservers), client=client, notes=tuple(notes))
 
     def observe(self) -> Observation:
@@ -102,14 +112,23 @@ class MooseFsTarget(Target):
             told = describe(host, port, mfscli(host, port, "IN").ask(self.run), mfscli(host, port, "CS").ask(self.run))
         except StrakesError as error:
             return (f"The master {host} does not answer: {said(error)}.",)
-        return tuple(f"The chunkserver {one.name} is {one.state}." for one in told.data_targets if one.state != "online")
+        return tuple(
+            f"The chunkserver {one.name} is {one.state}." for one in told.data_targets if one.state != "online"
+        )
 
     def limits(self) -> tuple[Limit, ...]:
         return (
-            Limit("set the layout of files", "MooseFS cuts files into chunks of 64 MiB itself; goals say only how many copies there are"),
-            Limit("place directories", "there is one master, which has all of them"),
-            Limit("read counters of servers", "master and chunkservers keep charts by the minute, not counters; the client's are read"),
-            Limit("drop caches", "the client offers no way of its own"),
+            Limit(
+                "set the layout of files",
+                "MooseFS always cuts files into chunks of 64 MiB; goals set only the number of copies",
+            ),
+            Limit("place directories", "one master has all directories"),
+            Limit(
+                "read counters of servers",
+                "the master and the chunkservers keep charts per minute, not counters; the counters of the client "
+                "are read",
+            ),
+            Limit("drop caches", "the client has no command for it"),
         )
 
     @property
@@ -119,7 +138,9 @@ class MooseFsTarget(Target):
         return match["host"], match["port"] or "9421"
 
 
-def describe(host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]) -> Description:
+def describe(
+    host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
+) -> Description:
     """Rows as mfscli -SIN and -SCS give them (3.0)."""
     info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
     targets = []
@@ -129,7 +150,11 @@ def describe(host: str, port: str, master: Sequence[Sequence[str]], chunkservers
         # A disconnected one stands without sizes.
         sizes = (int(total), int(total) - int(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
-        targets.append(DataTarget(f"{address}:{own_port}", int(number) if number.isdecimal() else None, address, state, *sizes, 0, 0))
+        targets.append(
+            DataTarget(
+                f"{address}:{own_port}", int(number) if number.isdecimal() else None, address, state, *sizes, 0, 0
+            )
+        )
     name = f"{host}:{port}"
     hosts = dict.fromkeys(target.server for target in targets)
     return Description(
@@ -137,7 +162,10 @@ def describe(host: str, port: str, master: Sequence[Sequence[str]], chunkservers
         version=info.get("master version", ""),
         servers=(
             Server(name, "master", name, "answers"),
-            *(Server(one, "chunkserver", one, f"{sum(target.server == one for target in targets)} chunkservers") for one in hosts),
+            *(
+                Server(one, "chunkserver", one, f"{sum(target.server == one for target in targets)} chunkservers")
+                for one in hosts
+            ),
         ),
         data_targets=tuple(targets),
         metadata_targets=(MetadataTarget("master", None, name, "online", 0, 0, 0, 0),),
@@ -151,5 +179,9 @@ def counters(text: str) -> dict[str, float]:
     3.0
     """
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
-    own = {name.removeprefix("fuse_ops."): float(value) for name, value in pairs if name.startswith("fuse_ops.") and value.isdecimal()}
+    own = {
+        name.removeprefix("fuse_ops."): float(value)
+        for name, value in pairs
+        if name.startswith("fuse_ops.") and value.isdecimal()
+    }
     return {CLIENT + name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from strakes.targets import calls
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -18,7 +17,9 @@ _REMOTE = frozenset({
     "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "snfs", "virtiofs", "wekafs",
 })
 # fmt: on
-_REMOTE_FUSE = frozenset({"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"})
+_REMOTE_FUSE = frozenset(
+    {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
+)
 # "server:/export", "server:9421", "//server/share": sources no local device has.
 _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)")
 
@@ -84,7 +85,9 @@ def _unescape(field: str) -> str:
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
     """The mount that ``path`` (absolute, without links) is on, by its name alone: the longest mount point, the last one mounted there."""
-    inside = [mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")]
+    inside = [
+        mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")
+    ]
     longest = max(len(mount.mount_point) for mount in inside)
     return [mount for mount in inside if len(mount.mount_point) == longest][-1]
 
@@ -94,19 +97,9 @@ def read_mounts() -> tuple[Mount, ...]:
     return parse_mountinfo(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
 
 
-def mount_of(path: Path) -> Mount:
-    """The mount that ``path`` is really on. Raises OSError when there is no such path, MeasurementError when its file system
-    does not answer."""
-    number = calls.mount_number(str(path))
-    mounts = read_mounts()
-    by_id = {mount.mount_id: mount for mount in mounts}
-    # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts outside this root.
-    return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
-
-
 def mount_id_of(descriptor: int) -> int:
     """The kernel's number of the mount an open file is on."""
     for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines():
         if line.startswith("mnt_id:"):
             return int(line.split()[1])
-    return -1
+    raise OSError(errno.ENOSYS, "the kernel does not tell the mounts of files apart (Linux 3.15)")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.targets.model import CLIENT, Description, Observation, Server
+from strakes.targets.description import CLIENT, LOST, Description, Observation, Server
 from strakes.targets.remote import RemoteTarget
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
@@ -33,10 +33,10 @@ class NfsTarget(RemoteTarget):
 
     file_systems = ("nfs", "nfs4")
     cannot = (
-        ("set the layout of files", "NFS has no way to ask for one; with pNFS the server decides"),
+        ("set the layout of files", "NFS clients cannot ask for one; with pNFS the server decides"),
         ("place directories", "the server decides"),
-        ("read counters of servers", "NFS tells none; what this client counted is read"),
-        ("drop caches", "the kernel does so only for the whole machine"),
+        ("read counters of servers", "NFS has none; the counters of this client are read"),
+        ("drop caches", "the kernel does so it is possible only for the whole machine"),
     )
 
     def describe(self) -> Description:
@@ -56,10 +56,12 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """This mount's, under the common names; empty where the text has no such mount.
 
-    A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received, times, errors.
+    A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received, times,
+    errors; one of a connection how often it was made. Timeouts and new connections together are how often it was lost.
     """
     operations: dict[str, float] = {}
     moved = {"read": 0.0, "write": 0.0}
+    lost = 0.0
     mine = False
     for line in text.splitlines():
         words = line.split()
@@ -69,8 +71,11 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
             moved = {"read": float(words[5]), "write": float(words[6])}
         elif mine and len(words) > 8 and words[0].endswith(":") and words[0][:-1].isupper():
             operations[words[0][:-1]] = float(words[1])
+            lost += float(words[3])
+        elif mine and words[:1] == ["xprt:"] and words[1].startswith(("tcp", "rdma")):
+            lost += float(words[4])
     if not operations:
         return {}
     common = {name: sum(operations.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
-    common |= {"data.read_bytes": moved["read"], "data.write_bytes": moved["write"]}
+    common |= {"data.read_bytes": moved["read"], "data.write_bytes": moved["write"], LOST: lost}
     return {CLIENT + name: value for name, value in common.items()}

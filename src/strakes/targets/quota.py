@@ -55,7 +55,9 @@ def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
         kind, who, *rest = line.split()
         soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = map(int, rest)
         whose = f"{kind} {os.fsdecode(bytes.fromhex(who)) if kind == 'directory' else who}"
-        quotas.append(Quota(whose, used_bytes, lower(soft_bytes, hard_bytes), used_files, lower(soft_files, hard_files)))
+        quotas.append(
+            Quota(whose, used_bytes, lower(soft_bytes, hard_bytes), used_files, lower(soft_files, hard_files))
+        )
     return tuple(quotas)
 
 

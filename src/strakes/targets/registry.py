@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from strakes.targets.base import Target
 from strakes.targets.beegfs import BeeGfsTarget
-from strakes.targets.calls import UnansweredError
+from strakes.targets.calls import UnansweredError, mount_of
 from strakes.targets.ceph.target import CephTarget
 from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
@@ -16,9 +15,10 @@ from strakes.targets.gpfs import GpfsTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
-from strakes.targets.mountinfo import Mount, find_mount, mount_of, read_mounts
+from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.stornext import StorNextTarget
+from strakes.targets.target import Target
 
 # The first that claims the mount; LocalTarget takes any and stays last.
 TARGETS: tuple[type[Target], ...] = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from strakes.targets.base import Target, TargetFacts
-from strakes.targets.model import Limit
+from strakes.targets.description import Limit
 from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts
 
 
 class RemoteTarget(Target):
@@ -21,7 +21,7 @@ class RemoteTarget(Target):
         return mount.file_system in cls.file_systems
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        return self._facts(workspace, notes=("A network file system, measured from this client only.",))
+        return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
 
     def controls(self) -> tuple[str, ...]:
         return ()

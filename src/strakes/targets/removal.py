@@ -1,15 +1,18 @@
 """Removing a tree without ever leaving it: through directory descriptors, past no symbolic link and onto no other mount.
 
-No recursion and one descriptor at a time, so that no depth is too deep: the way back up is "..", checked to be where we came from.
+No recursion and one descriptor at a time, so that no depth is too deep: the way back up is "..", checked to be where we
+came from.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
 # Where so much cannot be removed (a failing or read-only target), the rest cannot either.
@@ -18,6 +21,8 @@ _MOST_NAMED = 100
 _MOST_PASSES = 1000
 # A directory in which one look after another finds more than the look before is being filled faster than it can be emptied.
 _MOST_GROWING_PASSES = 3
+_NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
+_PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 _MOUNTED = "something else is mounted there"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -45,6 +50,19 @@ class _TooMuchLeftError(Exception):
     """Removing was given up."""
 
 
+def enter(parent: int, name: str) -> int:
+    """Open the directory ``name`` of an open directory. Raises OSError, EXDEV where something else is mounted there."""
+    directory = os.open(name, _OPEN, dir_fd=parent)
+    try:
+        same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev  # a subvolume of Btrfs is no mount
+        if not same_device or mount_id_of(directory) != mount_id_of(parent):
+            raise OSError(errno.EXDEV, _MOUNTED)
+    except BaseException:
+        os.close(directory)
+        raise
+    return directory
+
+
 def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
     """Remove the directory ``name`` of the open directory ``parent``; what is left is named below ``path``.
 
@@ -52,7 +70,7 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
     """
     path = path or name
     try:
-        directory = os.open(name, _OPEN, dir_fd=parent)
+        directory = enter(parent, name)
     except FileNotFoundError:
         return ()
     except OSError as error:
@@ -88,8 +106,6 @@ class _Emptying:
     """One walk over a tree."""
 
     def __init__(self, directory: int, path: str, spare: str) -> None:
-        self._device = os.fstat(directory).st_dev
-        self._mount = mount_id_of(directory)
         self._spare = spare
         self._left: list[Left] = []
         self._here = os.open(".", _OPEN, dir_fd=directory)
@@ -107,7 +123,7 @@ class _Emptying:
                 else:
                     break
         except _TooMuchLeftError:
-            self._left.append(Left(self._levels[0].path, "too much cannot be removed; given up"))
+            self._left.append(Left(self._levels[0].path, "too many entries cannot be removed; gave up"))
         finally:
             os.close(self._here)
         return tuple(self._left)
@@ -115,15 +131,11 @@ class _Emptying:
     def _descend(self, name: str) -> None:
         path = f"{self._levels[-1].path}/{name}"
         try:
-            inner = os.open(name, _OPEN, dir_fd=self._here)
+            inner = enter(self._here, name)
         except FileNotFoundError:
             return
         except OSError as error:
             self._leave(path, _why(error))
-            return
-        if os.fstat(inner).st_dev != self._device or mount_id_of(inner) != self._mount:
-            os.close(inner)
-            self._leave(path, _MOUNTED)
             return
         os.close(self._here)
         self._here = inner
@@ -136,7 +148,7 @@ class _Emptying:
         above = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._here)
         if _identity(above) != self._levels[-1].identity:
             os.close(above)
-            self._leave(emptied.path, "it was moved elsewhere while it was being removed")
+            self._leave(emptied.path, "it was moved while it was being removed")
             raise _TooMuchLeftError
         os.close(self._here)
         self._here = above
@@ -174,7 +186,7 @@ class _Emptying:
                         self._leave(f"{level.path}/{entry.name}", _why(error))
             growing += bool(met_before) and met > met_before
             if growing == _MOST_GROWING_PASSES:
-                self._leave(level.path, "somebody is still making files there")
+                self._leave(level.path, "another process is still making files there")
                 raise _TooMuchLeftError
             met_before = met
             if not removed:
@@ -201,7 +213,26 @@ def _identity(directory: int) -> tuple[int, int]:
 
 def _why(error: OSError) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return "it is no directory"
-    if error.errno == errno.EBUSY:
+        return "it is not a directory"
+    if error.errno in (errno.EBUSY, errno.EXDEV):
         return _MOUNTED
     return os.strerror(error.errno or 0)
+
+
+def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
+    """Remove an open workspace, its marker last, so that it is known as ours for as long as anything is in it."""
+    for pause_s in (*_PAUSES_S, None):
+        left = empty_directory(directory, path, spare=MARKER_NAME)
+        if not left:
+            break
+        if pause_s is None or any(one.why != _NOT_EMPTY for one in left):
+            return left
+        # An engine whose front end was killed notices within a second and stops making files.
+        time.sleep(pause_s)
+    try:
+        os.unlink(MARKER_NAME, dir_fd=directory)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
+    return remove_empty(parent, name, directory, path)

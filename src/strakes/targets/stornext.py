@@ -12,9 +12,9 @@ class StorNextTarget(RemoteTarget):
     cannot = (
         (
             "set the layout of files",
-            "stripe breadth and groups are in the file system's configuration; affinities choose a group",
+            "the configuration of the file system fixes stripe breadth and groups; affinities choose a group",
         ),
-        ("place directories", "one metadata controller at a time serves a file system"),
-        ("describe servers and targets", "cvadmin tells them on the metadata controllers, to administrators only"),
-        ("read counters of servers", "cvadmin and cvfsdb tell them on the metadata controllers only"),
+        ("place directories", "only one metadata controller at a time serves a file system"),
+        ("describe servers and targets", "cvadmin shows them on the metadata controllers, and only to administrators"),
+        ("read counters of servers", "cvadmin and cvfsdb show them only on the metadata controllers"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from strakes.targets.model import DataTarget, Description, MetadataTarget
+from strakes.targets.description import DataTarget, Description, MetadataTarget
 from strakes.units import format_bytes
 
 _WORKING = frozenset({"active", "up", "online"})
@@ -28,7 +28,9 @@ def unlike_targets(description: Description) -> tuple[str, ...]:
 
 
 def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[str]:
-    ill = {target.name: line for target in targets if (line := _ill(target, any(other.total_bytes for other in targets)))}
+    ill = {
+        target.name: line for target in targets if (line := _ill(target, any(other.total_bytes for other in targets)))
+    }
     sound = [target for target in targets if target.name not in ill and target.total_bytes]
     odd = {target.name: _odd(target, [other for other in sound if other is not target]) for target in sound}
     lines = (ill.get(target.name) or odd.get(target.name, "") for target in targets)
@@ -38,11 +40,13 @@ def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[st
 def _ill(target: DataTarget | MetadataTarget, told: bool) -> str:
     """What is wrong with a target, whatever the others are like."""
     if target.state and target.state.lower() not in _WORKING:
-        return f"{target.name} cannot be used as the others: {target.state}."
+        return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:
-        return f"{target.name} did not say how much room it has." if told else ""
+        return f"{target.name} did not report its free space." if told else ""
     if target.free_bytes < _FULL * target.total_bytes:
-        return f"{target.name} is full: {format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)} are free."
+        return (
+            f"{target.name} is full: {format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)} are free."
+        )
     if target.free_inodes < _FULL * target.total_inodes:
         return f"{target.name} is out of inodes: {target.free_inodes:,} of {target.total_inodes:,} are free."
     return ""
@@ -57,7 +61,10 @@ def _odd(target: DataTarget | MetadataTarget, others: Sequence[DataTarget | Meta
     if abs(target.total_bytes - size) > _OTHER_SIZE * size:
         return f"{target.name} has {format_bytes(target.total_bytes)} where others have {format_bytes(size)}."
     if abs(_used(target) - use) > _UNEVEN:
-        return f"{target.name} is filled to {_used(target):.0%} where others are to {use:.0%}: new files are not spread evenly."
+        return (
+            f"{target.name} is filled to {_used(target):.0%} where others are to {use:.0%}: new files are not "
+            "spread evenly."
+        )
     return ""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -12,18 +11,25 @@ from typing import Self
 
 from strakes.errors import BadInputError, MeasurementError
 from strakes.targets import calls
+from strakes.targets.calls import mount_of
 from strakes.targets.directory import require_directory
 from strakes.targets.keeper import Heart, remove_with_limit
-from strakes.targets.marker import HEARTBEAT_S, MARKER_NAME, WORKSPACE_PREFIX, Marker, NoMarker, is_run_id, read_marker
-from strakes.targets.mountinfo import mount_of
-from strakes.targets.removal import Left, empty_directory, remove_empty
+from strakes.targets.marker import (
+    HEARTBEAT_S,
+    MARKER_NAME,
+    WORKSPACE_PREFIX,
+    Marker,
+    NoMarker,
+    are_live,
+    is_run_id,
+    read_marker,
+)
+from strakes.targets.removal import Left, remove_workspace
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A beat that does not return in this time waits for a target that hangs, and so would removing.
 _LAST_BEAT_S = 10.0
-_NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
-_PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 
 
 class Workspace:
@@ -51,9 +57,9 @@ class Workspace:
     def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
         """Make it in ``directory``. What a killed process left of the same run is removed first, or with ``adopt`` gone on with.
 
-        With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is missing, no directory,
-        read-only, full, or itself a workspace, and when the run is being measured there by a living process, MeasurementError when its
-        servers do not answer.
+        With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is
+        missing, no directory, read-only, full, or itself a workspace, and when the run is being measured there by a
+        living process, MeasurementError when its servers do not answer.
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
@@ -113,38 +119,21 @@ class Workspace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         left = self.remove()
         if not left:
             return
         failure = MeasurementError(
-            f"not everything that strakes made could be removed ({len(left)} left)",
+            f"not all files of strakes could be removed ({len(left)} left)",
             where=left[0].path,
             why=left[0].why,
-            remedy=f"When the cause is gone: strakes clean {self.path.parent}",
+            remedy=f"Solve the cause, then run: strakes clean {self.path.parent}",
         )
         if error is None:
             raise failure
         error.add_note(str(failure))
-
-
-def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove an open workspace, its marker last, so that it is known as ours for as long as anything is in it."""
-    for pause_s in (*_PAUSES_S, None):
-        left = empty_directory(directory, path, spare=MARKER_NAME)
-        if not left:
-            break
-        if pause_s is None or any(one.why != _NOT_EMPTY for one in left):
-            return left
-        # An engine whose front end was killed notices within a second and stops making files.
-        time.sleep(pause_s)
-    try:
-        os.unlink(MARKER_NAME, dir_fd=directory)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
-    return remove_empty(parent, name, directory, path)
 
 
 def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
@@ -155,7 +144,7 @@ def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int,
         return None
     try:
         left = read_marker(directory, name)
-        if not isinstance(left, Marker) or left.is_live():
+        if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
             os.close(directory)
             return None  # making it anew says what is wrong
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
@@ -187,8 +176,8 @@ def _refuse_workspace(real: Path) -> None:
             finally:
                 os.close(directory)
             if ours:
-                remedy = f"Give {place.parent}, or remove it with: strakes clean {place.parent}"
-                raise BadInputError("this is a directory that strakes itself made for a run", where=str(place), remedy=remedy)
+                remedy = f"Give {place.parent} instead, or remove this directory with: strakes clean {place.parent}"
+                raise BadInputError("strakes itself made this directory for a run", where=str(place), remedy=remedy)
 
 
 def _refuse_dead(real: Path, name: str) -> None:
@@ -207,7 +196,9 @@ def _refuse_unusable(real: Path, parent: int) -> None:
     if sizes.f_blocks and not sizes.f_bavail:
         raise _cannot_make(real, OSError(errno.ENOSPC, ""))
     if sizes.f_files and not sizes.f_favail:
-        raise BadInputError("the file system is full", where=str(real), why="no inode is free", remedy="Remove some files there.")
+        raise BadInputError(
+            "the file system is full", where=str(real), why="no inodes are free", remedy="Remove some files there."
+        )
 
 
 def _make_directory(real: Path, parent: int, name: str) -> int:
@@ -216,7 +207,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
             os.mkdir(name, 0o700, dir_fd=parent)
         except FileExistsError:
             if attempt:
-                raise BadInputError("somebody else keeps making this directory", where=str(real / name)) from None
+                raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
             _remove_remains(real, parent, name)
         except OSError as error:
             raise _cannot_make(real, error) from error
@@ -234,15 +225,20 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except OSError as error:
-        remedy = "Remove it if you know what it is."
-        raise BadInputError("this name is taken by something that strakes did not make", where=path, remedy=remedy) from error
+        remedy = "Check what it contains, then remove it yourself."
+        raise BadInputError(
+            "a file or directory of this name exists and was not made by strakes", where=path, remedy=remedy
+        ) from error
     try:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(
-                "this directory was not made by strakes", where=path, why=marker.why, remedy="Remove it if you know what it is."
+                "this directory was not made by strakes",
+                where=path,
+                why=marker.why,
+                remedy="Check what it contains, then remove it yourself.",
             )
-        if isinstance(marker, Marker) and marker.is_live():
+        if isinstance(marker, Marker) and any(are_live([(directory, name, marker)])):
             raise BadInputError(
                 "this run is being measured by another process",
                 where=path,
@@ -251,7 +247,9 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
             )
         left = remove_workspace(parent, name, directory, path)
         if left:
-            raise MeasurementError("what this run left before cannot be removed", where=left[0].path, why=left[0].why)
+            raise MeasurementError(
+                "what an earlier attempt of this run left cannot be removed", where=left[0].path, why=left[0].why
+            )
     finally:
         os.close(directory)
 
@@ -264,7 +262,9 @@ def holds_nothing(directory: int) -> bool:
 
 def _write_marker(directory: int, marker: Marker) -> int:
     """Durable before anything else is written there; returns its descriptor."""
-    heart = os.open(MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory)
+    heart = os.open(
+        MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory
+    )
     try:
         content = marker.to_bytes()
         if os.pwrite(heart, content, 0) != len(content):
@@ -289,10 +289,21 @@ def _cannot_make(real: Path, error: OSError) -> BadInputError:
     why = os.strerror(error.errno or 0)
     if error.errno in _FULL:
         return BadInputError(
-            "the file system is full", where=str(real), why=why, remedy="Free some space there, or choose another directory."
+            "the file system is full",
+            where=str(real),
+            why=why,
+            remedy="Free some space there, or choose another directory.",
         )
     if error.errno == errno.EROFS:
         return BadInputError(
-            "the file system is read-only", where=str(real), why=why, remedy="Mount it read-write, or choose another directory."
+            "the file system is read-only",
+            where=str(real),
+            why=why,
+            remedy="Mount it read-write, or choose another directory.",
         )
-    return BadInputError("strakes cannot work in this directory", where=str(real), why=why, remedy="Give a directory you may write to.")
+    return BadInputError(
+        "strakes cannot work in this directory",
+        where=str(real),
+        why=why,
+        remedy="Give a directory that you can write to.",
+    )

@@ -1,4 +1,7 @@
-"""What limits an application's I/O, where the runs have evidence for it; what they have none for is said to be unknown. Pure."""
+"""What limits an application's I/O, where the runs have evidence for it.
+
+What they have none for is said to be unknown. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
+from strakes.findings.sample import Sample
+from strakes.store.records import Visit
 from strakes.tune.effects import Effects, LevelEffect
 from strakes.tune.offers import FILES, STRIPE_COUNT
 from strakes.units import format_value
 
-What = Literal["data targets", "node link", "metadata server", "locks", "this node's processors", "memory and cache", "unknown"]
+What = Literal[
+    "data targets", "node link", "metadata server", "locks", "this node's processors", "memory and cache", "unknown"
+]
 
 # A device, a link or a processor that is busy for this share of the time leaves no room.
 _BUSY = 0.85
@@ -28,10 +35,10 @@ class Bottleneck:
 
 
 def bottlenecks(
-    visits: Sequence[Mapping[str, Any]], effects: Effects | None, settings: Mapping[str, Any], facts: Mapping[str, Any]
+    visits: Sequence[Visit], effects: Effects | None, settings: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> tuple[Bottleneck, ...]:
     """Of one setting, by its visits; the surest first."""
-    samples = [sample for visit in visits for sample in visit["samples"] if sample["elapsed_s"] and sample["name"] != "make"]
+    samples = [sample for visit in visits for sample in visit.samples if sample.elapsed_s and sample.name != "make"]
     found = [
         *_data_targets(samples, visits, effects, settings, facts),
         *_link(samples, facts),
@@ -42,21 +49,25 @@ def bottlenecks(
     ]
     if found:
         return tuple(found)
-    return (Bottleneck("unknown", "no device, link or processor that can be seen from here was busy, and no setting tells of one"),)
+    return (
+        Bottleneck("unknown", "no device, link or processor visible from here was busy, and no setting points to one"),
+    )
 
 
 def _data_targets(
-    samples: Sequence[Mapping[str, Any]],
-    visits: Sequence[Mapping[str, Any]],
+    samples: Sequence[Sample],
+    visits: Sequence[Visit],
     effects: Effects | None,
     settings: Mapping[str, Any],
     facts: Mapping[str, Any],
 ) -> list[Bottleneck]:
     found = []
     device = (facts.get("block_device") or {}).get("name", "")
-    shares = [one["counters"].get("devices", {}).get(device, {}).get("busy_s", 0.0) / one["elapsed_s"] for one in samples]
+    shares = [one.counters.get("devices", {}).get(device, {}).get("busy_s", 0.0) / one.elapsed_s for one in samples]
     if device and shares and median(shares) >= _BUSY:
-        found.append(Bottleneck("data targets", f"the device {device} was busy for {min(1.0, median(shares)):.0%} of the time"))
+        found.append(
+            Bottleneck("data targets", f"the device {device} was busy for {min(1.0, median(shares)):.0%} of the time")
+        )
     busiest = _busiest_target(visits)
     if busiest is not None and busiest[0] != device and busiest[1] >= _BUSY:
         found.append(Bottleneck("data targets", f"{busiest[0]} was busy for {min(1.0, busiest[1]):.0%} of the time"))
@@ -67,56 +78,64 @@ def _data_targets(
         if most.low / one.ratio > _CLEAR and settings.get(STRIPE_COUNT) == most.level:
             found.append(
                 Bottleneck(
-                    "data targets", f"over {most.level} of them it is {gain:.2f} times as fast as over {one.level}, and there are no more"
+                    "data targets",
+                    f"on {most.level} of them it is {gain:.2f} times as fast as on {one.level}, and there are no more",
                 )
             )
         elif most.low / one.ratio > _CLEAR:
-            found.append(Bottleneck("data targets", f"over {most.level} of them it would be {gain:.2f} times as fast as over {one.level}"))
+            found.append(
+                Bottleneck(
+                    "data targets",
+                    f"on {most.level} of them it would be {gain:.2f} times as fast as on {one.level}",
+                )
+            )
     return found
 
 
-def _busiest_target(visits: Sequence[Mapping[str, Any]]) -> tuple[str, float] | None:
+def _busiest_target(visits: Sequence[Visit]) -> tuple[str, float] | None:
     """Where targets count how long they are busy."""
     shares: dict[str, list[float]] = {}
     for visit in visits:
-        elapsed_s = sum(sample["elapsed_s"] for sample in visit["samples"])
-        for name, counters in visit.get("servers", {}).items():
+        elapsed_s = sum(sample.elapsed_s for sample in visit.samples)
+        for name, counters in visit.servers.items():
             if "data.busy_s" in counters and elapsed_s:
                 shares.setdefault(name, []).append(counters["data.busy_s"] / elapsed_s)
     return max(((name, median(found)) for name, found in shares.items()), key=lambda one: one[1], default=None)
 
 
-def _link(samples: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> list[Bottleneck]:
+def _link(samples: Sequence[Sample], facts: Mapping[str, Any]) -> list[Bottleneck]:
     link = float(facts.get("link_bytes_per_s") or 0.0)
     rates = [
-        max(one["counters"].get("network_send_bytes", 0), one["counters"].get("network_receive_bytes", 0)) / one["elapsed_s"]
+        max(one.counters.get("network_send_bytes", 0), one.counters.get("network_receive_bytes", 0)) / one.elapsed_s
         for one in samples
     ]
     if not link or not rates or median(rates) < _BUSY * link:
         return []
-    text = f"{format_value(median(rates), 'B/s')} of the {format_value(link, 'B/s')} that this node's link can do"
+    text = (
+        f"{format_value(median(rates), 'B/s')} of the {format_value(link, 'B/s')} that the link of this node can carry"
+    )
     return [Bottleneck("node link", text)]
 
 
-def _processors(samples: Sequence[Mapping[str, Any]]) -> list[Bottleneck]:
+def _processors(samples: Sequence[Sample]) -> list[Bottleneck]:
     shares = []
     for one in samples:
-        spent = [float(one["counters"].get(f"cpu_{what}_s", 0.0)) for what in ("user", "system", "idle", "iowait")]
+        spent = [float(one.counters.get(f"cpu_{what}_s", 0.0)) for what in ("user", "system", "idle", "iowait")]
         # The clock of processor times ticks a hundred times a second.
         if sum(spent) >= 0.1:
             shares.append((spent[0] + spent[1]) / sum(spent))
     if not shares or median(shares) < _BUSY:
         return []
-    return [Bottleneck("this node's processors", f"they were busy for {median(shares):.0%} of the time, with whatever else ran here")]
+    return [
+        Bottleneck(
+            "this node's processors",
+            f"they were busy for {median(shares):.0%} of the time, including everything else that ran here",
+        )
+    ]
 
 
-def _names(samples: Sequence[Mapping[str, Any]]) -> list[Bottleneck]:
-    shares = []
-    for one in samples:
-        columns = one.get("columns", [])
-        if "open_s" in columns:
-            place = columns.index("open_s")
-            shares.append(median([row[place] for row in one["ranks"]]) / one["elapsed_s"])
+def _names(samples: Sequence[Sample]) -> list[Bottleneck]:
+    shares = [median(opened) / sample.elapsed_s for sample in samples if (opened := sample.column("open_s"))]
     if not shares or median(shares) < _NAMES:
         return []
     return [Bottleneck("metadata server", f"opening the files took {median(shares):.0%} of the time")]
@@ -127,23 +146,30 @@ def _locks(effects: Effects | None, settings: Mapping[str, Any]) -> list[Bottlen
         return []
     for one in _levels(effects, FILES):
         if one.level == "per-process" and one.low > _CLEAR:
-            return [Bottleneck("locks", f"the same data in files of their own is {one.ratio:.2f} times as fast as in one that all share")]
+            return [
+                Bottleneck(
+                    "locks",
+                    f"the same data in files of their own is {one.ratio:.2f} times as fast as in one shared file",
+                )
+            ]
     return []
 
 
-def _cache(samples: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> list[Bottleneck]:
-    """Data that did not come from, or go to, the device at all."""
+def _cache(samples: Sequence[Sample], facts: Mapping[str, Any]) -> list[Bottleneck]:
+    """Return data that did not come from, or go to, the device at all."""
     device = (facts.get("block_device") or {}).get("name", "")
     if not device:
         return []
     shares = []
     for one in samples:
-        moved = one["counters"].get("devices", {}).get(device)
-        if moved is not None and one["bytes"]:
-            shares.append((moved["read_bytes"] + moved["write_bytes"]) / one["bytes"])
+        moved = one.counters.get("devices", {}).get(device)
+        if moved is not None and one.bytes:
+            shares.append((moved["read_bytes"] + moved["write_bytes"]) / one.bytes)
     if not shares or median(shares) >= 0.5:
         return []
-    return [Bottleneck("memory and cache", f"{median(shares):.0%} of the data went to or came from the device {device}")]
+    return [
+        Bottleneck("memory and cache", f"{median(shares):.0%} of the data went to or came from the device {device}")
+    ]
 
 
 def _levels(effects: Effects | None, factor: str) -> list[LevelEffect]:

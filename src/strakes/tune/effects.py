@@ -1,8 +1,9 @@
 """Which settings matter, which do not, and which only together: read off the model of all runs, with its uncertainty.
 
-How much a setting matters is its total effect: the mean variance left when all others are fixed, over the whole variance (Saltelli et al.,
-Global Sensitivity Analysis, 2008, 4.5); what two do only together is what remains of that when each may act by itself. Levels are compared
-only between combinations that both exist, so that what cannot be combined does not pass for an effect.
+How much a setting matters is its total effect: the mean variance left when all others are fixed, over the whole
+variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5); what two do only together is what remains of that
+when each may act by itself. Levels are compared only between combinations that both exist, so that what cannot be
+combined does not pass for an effect.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
 from strakes.tune.search import Search
-from strakes.tune.space import Point, Space
+from strakes.tune.space import Point, SearchSpace
 from strakes.tune.surrogate import Array
 
 # Below this share of the variance a setting is said not to matter.
@@ -36,7 +37,7 @@ class LevelEffect:
 
 
 @dataclass(frozen=True)
-class Part:
+class VarianceShare:
     """The share of the variance that a setting, or two together (besides what each does), accounts for."""
 
     factors: tuple[str, ...]
@@ -44,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepBack:
     """How many times slower the best setting becomes when one factor of it goes back to the default."""
 
     factor: str
@@ -60,9 +61,9 @@ class Effects:
     """``parts`` and ``pairs`` with the largest first."""
 
     levels: tuple[LevelEffect, ...]
-    parts: tuple[Part, ...]
-    pairs: tuple[Part, ...]
-    steps: tuple[Step, ...]
+    parts: tuple[VarianceShare, ...]
+    pairs: tuple[VarianceShare, ...]
+    steps: tuple[StepBack, ...]
     means: Mapping[Point, float]
 
     @property
@@ -98,9 +99,19 @@ def effects(search: Search) -> Effects:
     for which, factor in enumerate(space.factors):
         back = (*best[:which], factor.default, *best[which + 1 :])
         if best[which] != factor.default and best in known and back in known:
-            steps.append(Step(factor.name, best[which], factor.default, *ratio(drawn[:, known[best]] - drawn[:, known[back]])))
+            steps.append(
+                StepBack(
+                    factor.name, best[which], factor.default, *ratio(drawn[:, known[best]] - drawn[:, known[back]])
+                )
+            )
     parts, pairs_of = _parts(space, points, mean)
-    return Effects(tuple(levels), parts, pairs_of, tuple(steps), {point: float(np.exp(mean[place])) for point, place in known.items()})
+    return Effects(
+        tuple(levels),
+        parts,
+        pairs_of,
+        tuple(steps),
+        {point: float(np.exp(mean[place])) for point, place in known.items()},
+    )
 
 
 def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Setting) -> list[tuple[int, int]]:
@@ -113,14 +124,17 @@ def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Sett
     return found
 
 
-def _parts(space: Space, points: Sequence[Point], mean: Array) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+def _parts(
+    space: SearchSpace, points: Sequence[Point], mean: Array
+) -> tuple[tuple[VarianceShare, ...], tuple[VarianceShare, ...]]:
     whole = float(mean.var())
     if whole <= 0:
-        return tuple(Part((factor.name,), 0.0) for factor in space.factors), ()
+        return tuple(VarianceShare((factor.name,), 0.0) for factor in space.factors), ()
     varying = [which for which, factor in enumerate(space.factors) if len(factor.levels) > 1]
-    parts = [Part((space.factors[which].name,), _within(points, mean, (which,)) / whole) for which in varying]
+    parts = [VarianceShare((space.factors[which].name,), _within(points, mean, (which,)) / whole) for which in varying]
     pairs = [
-        Part((space.factors[a].name, space.factors[b].name), _together(points, mean, a, b) / whole) for a, b in combinations(varying, 2)
+        VarianceShare((space.factors[a].name, space.factors[b].name), _together(points, mean, a, b) / whole)
+        for a, b in combinations(varying, 2)
     ]
     return tuple(sorted(parts, key=lambda one: -one.share)), tuple(sorted(pairs, key=lambda one: -one.share))
 
@@ -138,7 +152,7 @@ def _within(points: Sequence[Point], mean: Array, free: Sequence[int]) -> float:
 
 
 def _together(points: Sequence[Point], mean: Array, a: int, b: int) -> float:
-    """What is left of two factors' variance when each adds its own part."""
+    """Return what is left of two factors' variance when each adds its own part."""
     total = 0.0
     for places in _groups(points, (a, b)):
         first, second = ({points[place][which] for place in places} for which in (a, b))

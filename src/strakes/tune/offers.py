@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from strakes.advise.app import App, AppPhase
 from strakes.errors import BadInputError
-from strakes.portrait.model import Setting
-from strakes.targets.model import Layout, Striping
-from strakes.tune.space import Constraint, Factor, Space
+from strakes.findings.portrait import Setting
+from strakes.targets.description import Layout, Striping
+from strakes.tune.space import Constraint, Factor, SearchSpace
 from strakes.units import KIB, MIB, format_bytes
 
 FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
@@ -51,8 +51,8 @@ class Abilities:
     pools: tuple[str, ...] = ()
 
 
-def offers(app: App, able: Abilities) -> Space:
-    """The settings to search; the default is what the application does now. Pure."""
+def offers(app: App, able: Abilities) -> SearchSpace:
+    """Return the settings to search; the default is what the application does now. Pure."""
     factors: list[Factor] = []
     constraints: list[Constraint] = []
     moving = [phase for phase in app.phases if phase.files != "same"]
@@ -64,10 +64,10 @@ def offers(app: App, able: Abilities) -> Space:
         factors.append(Factor(READERS, _powers(able.ranks), able.ranks))
     factors.append(_transfers(app, able.data_bytes))
     factors += _layouts(able)
-    return Space(tuple(factors), tuple(constraints))
+    return SearchSpace(tuple(factors), tuple(constraints))
 
 
-def narrowed(space: Space, only: Mapping[str, Sequence[Setting]]) -> Space:
+def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
     """Only some levels of some factors; a default that is left out becomes the first of them.
 
     Raises BadInputError for a factor or a level that there is not.
@@ -75,16 +75,18 @@ def narrowed(space: Space, only: Mapping[str, Sequence[Setting]]) -> Space:
     known = {factor.name: factor for factor in space.factors}
     for name, levels in only.items():
         if name not in known:
-            raise BadInputError(f"there is no setting {name!r} here", remedy=f"There are: {', '.join(known)}.")
+            raise BadInputError(f"there is no setting {name!r} here", remedy=f"The settings are: {', '.join(known)}.")
         for level in levels:
             if level not in known[name].levels:
                 there = ", ".join(map(str, known[name].levels))
-                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"It can be: {there}.")
+                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"Valid levels are: {there}.")
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
-        factors.append(replace(factor, levels=levels, default=factor.default if factor.default in levels else levels[0]))
-    return Space(tuple(factors), space.constraints)
+        factors.append(
+            replace(factor, levels=levels, default=factor.default if factor.default in levels else levels[0])
+        )
+    return SearchSpace(tuple(factors), space.constraints)
 
 
 def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list[Factor]:
@@ -112,7 +114,7 @@ def _interfaces(app: App, able: Abilities) -> Factor:
 def _between(ranks: int, names: set[str]) -> list[Constraint]:
     found = [
         Constraint(
-            f"a transfer past the page cache is a multiple of {format_bytes(_DIRECT_UNIT)}",
+            f"a transfer with O_DIRECT must be a multiple of {format_bytes(_DIRECT_UNIT)}",
             lambda settings: not INTERFACES[str(settings[INTERFACE])][1] or int(settings[TRANSFER]) % _DIRECT_UNIT == 0,
         )
     ]

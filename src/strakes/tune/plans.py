@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from strakes.advise.app import App, AppPhase
+from strakes.findings.portrait import Setting
 from strakes.plan import Phase, Plan, Stop, TransferPhase
 from strakes.plan.stage import StagePhase
-from strakes.portrait.model import Setting
-from strakes.targets.model import Layout
+from strakes.store.records import Visit
+from strakes.targets.description import Layout
 from strakes.tune import offers
 
 # Where a phase reads what nothing wrote before, it is made first, outside the time.
@@ -20,7 +21,10 @@ _MADE_WITH = 1 << 20
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of the application one trial is: ``ranks``, each with ``data_bytes``; no phase begins anything new after ``limit_s``."""
+    """How much of the application one trial is: ``ranks``, each with ``data_bytes``.
+
+    No phase begins anything new after ``limit_s``.
+    """
 
     ranks: int
     data_bytes: int
@@ -50,12 +54,14 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: Scale, share: floa
 
 
 def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
-    """What is to be asked for; None where nothing of it is set."""
+    """Return what is to be asked for; None where nothing of it is set."""
     count, size, pool = (settings.get(name) for name in offers.LAYOUT_FACTORS)
     if count is None and size is None and pool is None:
         return None
     return Layout(
-        stripe_size_bytes=None if size is None else int(size), stripe_count=None if count is None else int(count), pool=str(pool or "")
+        stripe_size_bytes=None if size is None else int(size),
+        stripe_count=None if count is None else int(count),
+        pool=str(pool or ""),
     )
 
 
@@ -68,29 +74,29 @@ def phase_name(phase: AppPhase) -> str:
     return re.sub(r"[^a-z0-9]+", "-", phase.name.lower()).strip("-")[:32].rstrip("-") or "phase"
 
 
-def goodness(app: App, samples: Mapping[str, Mapping[str, Any]], usual_s: Mapping[str, float]) -> float | None:
+def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
     """How good a trial was: the application's data over the time for them, each phase by its share of all I/O.
 
-    ``samples`` by name of phase. ``usual_s``: seconds for a byte in each phase as the application does it now; the unit of the result is
+    ``usual_s``: seconds for a byte in each phase as the application does it now; the unit of the result is
     then "times as fast". Without it, bytes per second over all phases. None where a phase moved nothing.
     """
     time_s = bytes_moved = 0.0
     shares = _shares(app)
     for phase in app.phases:
-        sample = samples.get(phase_name(phase))
-        if sample is None or not sample["bytes"] or not sample["elapsed_s"]:
+        sample = visit.sample(phase_name(phase))
+        if sample is None or not sample.bytes or not sample.elapsed_s:
             return None
-        per_byte = float(sample["elapsed_s"]) / float(sample["bytes"])
+        per_byte = sample.elapsed_s / sample.bytes
         name = phase_name(phase)
         time_s += shares[phase.name] * per_byte / usual_s[name] if usual_s else per_byte * app.total_bytes(phase)
         bytes_moved += app.total_bytes(phase)
     return 1 / time_s if usual_s else bytes_moved / time_s
 
 
-def seconds_per_byte(app: App, samples: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """What ``goodness`` takes as usual, from a trial of the default."""
-    names = [phase_name(phase) for phase in app.phases]
-    return {name: float(samples[name]["elapsed_s"]) / float(samples[name]["bytes"]) for name in names}
+def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
+    """Return what ``goodness`` takes as usual, from a trial of the default."""
+    names = {phase_name(phase) for phase in app.phases}
+    return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
 
 
 def has_shares(app: App) -> bool:
@@ -110,19 +116,33 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
         readers = int(settings[offers.READERS])
         everybody = readers == scale.ranks_of_a_node
         readers = 0 if everybody else readers
-        return StagePhase(name, transfer, files="input", readers_per_node=readers, broadcast=not everybody, cache="drop")
+        return StagePhase(
+            name, transfer, files="input", readers_per_node=readers, broadcast=not everybody, cache="drop"
+        )
     backend, direct, depth = offers.INTERFACES[str(settings[offers.INTERFACE])]
-    keywords: dict[str, Any] = {"backend": backend, "direct": direct, "queue_depth": depth, "stop": stop, **_who(settings, scale, phase)}
+    keywords: dict[str, Any] = {
+        "backend": backend,
+        "direct": direct,
+        "queue_depth": depth,
+        "stop": stop,
+        **_who(settings, scale, phase),
+    }
     if phase.operation == "write":
-        return TransferPhase(name, "write", transfer_bytes=transfer, block_bytes=data, access="segmented", sync="fsync", **keywords)
-    return TransferPhase(name, "read", transfer_bytes=transfer, block_bytes=data, access="segmented", cache="drop", **keywords)
+        return TransferPhase(
+            name, "write", transfer_bytes=transfer, block_bytes=data, access="segmented", sync="fsync", **keywords
+        )
+    return TransferPhase(
+        name, "read", transfer_bytes=transfer, block_bytes=data, access="segmented", cache="drop", **keywords
+    )
 
 
 def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: Scale, data: int) -> TransferPhase:
     files: Literal["input", "data"] = "input" if phase.files == "same" else "data"
     who = {"layout": "shared-file"} if phase.files == "same" else _who(settings, scale, phase)
     transfer = min(_MADE_WITH, data)
-    return TransferPhase("make", "write", access="segmented", transfer_bytes=transfer, block_bytes=data, files=files, sync="fsync", **who)
+    return TransferPhase(
+        "make", "write", access="segmented", transfer_bytes=transfer, block_bytes=data, files=files, sync="fsync", **who
+    )
 
 
 def _who(settings: Mapping[str, Setting], scale: Scale, phase: AppPhase) -> dict[str, Any]:
@@ -133,5 +153,7 @@ def _who(settings: Mapping[str, Setting], scale: Scale, phase: AppPhase) -> dict
         return {"layout": "shared-file" if shared else "file-per-process"}
     if shared:
         # Who reads a shared file need not be who wrote it.
-        return {"layout": "shared-file", "writers": writers} if phase.operation == "write" else {"layout": "shared-file"}
+        return (
+            {"layout": "shared-file", "writers": writers} if phase.operation == "write" else {"layout": "shared-file"}
+        )
     return {"layout": "file-per-writer", "writers": writers}

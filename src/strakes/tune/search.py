@@ -1,11 +1,11 @@
 """The search: which settings to measure next, given everything measured so far. Pure; the same history and seed give the same blocks.
 
-It goes through stages, each with its share of the budget. **Screen**: settings spread over the whole space, with a share of the data; some
-are measured with all of it too, and where the two do not rank alike, no run with a share is made or used any more. **Explore**: blocks of
-settings that together are expected to be most above the best so far (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to
-parallelize optimization, 2010), by functions drawn from what is known. **Race**: the few that may be the best are repeated in blocks, and
-those that fall behind are dropped. **Confirm**: the winner and the default, on fresh runs in turn, a number of times that was fixed before
-the first.
+It goes through stages, each with its share of the budget. **Screen**: settings spread over the whole space, with a
+share of the data; some are measured with all of it too, and where the two do not rank alike, no run with a share is
+made or used any more. **Explore**: blocks of settings that together are expected to be most above the best so far
+(Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by functions drawn from
+what is known. **Race**: the few that may be the best are repeated in blocks, and those that fall behind are dropped.
+**Confirm**: the winner and the default, on fresh runs in turn, a number of times that was fixed before the first.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from strakes.statistics.contrast import paired_ratio
 from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.tune.rank import rank_correlation
-from strakes.tune.space import Point, Space
-from strakes.tune.surrogate import Array, Geometry, Numbers, Run, Surrogate
+from strakes.tune.space import Point, SearchSpace
+from strakes.tune.surrogate import Array, Evaluation, Geometry, Numbers, Surrogate
 
 Stage = Literal["screen", "explore", "race", "confirm"]
 
@@ -36,8 +36,11 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Observation:
-    """One repetition that was made. ``value``: larger is better; None where it failed or came to nothing, which is as bad as can be."""
+class TrialResult:
+    """One repetition that was made.
+
+    ``value``: larger is better; None where it failed or came to nothing, which is as bad as can be.
+    """
 
     trial: Trial
     block: int
@@ -71,7 +74,8 @@ LEAST_RANK_CORRELATION = 0.5
 _CHECKED = 6
 # Of the screening's share of the budget, what the cheap runs get; the rest is for the check.
 _SPREAD_SHARE = 0.6
-# How a setting for the screening is chosen: distance from the others, less how often its levels were used, and some chance.
+# How a setting for the screening is chosen: distance from the others, less how often its levels were used, and some
+# chance.
 _USED, _CHANCE = 0.5, 0.3
 # A finalist stays in the race while it is the best in this share of what is possible.
 _STAYS = 0.02
@@ -84,21 +88,21 @@ _MOST_DRAWN = 700
 class Search:
     """``told`` is the history, in time order; give it back to go on with an interrupted search."""
 
-    space: Space
+    space: SearchSpace
     seed: int
     rules: Rules = Rules()
-    told: list[Observation] = field(default_factory=list)
+    told: list[TrialResult] = field(default_factory=list)
     confirmation: Confirmation | None = None
 
     def __post_init__(self) -> None:
         self._geometry = Geometry(self.space)
         self._fitted: tuple[int, Surrogate] | None = None
 
-    def tell(self, observation: Observation) -> None:
+    def tell(self, observation: TrialResult) -> None:
         self.told.append(observation)
 
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
-        """The repetitions to make now, in their order; empty when the search is at its end.
+        """Return the repetitions to make now, in their order; empty when the search is at its end.
 
         ``spent`` is the share of the budget that is used, ``cost`` the share one repetition is expected to use.
         """
@@ -134,12 +138,18 @@ class Search:
         """Between cheap and full runs of the settings that have both; None while they are too few."""
         low, full = self._medians(low=True), self._medians(low=False)
         both = [point for point in low if point in full]
-        return rank_correlation([low[point] for point in both], [full[point] for point in both]) if len(both) >= _CHECKED else None
+        return (
+            rank_correlation([low[point] for point in both], [full[point] for point in both])
+            if len(both) >= _CHECKED
+            else None
+        )
 
     @property
     def surrogate(self) -> Surrogate:
         """What is known of all settings, from every run before the confirmation."""
-        before = [one for one in self.told if one.trial.stage != "confirm" and not (one.trial.low and not self.uses_low)]
+        before = [
+            one for one in self.told if one.trial.stage != "confirm" and not (one.trial.low and not self.uses_low)
+        ]
         if self._fitted is None or self._fitted[0] != len(before):
             # Always from the same beginning: what is proposed depends on the history alone.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
@@ -158,7 +168,10 @@ class Search:
 
     @property
     def gain(self) -> Estimate | None:
-        """How many times better the winner is than the default, from the fresh runs alone; None before them, or where it is the default."""
+        """How many times better the winner is than the default, from the fresh runs alone.
+
+        None before them, or where it is the default.
+        """
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
             return None
@@ -167,7 +180,9 @@ class Search:
     def fresh(self, point: Point) -> dict[int, float]:
         """Its values in the confirmation, by block."""
         return {
-            one.block: one.value for one in self.told if one.trial.stage == "confirm" and one.trial.point == point and one.value is not None
+            one.block: one.value
+            for one in self.told
+            if one.trial.stage == "confirm" and one.trial.point == point and one.value is not None
         }
 
     def most_possible(self, confidence: float) -> float:
@@ -178,7 +193,10 @@ class Search:
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
     def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
-        """Functions drawn from what is known, one row each: logarithms of the values of the settings of these numbers."""
+        """Functions drawn from what is known, one row each.
+
+        Logarithms of the values of the settings of these numbers.
+        """
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
@@ -193,7 +211,10 @@ class Search:
         return "screen"
 
     def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
-        """The default first, then settings far from those measured; then the check that cheap runs rank as full ones."""
+        """Return the default first, then settings far from those measured.
+
+        Then the check that cheap runs rank as full ones.
+        """
         low = self.rules.low_share < 1
         share = self.rules.screen_until * (_SPREAD_SHARE if low else 1.0)
         affordable = int(share / max(1e-9, cost(Trial(self.space.default, "screen", low))))
@@ -207,9 +228,11 @@ class Search:
         return []
 
     def _spread_out(self, count: int) -> list[Point]:
-        """The default, then always a setting that is far from those before, and whose levels were used least."""
+        """Return the default, then always a setting that is far from those before, and whose levels were used least."""
         levels = self._geometry.levels
-        places = np.column_stack([levels[:, which] / max(1, len(one.levels) - 1) for which, one in enumerate(self.space.factors)])
+        places = np.column_stack(
+            [levels[:, which] / max(1, len(one.levels) - 1) for which, one in enumerate(self.space.factors)]
+        )
         by_chance = np.random.default_rng([self.seed, 1]).random(len(levels)) * _CHANCE
         chosen = [self.space.numbers[self.space.default]]
         nearest = np.full(len(levels), np.inf)
@@ -225,15 +248,22 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _to_check(self) -> list[Point]:
-        """Settings of the better half of the cheap runs, where ranks matter (bad ones are bad either way), and the default."""
+        """Return settings of the better half of the cheap runs, where ranks matter (bad ones are bad either way), and the default."""
         low = self._medians(low=True)
         order = sorted(low, key=lambda point: -low[point])
         half = order[: max(_CHECKED, len(order) // 2)]
-        picks = [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)] if len(half) > _CHECKED else half
+        picks = (
+            [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)]
+            if len(half) > _CHECKED
+            else half
+        )
         return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
-        """The setting thought best, and always the one expected to be most above it and those chosen before; nothing where none is."""
+        """Return the setting thought best, and always the one expected to be most above it and those chosen before.
+
+        Nothing where none is.
+        """
         best = self.space.numbers[self.best]
         numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
@@ -262,13 +292,15 @@ class Search:
             pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
             runs = int((1 - spent) / pair) if pair > 0 else self.rules.most_confirming
             least = smallest_runs(self.rules.confidence) + 1
-            self.confirmation = Confirmation(best, 0 if best == default else max(least, min(runs, self.rules.most_confirming)))
+            self.confirmation = Confirmation(
+                best, 0 if best == default else max(least, min(runs, self.rules.most_confirming))
+            )
         if len(self.fresh(best).keys() & self.fresh(default).keys()) >= self.confirmation.runs:
             return []
         return [Trial(best, "confirm"), Trial(default, "confirm")]
 
     def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
-        """Settings of which functions are drawn: all, or those expected to be good and some others."""
+        """Return settings of which functions are drawn: all, or those expected to be good and some others."""
         count = len(self.space.points)
         if count <= _MOST_DRAWN:
             return np.arange(count, dtype=np.int64)
@@ -276,10 +308,15 @@ class Search:
         others = generator.choice(count, _MOST_DRAWN // 2, replace=False)
         return np.unique(np.concatenate([good, others, np.array(always)])).astype(np.int64)
 
-    def _runs(self, observations: Sequence[Observation]) -> list[Run]:
+    def _runs(self, observations: Sequence[TrialResult]) -> list[Evaluation]:
         worst = min((one.value for one in observations if one.value is not None), default=1.0)
         return [
-            Run(self.space.numbers[one.trial.point], worst / 2 if one.value is None else one.value, one.block, one.trial.low)
+            Evaluation(
+                self.space.numbers[one.trial.point],
+                worst / 2 if one.value is None else one.value,
+                one.block,
+                one.trial.low,
+            )
             for one in observations
         ]
 

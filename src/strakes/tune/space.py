@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 
 from strakes.errors import BadInputError
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
 
 # The levels of one setting, in the order of the factors.
 Point = tuple[Setting, ...]
@@ -16,7 +16,10 @@ Point = tuple[Setting, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """One thing that can be set. ``ordered``: neighbouring levels are alike (sizes, counts). ``default`` is one of the levels."""
+    """One thing that can be set. ``ordered``: neighbouring levels are alike (sizes, counts).
+
+    ``default`` is one of the levels.
+    """
 
     name: str
     levels: tuple[Setting, ...]
@@ -37,10 +40,10 @@ class Constraint:
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """Every combination of levels that fulfils the constraints.
 
-    >>> space = Space((Factor("writers", (1, 8), 8), Factor("direct", (False, True), False, ordered=False)))
+    >>> space = SearchSpace((Factor("writers", (1, 8), 8), Factor("direct", (False, True), False, ordered=False)))
     >>> space.default, len(space.points), space.settings(space.points[0])
     ((8, False), 4, {'writers': 1, 'direct': False})
     """
@@ -53,7 +56,7 @@ class Space:
         """Raises BadInputError where the default itself does not fulfil a constraint."""
         for one in self.constraints:
             if not one.holds(self.settings(self.default)):
-                raise BadInputError("what the application does now is not possible here", why=one.why)
+                raise BadInputError("the present setting of the application is not possible here", why=one.why)
         return tuple(point for point in product(*(factor.levels for factor in self.factors)) if self.allows(point))
 
     @cached_property
@@ -73,5 +76,5 @@ class Space:
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:
-        """The inverse of :meth:`settings`."""
+        """Return the inverse of :meth:`settings`."""
         return tuple(settings[factor.name] for factor in self.factors)

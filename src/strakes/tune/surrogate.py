@@ -1,13 +1,14 @@
 """What is known of all settings after some were measured: a Gaussian process over the logarithms of the rates.
 
-The covariance of two settings is a part that adds up over the factors (main effects), a part that is a product over them (what they do
-together), and a part of each setting alone, that no neighbour tells of; every factor has a length of its own, so one that does not matter
-is found to be long (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian
-Processes, 2011). Runs of one block share an error, which takes out drift as pairs do. A run with a share of the data tells of the same
-setting too, less a difference that is smooth in the settings, and scatters as such runs do (Kennedy and
-O'Hagan, Biometrika 87 (2000) 1). Errors have the heavy tail of Student's t: a run that something else held up counts for less (Lange,
-Little and Taylor, JASA 84 (1989) 881). What is far below the good settings is drawn nearer to them before anything is fitted: how bad a bad
-setting is says nothing of which good one is best, and one that is a hundred times slower would bend everything else.
+The covariance of two settings is a part that adds up over the factors (main effects), a part that is a product over
+them (what they do together), and a part of each setting alone, that no neighbour tells of; every factor has a length of
+its own, so one that does not matter is found to be long (Rasmussen and Williams, Gaussian Processes for Machine
+Learning, 2006, 5.1; Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which takes
+out drift as pairs do. A run with a share of the data tells of the same setting too, less a difference that is smooth in
+the settings, and scatters as such runs do (Kennedy and O'Hagan, Biometrika 87 (2000) 1). Errors have the heavy tail of
+Student's t: a run that something else held up counts for less (Lange, Little and Taylor, JASA 84 (1989) 881). What is
+far below the good settings is drawn nearer to them before anything is fitted: how bad a bad setting is says nothing of
+which good one is best, and one that is a hundred times slower would bend everything else.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from strakes.tune.space import Space
+from strakes.tune.space import SearchSpace
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
@@ -28,7 +29,8 @@ Numbers = npt.NDArray[np.int64]
 _SPREAD = 1.0
 # They and the weights of the runs are found in turn; so many steps each time.
 _ROUNDS = (14, 8, 8)
-# Steps go by the signs of the slopes alone, each hyperparameter with one of its own (Riedmiller and Braun, ICNN 1993, 586).
+# Steps go by the signs of the slopes alone, each hyperparameter with one of its own (Riedmiller and Braun, ICNN 1993,
+# 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors.
 _TAIL = 4.0
@@ -40,8 +42,11 @@ _JITTER = 1e-9
 
 
 @dataclass(frozen=True)
-class Run:
-    """One repetition: the number of its setting, its value (larger is better) and its block; ``low``: with a share of the data."""
+class Evaluation:
+    """One repetition: the number of its setting, its value (larger is better) and its block.
+
+    ``low``: with a share of the data.
+    """
 
     setting: int
     value: float
@@ -51,7 +56,10 @@ class Run:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters. ``lengths``: one for each factor, in levels; the others are standard deviations of logarithms."""
+    """Hyperparameters. ``lengths``: one for each factor, in levels.
+
+    The others are standard deviations of logarithms.
+    """
 
     lengths: tuple[float, ...]
     main: float = 0.4
@@ -63,7 +71,9 @@ class _Scales:
     noise_low: float = 0.15
 
     def logarithms(self) -> Array:
-        return np.log([*self.lengths, self.main, self.joint, self.own, self.noise, self.block, self.low, self.noise_low])
+        return np.log(
+            [*self.lengths, self.main, self.joint, self.own, self.noise, self.block, self.low, self.noise_low]
+        )
 
     @classmethod
     def of(cls, logarithms: Array) -> _Scales:
@@ -74,8 +84,11 @@ class _Scales:
 class Geometry:
     """Distances between the levels of the factors, for a whole space; made once."""
 
-    def __init__(self, space: Space) -> None:
-        places = [[factor.levels.index(level) for factor, level in zip(space.factors, point, strict=True)] for point in space.points]
+    def __init__(self, space: SearchSpace) -> None:
+        places = [
+            [factor.levels.index(level) for factor, level in zip(space.factors, point, strict=True)]
+            for point in space.points
+        ]
         self.levels: Numbers = np.array(places, dtype=np.int64)
         self.distances: list[Array] = []
         for factor in space.factors:
@@ -88,7 +101,10 @@ class Geometry:
 
     def apart(self, a: Numbers, b: Numbers) -> list[Array]:
         """Distances of settings ``a`` from settings ``b``, one matrix for each factor."""
-        return [distance[np.ix_(self.levels[a, which], self.levels[b, which])] for which, distance in enumerate(self.distances)]
+        return [
+            distance[np.ix_(self.levels[a, which], self.levels[b, which])]
+            for which, distance in enumerate(self.distances)
+        ]
 
     def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> Array:
         """Of settings ``a`` with settings ``b``."""
@@ -102,7 +118,7 @@ class Geometry:
 class Surrogate:
     """Fitted to runs. Raises ValueError without a run, or for a value that is not positive."""
 
-    def __init__(self, geometry: Geometry, runs: Sequence[Run]) -> None:
+    def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:
             raise ValueError("a surrogate needs runs, and positive values")
         self._geometry = geometry
@@ -118,10 +134,12 @@ class Surrogate:
         self._centre = float(np.median(full if len(full) else nearer))
         shift = float(np.median(nearer[low])) - self._centre if len(full) and low.any() else 0.0
         pairs = _Pairs.of(geometry.apart(self._settings, self._settings), runs)
-        self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre - shift * low, geometry.start())
+        self.scales, self._inverse, self._weights = _fitted(
+            pairs, nearer - self._centre - shift * low, geometry.start()
+        )
 
     def mean(self, settings: Numbers | None = None) -> Array:
-        """The logarithm of the value at full fidelity that is expected in the middle, for each setting."""
+        """Return the logarithm of the value at full fidelity that is expected in the middle, for each setting."""
         chosen = self._all if settings is None else settings
         return self._told(self._cross(chosen) @ self._weights)
 
@@ -152,13 +170,16 @@ def _nearer(logs: Array) -> Array:
 
 
 def _back(nearer: Array) -> Array:
-    """The inverse of :func:`_nearer`."""
+    """Return the inverse of :func:`_nearer`."""
     return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Of every run with every other: how far apart they are in each factor, and whether they have a setting, a block, small data alike."""
+    """Of every run with every other.
+
+    How far apart they are in each factor, and whether they have a setting, a block, small data alike.
+    """
 
     apart: Sequence[Array]
     setting: Array
@@ -167,8 +188,10 @@ class _Pairs:
     low: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, apart: Sequence[Array], runs: Sequence[Run]) -> _Pairs:
-        settings, blocks, low = (np.array(values) for values in zip(*((run.setting, run.block, run.low) for run in runs), strict=True))
+    def of(cls, apart: Sequence[Array], runs: Sequence[Evaluation]) -> _Pairs:
+        settings, blocks, low = (
+            np.array(values) for values in zip(*((run.setting, run.block, run.low) for run in runs), strict=True)
+        )
         setting, block = ((one[:, None] == one[None, :]).astype(np.float64) for one in (settings, blocks))
         return cls(apart, setting, block, np.outer(low, low).astype(np.float64), low)
 
@@ -183,13 +206,22 @@ class _Pairs:
         product: Array = np.prod(singles, axis=0)
         together, cheap = scales.joint**2 * product, scales.low**2 * self.both_low * product
         main = [scales.main**2 / len(singles) * single for single in singles]
-        parts: list[Array] = [np.sum(main, axis=0), together, scales.own**2 * self.setting, scales.block**2 * self.block, cheap]
+        parts: list[Array] = [
+            np.sum(main, axis=0),
+            together,
+            scales.own**2 * self.setting,
+            scales.block**2 * self.block,
+            cheap,
+        ]
         inverse = np.asarray(np.linalg.inv(np.sum(parts, axis=0) + np.diag(self.noise(scales, counts))), np.float64)
         return inverse, parts, [single + together + cheap for single in main]
 
 
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
-    """The most probable hyperparameters near the usual ones; the inverse of the runs' covariance, and that times their logarithms."""
+    """Return the most probable hyperparameters near the usual ones.
+
+    The inverse of the runs' covariance, and that times their logarithms.
+    """
     start, counts = usual.logarithms(), np.ones(len(logs))
 
     def slope(place: Array) -> Array:

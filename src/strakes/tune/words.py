@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from strakes.errors import BadInputError
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
 from strakes.report.numbers import label_of, level_of
 from strakes.tune.offers import FILES, INTERFACE, INTERFACES, READERS, TRANSFER, WRITERS
-from strakes.tune.space import Space
+from strakes.tune.space import SearchSpace
 from strakes.units import parse_bytes
 
 KNOB = "knob:"
 
 
 def named(factor: str) -> str:
-    """A factor for people.
+    """Return a factor for people.
 
     >>> named("transfer_bytes"), named("stripe_count"), named("knob:vm.dirty_bytes")
     ('transfer', 'stripe count', 'vm.dirty_bytes')
@@ -26,7 +26,7 @@ def named(factor: str) -> str:
 
 
 def shown(factor: str, level: Setting) -> str:
-    """A level for people.
+    """Return a level for people.
 
     >>> shown("transfer_bytes", 65536), shown("writers", 8)
     ('64 KiB', '8')
@@ -35,44 +35,57 @@ def shown(factor: str, level: Setting) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """What an application has to do for a level; "" for what is set elsewhere.
+    """Return what an application has to do for a level; "" for what is set elsewhere.
 
     >>> to_do("writers", 1)
-    'of each node 1 rank writes; the others hand their data over to it'
+    'of each node 1 rank writes; the others pass their data to it'
     >>> to_do("stripe_count", 3)
     ''
     """
     if factor in (WRITERS, READERS):
         does = "writes" if factor == WRITERS else "reads"
         who = f"1 rank {does}" if level == 1 else f"{level} ranks {does.removesuffix('s')}"
-        over = "the others hand their data over to" if factor == WRITERS else "the others get it passed on (MPI_Bcast) from"
+        over = "the others pass their data to" if factor == WRITERS else "the others receive the data (MPI_Bcast) from"
         return f"of each node {who}; {over} {'it' if level == 1 else 'them'}"
     if factor == TRANSFER:
         return f"calls of {shown(factor, level)}"
     if factor == FILES:
-        return "one file that all share" if level == "shared" else "a file for each process that writes"
+        return "one shared file" if level == "shared" else "one file per writing process"
     if factor == INTERFACE:
         backend, direct, depth = INTERFACES[str(level)]
         return ", ".join(
-            [f"{backend} calls", *(["past the page cache (O_DIRECT)"] if direct else []), *([f"{depth} at a time"] * (depth > 1))]
+            [
+                f"{backend} calls",
+                *(["without the page cache (O_DIRECT)"] if direct else []),
+                *([f"{depth} at a time"] * (depth > 1)),
+            ]
         )
     return ""
 
 
-def levels_from(space: Space, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Levels as they were typed, as those of the space. Raises BadInputError for a factor or a level that there is not."""
+def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
+    """Levels as they were typed, as those of the space.
+
+    Raises BadInputError for a factor or a level that there is not.
+    """
     known = {factor.name: factor for factor in space.factors}
     found: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():
-        factor = known.get(name) or known.get(f"{name}_bytes") or next((one for one in space.factors if named(one.name) == name), None)
+        factor = (
+            known.get(name)
+            or known.get(f"{name}_bytes")
+            or next((one for one in space.factors if named(one.name) == name), None)
+        )
         if factor is None:
-            raise BadInputError(f"there is no setting {name!r} to vary here", remedy=f"There are: {', '.join(known)}.")
+            raise BadInputError(
+                f"there is no setting {name!r} to vary here", remedy=f"The settings are: {', '.join(known)}."
+            )
         found[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
     return found
 
 
 def typed(settings: Mapping[str, Setting]) -> str:
-    """A whole setting on one line."""
+    """Return a whole setting on one line."""
     return ", ".join(f"{named(name)} {shown(name, level)}" for name, level in settings.items())
 
 
@@ -85,4 +98,4 @@ def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
         if size in levels:
             return size
     there = ", ".join(shown(name, level) for level in levels)
-    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"It can be: {there}.")
+    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {there}.")

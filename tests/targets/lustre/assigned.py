@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from strakes.targets.command import Command, Completed
+from strakes.targets.description import Layout, LayoutComponent
 from strakes.targets.lustre import posix
 from strakes.targets.lustre.lctl_list_nids import list_nids
 from strakes.targets.lustre.lctl_param import get_param, set_param
@@ -22,7 +23,6 @@ from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
 from strakes.targets.lustre.output import refusal
 from strakes.targets.lustre.version import module_version, read_version, tool_version
-from strakes.targets.model import Layout, LayoutComponent
 from strakes.units import GIB, KIB, MIB
 from targets.lustre.recorded import names, recording
 
@@ -31,7 +31,9 @@ LABFS = "/mnt/labfs"
 
 def pfl(*parts: tuple[int | None, Layout]) -> Layout:
     begins = (0, *(end for end, _ in parts if end is not None))
-    return Layout(components=tuple(LayoutComponent(begin, end, part) for begin, (end, part) in zip(begins, parts, strict=False)))
+    return Layout(
+        components=tuple(LayoutComponent(begin, end, part) for begin, (end, part) in zip(begins, parts, strict=False))
+    )
 
 
 ONE = Layout(stripe_count=1)
@@ -107,7 +109,21 @@ def _layouts_set() -> Iterator[tuple[str, Command[object]]]:
 
 
 def _placements() -> Iterator[tuple[str, Command[object]]]:
-    own = ("defd", "defd2", "defd2/sub", "defd/sub", "defrr", "plain", "rem1", "rem1/sub", "rem23", "str2crush", "str2fnv", "str4", "str4D")
+    own = (
+        "defd",
+        "defd2",
+        "defd2/sub",
+        "defd/sub",
+        "defrr",
+        "plain",
+        "rem1",
+        "rem1/sub",
+        "rem23",
+        "str2crush",
+        "str2fnv",
+        "str4",
+        "str4D",
+    )
     for path in (*own, "str4/sub", "strall", "a3"):
         yield f"getdirstripe_{path.replace('/', '_')}", dir_stripe(path, "text")
     for path in ("defd", "defd/sub", "defrr", "plain", "rem1", "str4", "str4D", "strall"):
@@ -225,7 +241,11 @@ def _parameters() -> Iterator[tuple[str, Command[object]]]:
             words = recording(name).command.split(" ")
             if words == ["lctl", "get_param", "version"]:
                 yield name, module_version()
-            elif words[:2] == ["lctl", "get_param"] and not any(word.startswith("-") for word in words) and "|" not in words:
+            elif (
+                words[:2] == ["lctl", "get_param"]
+                and not any(word.startswith("-") for word in words)
+                and "|" not in words
+            ):
                 yield name, get_param(*words[2:])
 
 
@@ -265,13 +285,26 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
         (read_df, ("lfs_df_h", "lfs_df_pool", "lfs_df_v", "lfs_df_y", "ost_inactive_lfs_df_v")),
         (
             read_listing,
-            (*(f"getstripe_dir_d_{kind}" for kind in ("c2", "dom", "over", "pfl", "plain")), "getstripe_r_dir", "getstripe_recursive"),
+            (
+                *(f"getstripe_dir_d_{kind}" for kind in ("c2", "dom", "over", "pfl", "plain")),
+                "getstripe_r_dir",
+                "getstripe_recursive",
+            ),
         ),
-        (read_text, ("getstripe_hex", "getstripe_v_pfl", "getstripe_I1_pfl", "getstripe_opt_O", "err_setstripe_pool_i_outside")),
+        (
+            read_text,
+            ("getstripe_hex", "getstripe_v_pfl", "getstripe_I1_pfl", "getstripe_opt_O", "err_setstripe_pool_i_outside"),
+        ),
         (read_yaml, ("getstripe_multi_y",)),
         (
             read_lov,
-            (*(f"getfattr_all_{name}" for name in ("c2s4m", "d_plain_f", "dir_d_c2", "dir_d_pfl", "dom", "over8", "pfl")), "user_getfattr"),
+            (
+                *(
+                    f"getfattr_all_{name}"
+                    for name in ("c2s4m", "d_plain_f", "dir_d_c2", "dir_d_pfl", "dom", "over8", "pfl")
+                ),
+                "user_getfattr",
+            ),
         ),
         (read_dir_stripe, ("getdirstripe_v",)),
         (_each_line(read_default), ("user_getdirstripe",)),
@@ -287,7 +320,17 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
                 "err_setstripe_size_32k",
             ),
         ),
-        (_refused, ("err_lctl_nocmd", "err_lfs_nocmd", "err_mkdir_noarg", "err_mkdir_text", "mkdir_c4_D", "set_param_P_on_client")),
+        (
+            _refused,
+            (
+                "err_lctl_nocmd",
+                "err_lfs_nocmd",
+                "err_mkdir_noarg",
+                "err_mkdir_text",
+                "mkdir_c4_D",
+                "set_param_P_on_client",
+            ),
+        ),
     )
     for name in several
 } | {
@@ -300,48 +343,120 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
 # Nobody's business, and why.
 LEFT: Mapping[str, tuple[str, ...]] = {
     "a listing of names only": (
-        *("client/get_param_llite_all_names_F", "client/get_param_mdc_names_F", "client/get_param_osc_names_F", "client/list_param"),
-        *("server/get_param_mdt_all_names", "server/get_param_mdt_all_names_F", "server/get_param_obdfilter_all_names_F"),
+        *(
+            "client/get_param_llite_all_names_F",
+            "client/get_param_mdc_names_F",
+            "client/get_param_osc_names_F",
+            "client/list_param",
+        ),
+        *(
+            "server/get_param_mdt_all_names",
+            "server/get_param_mdt_all_names_F",
+            "server/get_param_obdfilter_all_names_F",
+        ),
         "server/get_param_osp_stats_names",
     ),
     "one value, where strakes reads the whole layout or placement": (
-        *(f"client/getstripe_{name}" for name in ("E_pfl", "comp_count_pfl", "m", "opt_F", "opt_L", "opt_S", "opt_c", "opt_c_pfl")),
+        *(
+            f"client/getstripe_{name}"
+            for name in ("E_pfl", "comp_count_pfl", "m", "opt_F", "opt_L", "opt_S", "opt_c", "opt_c_pfl")
+        ),
         *(f"client/getstripe_{name}" for name in ("opt_i", "opt_m", "opt_p")),
         *(f"client/getdirstripe_{name}" for name in ("H", "T", "c", "i", "m")),
-        *("client/err_setstripe_count_too_many", "client/err_setstripe_pool_c_too_big", "client/err_mkdir_c99", "client/migrate_c2"),
+        *(
+            "client/err_setstripe_count_too_many",
+            "client/err_setstripe_pool_c_too_big",
+            "client/err_mkdir_c99",
+            "client/migrate_c2",
+        ),
         *("client/lfs_mkdir_qos_spread", "client/ls_str4"),
     ),
     "several outputs in one, which tests of their subject take apart": (
-        *("client/getdirstripe_D_root", "client/getstripe_root_default", "client/set_param_pages_100000", "client/set_param_checksums"),
+        *(
+            "client/getdirstripe_D_root",
+            "client/getstripe_root_default",
+            "client/set_param_pages_100000",
+            "client/set_param_checksums",
+        ),
         *("client/set_param_readahead", "client/set_param_lru_size"),
         *("client/ost_inactive_setstripe_c4", "client/ost_inactive_setstripe_i3", "client/err_setstripe_pfl_no_eof"),
     ),
     "migration, which strakes does not do": (
         *(f"client/migrate_{name}" for name in ("m1", "m1_again", "m_c2", "m_v", "mig2_files_only", "mig3_nested")),
-        *("client/getdirstripe_mig_after3", "client/getdirstripe_mig_again", "client/err_migrate_m99", "client/err_migrate_nonlustre"),
+        *(
+            "client/getdirstripe_mig_after3",
+            "client/getdirstripe_mig_again",
+            "client/err_migrate_m99",
+            "client/err_migrate_nonlustre",
+        ),
         "client/user_migrate_m",
     ),
     "identifiers, searches, states of archives and logs, which strakes does not ask for": (
-        *("client/lfs_changelog_err", "client/lfs_data_version", "client/lfs_fid2path", "client/lfs_find_ost", "client/lfs_hsm_state"),
-        *("client/lfs_path2fid", "client/lfs_path2fid_dirs", "client/find_mdt", "client/find_striped", "client/user_fid2path"),
-        *("client/err_path2fid_nonlustre", "server/llog_catlist", "server/llog_print_client", "server/lctl_get_param_R"),
+        *(
+            "client/lfs_changelog_err",
+            "client/lfs_data_version",
+            "client/lfs_fid2path",
+            "client/lfs_find_ost",
+            "client/lfs_hsm_state",
+        ),
+        *(
+            "client/lfs_path2fid",
+            "client/lfs_path2fid_dirs",
+            "client/find_mdt",
+            "client/find_striped",
+            "client/user_fid2path",
+        ),
+        *(
+            "client/err_path2fid_nonlustre",
+            "server/llog_catlist",
+            "server/llog_print_client",
+            "server/lctl_get_param_R",
+        ),
     ),
     "another spelling of what strakes types, without output": (
-        *("client/setstripe_o_range", "client/mkdir_multi_i", "client/set_param_n", "client/set_param_clear_stats", "client/rmdir_remote"),
+        *(
+            "client/setstripe_o_range",
+            "client/mkdir_multi_i",
+            "client/set_param_n",
+            "client/set_param_clear_stats",
+            "client/rmdir_remote",
+        ),
     ),
     "the same value under a name that only root may read": (
         *(f"client/getfattr_trusted_lov_{name}" for name in ("c2s4m", "d_plain_f", "dom", "over8", "pfl")),
     ),
-    "placement as raw attributes, which lfs getdirstripe tells any user": ("client/getfattr_dir_defd", "client/getfattr_dir_str4"),
+    "placement as raw attributes, which lfs getdirstripe tells any user": (
+        "client/getfattr_dir_defd",
+        "client/getfattr_dir_str4",
+    ),
     "mounts, which are read from mountinfo (as the test of the target does)": (
         "client/mountinfo",
-        *("client/findmnt", "client/mount_t_lustre", "client/proc_mounts", "client/twofs_mounts", "server/mount_t_lustre"),
+        *(
+            "client/findmnt",
+            "client/mount_t_lustre",
+            "client/proc_mounts",
+            "client/twofs_mounts",
+            "server/mount_t_lustre",
+        ),
         *("server/proc_mounts", "server/df_T_targets", "server/tunefs_print"),
     ),
     "less than stat -f tells": ("client/df_T", "client/df_i", "client/stat_f_type"),
     "less than get_param or lfs check tell": (
-        *("client/lctl_dl", "client/lctl_dl_t", "client/ost_inactive_dl", "client/twofs_lctl_dl", "client/user_lctl_dl", "server/lctl_dl"),
-        *("client/lctl_ping", "client/lctl_ping_dead", "client/twofs_getname", "client/modinfo_lustre", "client/version_dmesg"),
+        *(
+            "client/lctl_dl",
+            "client/lctl_dl_t",
+            "client/ost_inactive_dl",
+            "client/twofs_lctl_dl",
+            "client/user_lctl_dl",
+            "server/lctl_dl",
+        ),
+        *(
+            "client/lctl_ping",
+            "client/lctl_ping_dead",
+            "client/twofs_getname",
+            "client/modinfo_lustre",
+            "client/version_dmesg",
+        ),
         "server/sys_version",
     ),
     "a form of get_param that leaves names out, or is no YAML": (
@@ -354,7 +469,14 @@ LEFT: Mapping[str, tuple[str, ...]] = {
     "the making of pools, which is the administrator's": (
         *(
             f"server/{name}"
-            for name in ("pool_add", "pool_add_err", "pool_new", "pool_new_err_exists", "pool_new_err_name", "pool_new_err_nofs")
+            for name in (
+                "pool_add",
+                "pool_add_err",
+                "pool_new",
+                "pool_new_err_exists",
+                "pool_new_err_name",
+                "pool_new_err_nofs",
+            )
         ),
     ),
 }

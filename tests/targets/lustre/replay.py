@@ -64,7 +64,10 @@ class Replay:
     def _recorded(self, line: str) -> Completed | None:
         for spelling in _spellings(line.split(" ")):
             for each in self.recorded:
-                if (each.name in COMMANDS or each.name in LAST_COMMANDS) and spelling in (each.command, each.last_command):
+                if (each.name in COMMANDS or each.name in LAST_COMMANDS) and spelling in (
+                    each.command,
+                    each.last_command,
+                ):
                     return each.done
         return None
 
@@ -87,7 +90,9 @@ class Replay:
         # A wildcard does not reach over a dot.
         matching = [name for name in known if fnmatchcase(name, pattern) and name.count(".") == pattern.count(".")]
         if not matching:
-            return Completed((), 2, "", f"error: get_param: param_path '{pattern.replace('.', '/')}': No such file or directory\n")
+            return Completed(
+                (), 2, "", f"error: get_param: param_path '{pattern.replace('.', '/')}': No such file or directory\n"
+            )
         lines = (f"{name}=\n{known[name]}\n" if "\n" in known[name] else f"{name}={known[name]}\n" for name in matching)
         return Completed((), 2 if cut_off.intersection(matching) else 0, "".join(lines), "")
 

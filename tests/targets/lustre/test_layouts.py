@@ -8,11 +8,11 @@ import pytest
 
 from strakes.errors import BadInputError
 from strakes.targets.command import Completed
+from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre.lfs_getstripe import directory_layout, file_layout, read_listing, read_text, read_yaml
 from strakes.targets.lustre.lfs_setstripe import setstripe
 from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
 from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.model import Layout, LayoutComponent, layout_differences
 from strakes.units import KIB, MIB
 from targets.lustre.assigned import DOM, LEFT, PFL, pfl
 from targets.lustre.recorded import recording
@@ -63,7 +63,9 @@ def test_a_listing_has_the_directory_and_its_files(kind: str) -> None:
 def test_the_attribute_says_what_lfs_says(name: str) -> None:
     assert read_lov(done(f"getfattr_lustre_lov_{name}")) == read_yaml(done(f"getstripe_y_{name}"))
     trusted = done(f"getfattr_trusted_lov_{name}")
-    assert read_lov(replace(trusted, stdout=trusted.stdout.replace("trusted.", "lustre."))) == read_yaml(done(f"getstripe_y_{name}"))
+    assert read_lov(replace(trusted, stdout=trusted.stdout.replace("trusted.", "lustre."))) == read_yaml(
+        done(f"getstripe_y_{name}")
+    )
 
 
 def test_the_attribute_does_not_say_which_metadata_target_has_the_data() -> None:
@@ -73,7 +75,9 @@ def test_the_attribute_does_not_say_which_metadata_target_has_the_data() -> None
 
 
 def test_the_attribute_of_a_file_in_a_pool_says_what_lfs_says() -> None:
-    assert lov_attribute("inpool").read(done("getfattr_lov_pool")) == file_layout("inpool").read(done("getstripe_y_pool"))
+    assert lov_attribute("inpool").read(done("getfattr_lov_pool")) == file_layout("inpool").read(
+        done("getstripe_y_pool")
+    )
 
 
 def test_the_attribute_of_a_directory_leaves_to_the_file_system_what_was_not_set() -> None:
@@ -82,7 +86,9 @@ def test_the_attribute_of_a_directory_leaves_to_the_file_system_what_was_not_set
     assert read_lov(done("getfattr_lustre_lov_dir_plain")) is None
 
 
-PFL_UNSET = pfl(*((end, Layout(stripe_count=count, pattern="raid0")) for end, count in ((MIB, 1), (64 * MIB, 2), (None, -1))))
+PFL_UNSET = pfl(
+    *((end, Layout(stripe_count=count, pattern="raid0")) for end, count in ((MIB, 1), (64 * MIB, 2), (None, -1)))
+)
 
 
 def test_a_plain_file() -> None:
@@ -112,20 +118,35 @@ def test_data_on_a_metadata_target() -> None:
 
 
 def test_mirrors_are_components_of_the_same_extent() -> None:
-    assert [(part.begin, part.end, part.mirror) for part in read_yaml(done("getstripe_y_mir")).components] == [(0, None, 1), (0, None, 2)]
+    assert [(part.begin, part.end, part.mirror) for part in read_yaml(done("getstripe_y_mir")).components] == [
+        (0, None, 1),
+        (0, None, 2),
+    ]
     assert read_text(done("mirror_create")) == read_yaml(done("getstripe_y_mir"))
 
 
 def test_a_pool_is_told() -> None:
-    assert read_yaml(done("getstripe_y_pool")) == read_text(done("setstripe_pool")) == Layout(FOUR_M, 2, 1, "fast", "raid0", targets=(1, 0))
-    assert read_yaml(done("getstripe_dir_dy_pool")) == read_text(done("setstripe_dir_pool")) == Layout(FOUR_M, 1, None, "fast", "raid0")
+    assert (
+        read_yaml(done("getstripe_y_pool"))
+        == read_text(done("setstripe_pool"))
+        == Layout(FOUR_M, 2, 1, "fast", "raid0", targets=(1, 0))
+    )
+    assert (
+        read_yaml(done("getstripe_dir_dy_pool"))
+        == read_text(done("setstripe_dir_pool"))
+        == Layout(FOUR_M, 1, None, "fast", "raid0")
+    )
 
 
 def test_a_directory_without_a_layout_has_no_pattern() -> None:
     assert directory_layout("d_plain").read(done("getstripe_dir_dy_d_plain")) == Layout(FOUR_M, 1, None, "", "")
     text, _, yaml = done("getstripe_root_default").stdout.partition("\n\n")
     root = done("getstripe_root_default")
-    assert read_text(replace(root, stdout=text)) == read_yaml(replace(root, stdout=yaml)) == Layout(FOUR_M, 1, None, "", "")
+    assert (
+        read_text(replace(root, stdout=text))
+        == read_yaml(replace(root, stdout=yaml))
+        == Layout(FOUR_M, 1, None, "", "")
+    )
 
 
 def test_numbers_may_be_hexadecimal() -> None:
@@ -155,7 +176,12 @@ def test_a_layout_that_is_cut_off_is_not_taken_for_whole(name: str) -> None:
 
 
 def test_what_was_set_on_a_directory_is_what_its_files_get() -> None:
-    for name, wanted in (("c2", Layout(MIB, 2)), ("over", Layout(stripe_count=8, pattern="overstriped")), ("pfl", PFL), ("dom", DOM)):
+    for name, wanted in (
+        ("c2", Layout(MIB, 2)),
+        ("over", Layout(stripe_count=8, pattern="overstriped")),
+        ("pfl", PFL),
+        ("dom", DOM),
+    ):
         assert layout_differences(wanted, read_yaml(done(f"getstripe_y_d_{name}_f"))) == ()
 
 
@@ -165,7 +191,9 @@ def test_counts_that_lustre_lowers_are_differences() -> None:
         assert f"client/{name}" in str(LEFT)
         recorded = done(name)
         assert (recorded.status, int(recorded.stdout.split()[-1])) == (0, given)
-        assert layout_differences(Layout(stripe_count=wanted), Layout(stripe_count=given)) == (f"stripe count {given} instead of {wanted}",)
+        assert layout_differences(Layout(stripe_count=wanted), Layout(stripe_count=given)) == (
+            f"stripe count {given} instead of {wanted}",
+        )
 
 
 def test_a_wish_for_nothing_takes_away_what_was_set() -> None:

@@ -14,7 +14,7 @@ from strakes.targets.lustre.lfs_check import check
 from strakes.targets.lustre.lfs_df import Missing, TargetSpace, df, read_df
 from strakes.targets.lustre.lfs_getname import ClientName, getname
 from strakes.targets.lustre.lfs_pools import members, pools
-from strakes.targets.lustre.lfs_quota import Quota, quota, read_quota
+from strakes.targets.lustre.lfs_quota import LustreQuota, quota, read_quota
 from strakes.targets.lustre.lfs_targets import TargetState, mdts, osts
 from targets.lustre.recorded import recording
 
@@ -38,12 +38,19 @@ def test_inodes_are_counted_as_they_are() -> None:
 
 
 def test_an_inactive_target_is_left_out_or_named() -> None:
-    assert [target.index for target in df().read(done("ost_inactive_lfs_df")).targets if target.kind == "OST"] == [0, 1, 2]
+    assert [target.index for target in df().read(done("ost_inactive_lfs_df")).targets if target.kind == "OST"] == [
+        0,
+        1,
+        2,
+    ]
     assert read_df(done("ost_inactive_lfs_df_v")).missing == (Missing("OST0003", "inactive device"),)
 
 
 def test_only_a_pool_s_targets_are_in_its_room() -> None:
-    assert [target.name for target in read_df(done("lfs_df_pool")).targets if target.kind == "OST"] == ["labfs-OST0000", "labfs-OST0001"]
+    assert [target.name for target in read_df(done("lfs_df_pool")).targets if target.kind == "OST"] == [
+        "labfs-OST0000",
+        "labfs-OST0001",
+    ]
 
 
 def test_two_file_systems_keep_their_mount_points() -> None:
@@ -62,7 +69,9 @@ def test_targets_that_answered_are_told_although_another_did_not() -> None:
 def test_a_target_s_own_complaint_is_kept() -> None:
     # The letter lfs puts behind a target that is degraded (obd_statfs_state_name_find in lustre_user.h).
     stdout = done("lfs_df").stdout.replace("[OST:1] ", "[OST:1] D")
-    assert [target.state for target in read_df(replace(done("lfs_df"), stdout=stdout)).targets if target.state] == ["degraded"]
+    assert [target.state for target in read_df(replace(done("lfs_df"), stdout=stdout)).targets if target.state] == [
+        "degraded"
+    ]
 
 
 def test_targets_are_known_by_number_and_state() -> None:
@@ -97,17 +106,25 @@ def test_pools_and_their_targets() -> None:
 
 
 def test_a_quota_without_limits() -> None:
-    assert quota("root", "/mnt/labfs").read(done("lfs_quota")) == Quota(318780 * 1024, 0, 0, 1304, 0, 0, exact=True)
+    assert quota("root", "/mnt/labfs").read(done("lfs_quota")) == LustreQuota(
+        318780 * 1024, 0, 0, 1304, 0, 0, exact=True
+    )
 
 
 def test_a_quota_of_a_long_path_over_its_limit_with_a_server_that_is_away() -> None:
     # Long paths stand on a line of their own, "*" is over the limit, brackets are a server that did not answer (print_quota in lfs.c).
-    stdout = done("lfs_quota").stdout.replace("/mnt/labfs  318780       0 ", "/a/long/path/of/a/mount\n                [318780]*      10 ")
-    assert read_quota(replace(done("lfs_quota"), stdout=stdout)) == Quota(318780 * 1024, 10 * 1024, 0, 1304, 0, 0, exact=False)
+    stdout = done("lfs_quota").stdout.replace(
+        "/mnt/labfs  318780       0 ", "/a/long/path/of/a/mount\n                [318780]*      10 "
+    )
+    assert read_quota(replace(done("lfs_quota"), stdout=stdout)) == LustreQuota(
+        318780 * 1024, 10 * 1024, 0, 1304, 0, 0, exact=False
+    )
 
 
 def test_sizes_of_the_whole() -> None:
-    assert posix.sizes("/mnt/labfs").read(done("stat_f")) == Sizes(4096, 3833116 * 4096, 3605212 * 4096, 1047638, 1046572)
+    assert posix.sizes("/mnt/labfs").read(done("stat_f")) == Sizes(
+        4096, 3833116 * 4096, 3605212 * 4096, 1047638, 1046572
+    )
 
 
 def test_a_command_ended_by_a_signal_is_a_failure_of_the_measurement() -> None:

@@ -31,7 +31,12 @@ def params(name: str) -> Params:
 
 
 def test_values_of_one_line_and_of_many() -> None:
-    assert params("client/get_param_osc_max_rpcs_in_flight").values["osc.labfs-OST0000-osc-ffff8880083a1800.max_rpcs_in_flight"] == "8"
+    assert (
+        params("client/get_param_osc_max_rpcs_in_flight").values[
+            "osc.labfs-OST0000-osc-ffff8880083a1800.max_rpcs_in_flight"
+        ]
+        == "8"
+    )
     assert params("client/get_param_lov_pools").values == {
         "lov.labfs-clilov-ffff8880083a1800.pools.fast": "labfs-OST0000_UUID\nlabfs-OST0001_UUID"
     }
@@ -40,7 +45,9 @@ def test_values_of_one_line_and_of_many() -> None:
 
 def test_a_value_may_have_equals_signs_and_blank_lines() -> None:
     assert params("client/get_param_jobid").values["jobid_name"] == "%e.%u"
-    assert params("server/get_param_nrs_policies").values["ost.OSS.ost_io.nrs_policies"].startswith("\nregular_requests:")
+    assert (
+        params("server/get_param_nrs_policies").values["ost.OSS.ost_io.nrs_policies"].startswith("\nregular_requests:")
+    )
     assert len(params("server/get_param_mgs_live").values) == 2
 
 
@@ -51,7 +58,9 @@ def test_names_with_dots_of_their_own_are_whole() -> None:
 
 def test_missing_names_are_told_and_the_rest_is_sound() -> None:
     assert params("client/err_get_param_noent") == Params(
-        {}, missing=("osc.*.nosuchparam",), why="error: get_param: param_path 'osc/*/nosuchparam': No such file or directory"
+        {},
+        missing=("osc.*.nosuchparam",),
+        why="error: get_param: param_path 'osc/*/nosuchparam': No such file or directory",
     )
     assert params("server/get_param_obdfilter_brw_stats").missing == ("obdfilter.*.brw_stats",)
     assert not params("server/get_param_obdfilter_brw_stats").cut_off
@@ -75,7 +84,9 @@ def test_what_lctl_echoes_is_not_what_is_in_force() -> None:
     lines = recorded.stdout.splitlines(keepends=True)
     assert [line.rstrip().partition("=")[2] for line in lines] == ["100000"] * 4 + ["24"] * 4 + ["1024"] * 4
     read_back = get_param("osc.*.max_pages_per_rpc")
-    assert set(read_back.read(replace(recorded, argv=read_back.argv, stdout="".join(lines[4:8]))).values.values()) == {"24"}
+    assert set(read_back.read(replace(recorded, argv=read_back.argv, stdout="".join(lines[4:8]))).values.values()) == {
+        "24"
+    }
     assert set(params("client/set_param_pages_4M").values.values()) == {"1024"}
     assert set(params("client/set_param_pages_4096").values.values()) == {"256"}
 
@@ -90,10 +101,18 @@ def test_a_value_out_of_range_is_bad_input_and_one_that_only_root_may_set_is_not
 
 def test_versions() -> None:
     version = "2.17.57_62_gc881f8e"
-    assert tool_version().read(done("client/lfs_version")) == module_version().read(done("client/user_get_param_version")) == version
+    assert (
+        tool_version().read(done("client/lfs_version"))
+        == module_version().read(done("client/user_get_param_version"))
+        == version
+    )
     assert read_version(done("server/lctl_version")) == read_version(done("server/get_param_version_n")) == version
     assert (
-        read_version(Completed(("lctl", "get_param"), 0, "version=lustre: 2.10.8\nlustre: 2.10.8\nkernel: patchless_client\n", ""))
+        read_version(
+            Completed(
+                ("lctl", "get_param"), 0, "version=lustre: 2.10.8\nlustre: 2.10.8\nkernel: patchless_client\n", ""
+            )
+        )
         == "2.10.8"
     )
 
@@ -112,7 +131,9 @@ def test_counters() -> None:
 
 
 def test_counters_of_older_versions_have_microseconds_and_no_beginning() -> None:
-    stats = parse_stats("snapshot_time             1602096033.158137 secs.usecs\nopen                      17 samples [reqs]")
+    stats = parse_stats(
+        "snapshot_time             1602096033.158137 secs.usecs\nopen                      17 samples [reqs]"
+    )
     assert (stats.start_s, stats.samples("open"), stats.total("open")) == (None, 17, 0)
 
 
@@ -160,7 +181,9 @@ def test_bytes_and_requests_of_a_data_target() -> None:
 
 
 def test_the_client_and_the_server_counted_the_same_writes_to_a_target() -> None:
-    server = ost_stats.common(parse_stats(params("server/get_param_obdfilter_stats").values["obdfilter.labfs-OST0000.stats"]))
+    server = ost_stats.common(
+        parse_stats(params("server/get_param_obdfilter_stats").values["obdfilter.labfs-OST0000.stats"])
+    )
     client = client_stats.data_target(
         parse_stats(params("client/get_param_osc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.stats"])
     )
@@ -171,12 +194,18 @@ def test_requests_to_a_metadata_target() -> None:
     stats = parse_stats(params("client/get_param_mdc_stats").values[f"{MDC}.stats"])
     kinds = parse_stats(params("client/get_param_mdc_md_stats").values[f"{MDC}.md_stats"])
     counters = client_stats.metadata_target(stats, kinds)
-    assert (counters["client.md.requests"], counters["client.md.close"], counters["client.md.readdir"]) == (1800, 347, 185)
+    assert (counters["client.md.requests"], counters["client.md.close"], counters["client.md.readdir"]) == (
+        1800,
+        347,
+        185,
+    )
     assert "client.md.create" not in counters
 
 
 def test_a_disk_s_requests() -> None:
-    histograms = parse_histograms(params("server/get_param_osd_brw_stats").values["osd-ldiskfs.labfs-OST0001.brw_stats"])
+    histograms = parse_histograms(
+        params("server/get_param_osd_brw_stats").values["osd-ldiskfs.labfs-OST0001.brw_stats"]
+    )
     assert histograms.tables["pages per bulk r/w"][-1] == Bucket(1024, 0, 20)
     assert histograms.tables["disk I/O size"][-1] == Bucket(4 << 20, 0, 20)
     assert histograms.tables["block maps msec"][0] == Bucket(1, 9, 27)
@@ -185,22 +214,34 @@ def test_a_disk_s_requests() -> None:
 
 
 def test_a_client_s_requests() -> None:
-    histograms = parse_histograms(params("client/get_param_osc_rpc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.rpc_stats"])
+    histograms = parse_histograms(
+        params("client/get_param_osc_rpc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.rpc_stats"]
+    )
     assert histograms.tables["rpcs in flight"] == (Bucket(1, 0, 214), Bucket(2, 0, 3), Bucket(3, 0, 1))
-    changes = parse_histograms(params("client/get_param_mdc_rpc_stats").values["mdc.labfs-MDT0000-mdc-ffff8880083a1800.rpc_stats"])
+    changes = parse_histograms(
+        params("client/get_param_mdc_rpc_stats").values["mdc.labfs-MDT0000-mdc-ffff8880083a1800.rpc_stats"]
+    )
     assert changes.tables["rpcs in flight (modify)"] == (Bucket(0, 0, 0), Bucket(1, 0, 315), Bucket(2, 0, 1))
     assert changes.tables["rpcs in flight"] == (Bucket(1, 0, 1),)
 
 
 def test_a_connection() -> None:
-    known = parse_import(params("client/get_param_osc_import_one").values["osc.labfs-OST0000-osc-ffff8880083a1800.import"])
+    known = parse_import(
+        params("client/get_param_osc_import_one").values["osc.labfs-OST0000-osc-ffff8880083a1800.import"]
+    )
     assert (known.target, known.state, known.address, known.failover_addresses) == (
         "labfs-OST0000",
         "FULL",
         "192.168.77.1@tcp",
         ("192.168.77.1@tcp",),
     )
-    assert (known.server_version, known.attempts, known.idle_s, known.in_flight, known.timeouts) == ("2.17.57.62", 2, 8, 0, 0)
+    assert (known.server_version, known.attempts, known.idle_s, known.in_flight, known.timeouts) == (
+        "2.17.57.62",
+        2,
+        8,
+        0,
+        0,
+    )
     assert not known.deactivated
     manager = parse_import(next(iter(params("client/get_param_mgc_import").values.values())))
     assert (manager.target, manager.in_flight) == ("MGS", None)
@@ -212,7 +253,7 @@ def test_a_target_that_was_taken_out_is_still_connected() -> None:
 
 
 def test_a_recovery_that_was_never_needed() -> None:
-    assert parse_recovery(params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]) == Recovery(
-        "INACTIVE"
-    )
+    assert parse_recovery(
+        params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]
+    ) == Recovery("INACTIVE")
     assert Recovery("INACTIVE").serving

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from strakes.targets.command import Completed
+from strakes.targets.description import Placement
 from strakes.targets.lustre.lfs_getdirstripe import DirStripe, placement, read_default, read_dir_stripe
-from strakes.targets.model import Placement
 from targets.lustre.recorded import recording
 
 
@@ -39,7 +39,9 @@ def test_the_default_has_its_levels() -> None:
     assert read_default(done("getdirstripe_Dflag_defd")) == DirStripe(4, -1, "none", (), (), 3, 0)
     assert read_default(done("getdirstripe_Dflag_defd_sub")).max_inherit == 2
     lines = done("getdirstripe_D_root").stdout.splitlines(keepends=True)
-    text, yaml = (read_default(replace(done("getdirstripe_D_root"), stdout="".join(part))) for part in (lines[:1], lines[1:]))
+    text, yaml = (
+        read_default(replace(done("getdirstripe_D_root"), stdout="".join(part))) for part in (lines[:1], lines[1:])
+    )
     assert text == yaml == DirStripe(1, -1, "none", (), (), -1, 3)
 
 

@@ -162,7 +162,8 @@ def test_a_reader_of_damaged_output_fails_in_order_or_not_at_all(name: str) -> N
 
 # One of each kind is enough: the others differ in figures only.
 @pytest.mark.parametrize(
-    ("name", "parameter"), list({(name, parameter.rpartition(".")[2]): (name, parameter) for name, parameter in parts()}.values())
+    ("name", "parameter"),
+    list({(name, parameter.rpartition(".")[2]): (name, parameter) for name, parameter in parts()}.values()),
 )
 def test_a_reader_of_a_damaged_parameter_fails_in_order_or_not_at_all(name: str, parameter: str) -> None:
     params, read = READ[name](recording(name).done), _reader(parameter)

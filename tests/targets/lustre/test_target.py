@@ -11,20 +11,29 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.targets.base import Target
 from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
+from strakes.targets.description import (
+    DataTarget,
+    Layout,
+    MetadataTarget,
+    Placement,
+    Server,
+    difference,
+    disturbed,
+    placement_differences,
+)
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import connections, host_of
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.target import LustreTarget
-from strakes.targets.model import DataTarget, Layout, MetadataTarget, Placement, Server, difference, disturbed, placement_differences
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
+from strakes.targets.target import Target
 from strakes.targets.unlike import unlike_targets
 from strakes.targets.workspace import Workspace
 from strakes.units import MIB
 from targets.control_conformance import ControlConformance
-from targets.lustre.recorded import Recording, bare, recording
+from targets.lustre.recorded import PLACE, Recording, bare, recording
 from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay, recordings
 
 AT = Servers("at {host}")
@@ -49,7 +58,9 @@ def mount(root: Path) -> Mount:
     return replace(recorded, mount_point=str(root))
 
 
-def target(root: Path, recorded: Sequence[Recording] = (*AS_ROOT, CLEARED), servers: Servers | None = None) -> LustreTarget:
+def target(
+    root: Path, recorded: Sequence[Recording] = (*AS_ROOT, CLEARED), servers: Servers | None = None
+) -> LustreTarget:
     return LustreTarget(root, mount(root), servers=servers, runner=Replay(root, recorded, SPELLINGS, ON_SERVER))
 
 
@@ -86,7 +97,10 @@ class TestAsRecorded(ControlConformance):
 
 def test_a_client_s_mount_is_lustre_and_a_server_s_is_not(tmp_path: Path) -> None:
     assert next(kind for kind in TARGETS if kind.claims(mount(tmp_path))) is LustreTarget
-    line = "99 27 254:32 / /mnt/lt/mdt0 rw - lustre /dev/vdc rw,svname=labfs-MDT0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs"
+    line = (
+        "99 27 254:32 / /mnt/lt/mdt0 rw - lustre /dev/vdc "
+        "rw,svname=labfs-MDT0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs"
+    )
     assert not LustreTarget.claims(parse_mountinfo(line)[0])
     assert "/dev/vdc /mnt/lt/mdt0 lustre rw,svname=labfs-MDT0000" in recording("server/proc_mounts.txt").done.stdout
 
@@ -95,14 +109,15 @@ def test_facts_are_those_of_the_recorded_mount(tmp_path: Path) -> None:
     facts = target(tmp_path).facts()
     assert (facts.file_system, facts.device, facts.remote) == ("lustre", "192.168.77.1@tcp:/labfs", True)
     assert (facts.total_bytes, facts.free_bytes, facts.free_inodes) == (3833116 * 4096, 3605212 * 4096, 1046572)
-    assert "flock" in facts.mount_options and "from this client only" in facts.notes[0]
+    assert "flock" in facts.mount_options and "only from this client" in facts.notes[0]
     assert facts.direct_io is None
 
 
 def test_a_quota_leaves_less_than_the_file_system(tmp_path: Path) -> None:
     told = recording("client/lfs_quota.txt")
     text = told.done.stdout.replace(
-        "318780       0       0       -    1304       0       0", "318780  400000  500000       -    1304       0    1500"
+        "318780       0       0       -    1304       0       0",
+        "318780  400000  500000       -    1304       0    1500",
     )
     recorded = [replace(one, done=replace(one.done, stdout=text)) if one == told else one for one in AS_ROOT]
     facts = target(tmp_path, recorded).facts()
@@ -119,11 +134,15 @@ def test_the_description_has_every_part(tmp_path: Path) -> None:
     description = target(tmp_path).describe()
     assert (description.file_system_name, description.version) == ("labfs", "2.17.57_62_gc881f8e")
     address = "192.168.77.1@tcp"
-    assert description.servers == tuple(Server("192.168.77.1", role, address, "active") for role in ("mgs", "mds", "oss"))
+    assert description.servers == tuple(
+        Server("192.168.77.1", role, address, "active") for role in ("mgs", "mds", "oss")
+    )
     assert description.metadata_targets[0] == FIRST
     assert [one.index for one in description.metadata_targets] == [0, 1, 2, 3]
     sizes = (3833116 << 10, 3605220 << 10, 262144, 261643)
-    assert description.data_targets[0] == DataTarget("labfs-OST0000", 0, "192.168.77.1", "active", *sizes, pools=("fast",))
+    assert description.data_targets[0] == DataTarget(
+        "labfs-OST0000", 0, "192.168.77.1", "active", *sizes, pools=("fast",)
+    )
     assert [one.pools for one in description.data_targets] == [("fast",), ("fast",), (), ()]
     assert (description.pools, description.network) == (("fast",), ("192.168.77.2@tcp",))
     assert description.client["osc.max_pages_per_rpc"] == "1024"
@@ -133,11 +152,24 @@ def test_the_description_has_every_part(tmp_path: Path) -> None:
     assert unlike_targets(description) == ()
 
 
+def test_that_large_buffered_calls_become_direct_ones_is_kept_with_the_description(tmp_path: Path) -> None:
+    text = (PLACE / "wave2" / "llite_hybrid_io.txt").read_text().replace("ffff888104cfa800", INSTANCE)
+    words = ("lctl", "get_param", "llite.*.*")
+    later = Recording("wave2", " ".join(words), as_user=False, done=Completed(words, 0, text, ""))
+    client = target(tmp_path, (later, *AS_ROOT)).describe().client
+    assert (client["llite.hybrid_io"], client["llite.hybrid_io_write_threshold_bytes"]) == ("1", "2097152")
+    assert "llite.hybrid_io" not in target(tmp_path).describe().client
+
+
 def test_a_user_learns_as_much_as_users_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     lustre = target(tmp_path, AS_USER)
     description = lustre.describe()
-    assert {one.state for one in description.metadata_targets} == {one.state for one in description.data_targets} == {"active"}
+    assert (
+        {one.state for one in description.metadata_targets}
+        == {one.state for one in description.data_targets}
+        == {"active"}
+    )
     assert (description.pools, description.client["osc.max_rpcs_in_flight"]) == (("fast",), "8")
     assert any("list_nids" in note and "denied" in note for note in description.notes)
     # Nothing is taken of counters that come cut off.
@@ -149,7 +181,9 @@ def test_a_user_learns_as_much_as_users_may(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_target_that_was_taken_out_is_inactive_and_a_finding() -> None:
     name = ClientName("labfs", "ffff8880082b0000")
-    replayed = Replay(Path("/nowhere"), (*recordings("ost_inactive"), *AS_ROOT), {"lfs check servers /mnt/labfs": "lfs check osts"})
+    replayed = Replay(
+        Path("/nowhere"), (*recordings("ost_inactive"), *AS_ROOT), {"lfs check servers /mnt/labfs": "lfs check osts"}
+    )
     targets, _, _ = connections(Answers(replayed), "/mnt/labfs", name)
     assert [one.state for one in targets if one.kind == "OST"] == ["active"] * 3 + ["inactive"]
 
@@ -157,7 +191,9 @@ def test_a_target_that_was_taken_out_is_inactive_and_a_finding() -> None:
 def test_a_server_that_does_not_answer_shows_although_lfs_calls_its_targets_active() -> None:
     # A crash of the server was recorded as a session: what lfs check wrote then stands in its first lines.
     text = bare("failover/crash_client_while_down.txt").stdout
-    silent = Completed((), 0, "", "".join(line for line in text.splitlines(keepends=True) if line.startswith("lfs check")))
+    silent = Completed(
+        (), 0, "", "".join(line for line in text.splitlines(keepends=True) if line.startswith("lfs check"))
+    )
     recorded = Replay(Path("/nowhere"), AS_ROOT)
 
     def down(argv: Sequence[str], timeout_s: float = 10) -> Completed:
@@ -245,7 +281,7 @@ def test_without_lfs_a_layout_is_read_from_the_attribute(tmp_path: Path) -> None
 
 def test_a_directory_on_a_target_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "dne").mkdir()
-    with pytest.raises(BadInputError, match="no directory was made") as caught:
+    with pytest.raises(BadInputError, match="the directory was not made") as caught:
         target(tmp_path).make_directory(tmp_path / "dne", "md99", Placement("manual", (99,)))
     assert caught.value.why.endswith("No such device") and "strakes target" in caught.value.remedy
 
@@ -253,12 +289,12 @@ def test_a_directory_on_a_target_that_is_not_there_is_bad_input(tmp_path: Path) 
 def test_only_root_may_place(tmp_path: Path) -> None:
     (tmp_path / "u").mkdir()
     for name, wanted in (("r1", Placement("manual", (1,))), ("s4", Placement("automatic", count=4))):
-        with pytest.raises(EnvironmentLacksError, match="no directory was made"):
+        with pytest.raises(EnvironmentLacksError, match="the directory was not made"):
             target(tmp_path, AS_USER).make_directory(tmp_path / "u", name, wanted)
 
 
 def test_a_placement_by_hand_names_a_target(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="no directory was made"):
+    with pytest.raises(BadInputError, match="the directory was not made"):
         target(tmp_path).make_directory(tmp_path, "d", Placement("manual"))
 
 
@@ -302,6 +338,32 @@ def test_the_servers_counters_come_with_servers_only(tmp_path: Path) -> None:
     assert not any("osd" in name or name == "MGS" for name in seen)
 
 
+def on_this_node(recorded: Recording) -> Recording:
+    """The same as the server's own client would say it."""
+    return replace(
+        recorded, done=replace(recorded.done, stdout=recorded.done.stdout.replace("192.168.77.1@tcp", "0@lo"))
+    )
+
+
+def test_on_a_server_its_own_counters_need_no_servers_option(tmp_path: Path) -> None:
+    own = (*map(on_this_node, AS_ROOT), *ON_SERVER)
+    lustre = target(tmp_path, own)
+    seen = lustre.observe()
+    assert (seen["labfs-MDT0001"]["md.open"], seen["labfs-MDT0001"]["client.md.close"]) == (353, 347)
+    assert not [limit for limit in lustre.limits() if "counters of" in limit.what and "server" in limit.what]
+
+
+def test_a_server_calls_itself_by_its_address_in_the_network(tmp_path: Path) -> None:
+    servers = target(tmp_path, (*map(on_this_node, AS_ROOT), *ON_SERVER)).describe().servers
+    assert {server.address for server in servers if server.role != "mgs"} == {"192.168.77.2@tcp"}
+    assert "localhost" not in {server.name for server in servers if server.role != "mgs"}
+
+
+def test_a_user_on_a_server_misses_its_counters_without_ado(tmp_path: Path) -> None:
+    seen = target(tmp_path, tuple(map(on_this_node, AS_ROOT))).observe()
+    assert "localhost" not in seen and "client.md.requests" in seen["labfs-MDT0000"]
+
+
 def mdtest(moment: str) -> Recording:
     text = bare(f"mdtest/striped_default_md_stats_{moment}.txt").stdout
     recorded = recording("server/get_param_mdt_md_stats.txt")
@@ -326,7 +388,9 @@ def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None
     after = target(tmp_path, (cleared, *AS_ROOT)).observe()
     # llite.*-INSTANCE.stats was not recorded so: the first of the recorded values is taken.
     assert "client" not in difference(before, after)
-    assert disturbed(before, after) == ("client: the client's counters were cleared or the client was mounted anew during the measurement",)
+    assert disturbed(before, after) == (
+        "client: the client's counters were cleared or the client was remounted during the measurement",
+    )
 
 
 def test_servers_that_cannot_be_asked_are_named_and_do_not_disturb(tmp_path: Path) -> None:
@@ -338,7 +402,10 @@ def test_servers_that_cannot_be_asked_are_named_and_do_not_disturb(tmp_path: Pat
         return recorded(argv, timeout_s)
 
     lustre = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host} sudo"), runner=away)
-    assert next(limit for limit in lustre.limits() if "No route" in limit.why).what == "read counters of server 192.168.77.1"
+    assert (
+        next(limit for limit in lustre.limits() if "No route" in limit.why).what
+        == "read counters of server 192.168.77.1"
+    )
     seen = lustre.observe()
     assert seen["192.168.77.1"] == {} and "client.md.requests" in seen["labfs-MDT0000"]
     assert any("No route" in note for note in lustre.describe().notes)
@@ -360,7 +427,9 @@ def test_caches_are_dropped_by_giving_back_this_mount_s_locks(tmp_path: Path, mo
 
 
 def test_a_user_cannot_drop_caches(tmp_path: Path) -> None:
-    spellings = {f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear": "lctl set_param llite.*.max_read_ahead_mb=16"}
+    spellings = {
+        f"lctl set_param ldlm.namespaces.*-{INSTANCE}.lru_size=clear": "lctl set_param llite.*.max_read_ahead_mb=16"
+    }
     assert LustreTarget(tmp_path, mount(tmp_path), runner=Replay(tmp_path, AS_USER, spellings)).drop_caches() is False
 
 
@@ -399,7 +468,11 @@ def test_a_server_that_dies_later_leaves_what_is_known_and_a_note(tmp_path: Path
     recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
 
     def half_dead(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        return run(["sleep", "60"], 0.1) if list(argv[:2]) in (["lfs", "df"], ["lfs", "check"]) else recorded(argv, timeout_s)
+        return (
+            run(["sleep", "60"], 0.1)
+            if list(argv[:2]) in (["lfs", "df"], ["lfs", "check"])
+            else recorded(argv, timeout_s)
+        )
 
     description = LustreTarget(tmp_path, mount(tmp_path), runner=half_dead).describe()
     assert [one.total_bytes for one in description.data_targets] == [0] * 4
@@ -411,6 +484,6 @@ def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -
     lustre = LustreTarget(tmp_path, mount(tmp_path), runner=lambda argv, timeout_s=10: run(["strakes-no-lfs-here"]))
     description = lustre.describe()
     assert description.file_system_name == "labfs" and "flock" in description.client["mount options"]
-    assert "does not start" in description.notes[0]
+    assert "cannot be started" in description.notes[0]
     assert lustre.observe() == {}
-    assert any("does not start" in limit.why for limit in lustre.limits())
+    assert any("cannot be started" in limit.why for limit in lustre.limits())

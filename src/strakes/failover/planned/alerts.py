@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from strakes.failover.description import Cluster
-from strakes.failover.planned.base import PlannedFile
 from strakes.failover.planned.pacemaker import ALERTS
+from strakes.failover.planned.planned_file import PlannedFile
 
 _HEAD = """\
 #!/bin/sh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strakes.failover.description import Cluster
-from strakes.failover.planned.base import Line, PlannedFile, block
+from strakes.failover.planned.planned_file import Line, PlannedFile, block
 
 
 def corosync_file(cluster: Cluster) -> PlannedFile:
@@ -14,8 +14,13 @@ def corosync_file(cluster: Cluster) -> PlannedFile:
         Line("link_mode: passive", "one link at a time, the next one takes over when it fails"),
         Line("crypto_cipher: aes256", "messages of strangers, or of another cluster on the same network"),
         Line("crypto_hash: sha256", "the same; the key is /etc/corosync/authkey, made by corosync-keygen"),
-        Line(f"token: {round(cluster.token_s * 1000)}", "a short pause of a busy node that would be taken for its death"),
-        *(block("interface", [f"linknumber: {number}", "knet_transport: udp"]) for number in range(len(cluster.heartbeats))),
+        Line(
+            f"token: {round(cluster.token_s * 1000)}", "a short pause of a busy node that would be taken for its death"
+        ),
+        *(
+            block("interface", [f"linknumber: {number}", "knet_transport: udp"])
+            for number in range(len(cluster.heartbeats))
+        ),
     )
     nodes = [
         block(
@@ -23,7 +28,10 @@ def corosync_file(cluster: Cluster) -> PlannedFile:
             [
                 f"name: {node.name}",
                 f"nodeid: {number}",
-                *(f"ring{link}_addr: {node.addresses[network.name]}" for link, network in enumerate(cluster.heartbeats)),
+                *(
+                    f"ring{link}_addr: {node.addresses[network.name]}"
+                    for link, network in enumerate(cluster.heartbeats)
+                ),
             ],
         )
         for number, node in enumerate(cluster.nodes, 1)
@@ -32,14 +40,24 @@ def corosync_file(cluster: Cluster) -> PlannedFile:
     logging = ("to_syslog: yes", "timestamp: hires")
     sections = [block("totem", totem), block("nodelist", nodes), block("quorum", quorum), block("logging", logging)]
     explained = tuple(line for line in (*totem, *quorum) if isinstance(line, Line))
-    return PlannedFile("etc/corosync/corosync.conf", "\n".join(sections) + "\n", "/etc/corosync/corosync.conf", lines=explained)
+    return PlannedFile(
+        "etc/corosync/corosync.conf", "\n".join(sections) + "\n", "/etc/corosync/corosync.conf", lines=explained
+    )
 
 
 def _quorum(cluster: Cluster) -> tuple[Line | str, ...]:
     if cluster.quorum_host:
-        net = block("net", [f"host: {cluster.quorum_host}", "algorithm: ffsplit", "tls: on"])
+        survivor = 1 + [node.name for node in cluster.nodes].index(cluster.survivor)
+        tie = f"tie_breaker: {survivor}"
+        net = block("net", [f"host: {cluster.quorum_host}", "algorithm: ffsplit", tie, "tls: on"])
         device = block("device", ["model: net", "votes: 1", net])
-        return ("provider: corosync_votequorum", Line(device, "split brain: a third machine gives its vote to one side only"))
+        return (
+            "provider: corosync_votequorum",
+            Line(
+                device,
+                f"split brain: a third machine gives its vote to one side only, {cluster.survivor} where both ask",
+            ),
+        )
     return (
         "provider: corosync_votequorum",
         Line("two_node: 1", "a survivor that stops because one of two is no majority; fencing decides instead"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from strakes.failover.description import Cluster, Target
-from strakes.failover.planned.base import Line, PlannedFile, block
+from strakes.failover.description import Cluster, MetadataTargetPlan
+from strakes.failover.planned.pacemaker import FENCE_PEER_S
+from strakes.failover.planned.planned_file import Line, PlannedFile, block
 
 _SCRIPTS = {"8.4": "/usr/lib/drbd/crm-fence-peer.sh", "9": "/usr/lib/drbd/crm-fence-peer.9.sh"}
 _UNFENCE = {"8.4": "/usr/lib/drbd/crm-unfence-peer.sh", "9": "/usr/lib/drbd/crm-unfence-peer.9.sh"}
@@ -25,14 +26,17 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     )
 
 
-def _resource(cluster: Cluster, target: Target) -> PlannedFile:
+def _resource(cluster: Cluster, target: MetadataTargetPlan) -> PlannedFile:
     fencing = Line(
         "fencing resource-and-stonith;",
-        "split brain: without its peer a node stops all writing until the peer is known to be off or outdated",
+        "split brain: without its peer a node stops writing until the peer is off or outdated, or fence-peer has given up",
     )
     net = (
         Line("protocol C;", "lost writes: a write is done only when it is on the disks of both nodes"),
-        Line("after-sb-0pri discard-zero-changes;", "lost data: only a side that wrote nothing is ever overwritten by itself"),
+        Line(
+            "after-sb-0pri discard-zero-changes;",
+            "lost data: only a side that wrote nothing is ever overwritten by itself",
+        ),
         Line("after-sb-1pri consensus;", "lost data: the same, where one of them serves; else a person decides"),
         Line("after-sb-2pri disconnect;", "lost data: when both sides served, a person decides"),
         Line("verify-alg sha256;", "silent difference of the two copies: drbdadm verify finds it; run it monthly"),
@@ -42,7 +46,10 @@ def _resource(cluster: Cluster, target: Target) -> PlannedFile:
         Line(f"c-max-rate {cluster.resync_mib_per_s}M;", "a resynchronisation that starves the service"),
     )
     handlers = (
-        Line(f'fence-peer "{_SCRIPTS[cluster.drbd]}";', "an outdated copy is not promoted while the replication is interrupted"),
+        Line(
+            f'fence-peer "{_SCRIPTS[cluster.drbd]} --timeout {FENCE_PEER_S}";',
+            f"an outdated copy that is promoted; writing waits up to {FENCE_PEER_S} s until the peer is off or outdated",
+        ),
         Line(
             f'{"unfence-peer" if cluster.drbd == "9" else "after-resync-target"} "{_UNFENCE[cluster.drbd]}";',
             "a standby that stays locked out after it has caught up",
@@ -67,11 +74,14 @@ def _resource(cluster: Cluster, target: Target) -> PlannedFile:
         ]
     text = block(f"resource {target.name}", parts)
     return PlannedFile(
-        f"etc/drbd.d/{target.name}.res", f"{text}\n", f"/etc/drbd.d/{target.name}.res", lines=(*net, fencing, *disk, *handlers)
+        f"etc/drbd.d/{target.name}.res",
+        f"{text}\n",
+        f"/etc/drbd.d/{target.name}.res",
+        lines=(*net, fencing, *disk, *handlers),
     )
 
 
-def _host(cluster: Cluster, target: Target, number: int) -> str:
+def _host(cluster: Cluster, target: MetadataTargetPlan, number: int) -> str:
     node = cluster.nodes[number]
     address = f"{node.addresses[cluster.replication.name]}:{target.port}"
     return block(
@@ -86,11 +96,14 @@ def _host(cluster: Cluster, target: Target, number: int) -> str:
     )
 
 
-def _connection(cluster: Cluster, target: Target) -> str:
-    """The network of the replication first; those of the heartbeat stand in for it."""
+def _connection(cluster: Cluster, target: MetadataTargetPlan) -> str:
+    """Make the connection: the network of the replication first; those of the heartbeat stand in for it."""
     networks = [cluster.replication, *(one for one in cluster.heartbeats if one != cluster.replication)]
     paths = [
-        block("path", [f"host {node.name} address {node.addresses[network.name]}:{target.port};" for node in cluster.nodes])
+        block(
+            "path",
+            [f"host {node.name} address {node.addresses[network.name]}:{target.port};" for node in cluster.nodes],
+        )
         for network in networks
     ]
     return block("connection", paths)

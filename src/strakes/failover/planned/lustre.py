@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from strakes.failover.description import Cluster, Target
-from strakes.failover.planned.base import Line, PlannedFile
+from strakes.failover.description import Cluster, MetadataTargetPlan
+from strakes.failover.planned.planned_file import Line, PlannedFile
 
 # Published for one site (S2: 420 s with 2,000 clients); nothing more is known before a drill.
 PUBLISHED_S_PER_CLIENT = 0.21
@@ -27,7 +27,9 @@ def lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     for target in cluster.targets:
         text += [_mkfs(cluster, target), ""]
     explained.append(Line("--servicenode for both nodes", "clients that only ever try the first node"))
-    explained.append(Line("--servicenode (switches multiple-mount protection on)", "two nodes that mount the same ldiskfs"))
+    explained.append(
+        Line("--servicenode (switches multiple-mount protection on)", "two nodes that mount the same ldiskfs")
+    )
     soft, hard = recovery_limits(cluster)
     limits = f"lctl set_param -P mdt.*.recovery_time_soft={soft} mdt.*.recovery_time_hard={hard}"
     text += [
@@ -37,13 +39,21 @@ def lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
         "# Is multiple-mount protection on? (on the primary)",
         *(f"#   dumpe2fs -h /dev/drbd{target.minor} 2>/dev/null | grep -w mmp" for target in cluster.targets),
     ]
-    explained.append(Line(f"recovery_time_soft={soft}, recovery_time_hard={hard}", "clients that are evicted before they could come back"))
+    explained.append(
+        Line(
+            f"recovery_time_soft={soft}, recovery_time_hard={hard}",
+            "clients that are evicted before they could come back",
+        )
+    )
     mounting = (
         "# On every client; both servers are named, so that a client can also start while one is down.\n"
         f"mount -t lustre {servers}:/{cluster.file_system.name} /mnt/{cluster.file_system.name}\n"
     )
     explained.append(
-        Line(f"mount -t lustre {servers}:/{cluster.file_system.name}", "a client that cannot mount while the first node is down")
+        Line(
+            f"mount -t lustre {servers}:/{cluster.file_system.name}",
+            "a client that cannot mount while the first node is down",
+        )
     )
     return (
         PlannedFile("lustre/make-targets.sh", "\n".join(text) + "\n", mode=0o755, lines=tuple(explained)),
@@ -62,7 +72,7 @@ def _nids(cluster: Cluster) -> list[str]:
     return [f"{node.addresses[cluster.file_system.lnet_network]}@{cluster.file_system.lnet}" for node in cluster.nodes]
 
 
-def _mkfs(cluster: Cluster, target: Target) -> str:
+def _mkfs(cluster: Cluster, target: MetadataTargetPlan) -> str:
     words = ["mkfs.lustre", "--backfstype=ldiskfs"]
     if "mgs" in target.role:
         words.append("--mgs")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.description import Cluster, Node, Target
-from strakes.failover.planned.base import Line, PlannedFile
+from strakes.failover.description import Cluster, MetadataTargetPlan, Node, Pdu
+from strakes.failover.planned.planned_file import Line, PlannedFile
 
 # Pacemaker 2.1 knows this schema, and later versions upgrade it.
 _SCHEMA = "pacemaker-3.7"
 _DELAY_S = 10
+# More than the stickiness of all members of a group.
+_WATCHED = 20_000
 STONITH_TIMEOUT_S = 120
+# What DRBD waits for the fencing of its peer before it writes on: longer than Pacemaker tries.
+FENCE_PEER_S = STONITH_TIMEOUT_S + 60
 ALERTS = "/etc/strakes"
 
 
@@ -34,13 +38,24 @@ class _Builder:
         for name, interval, timeout, role in rows:
             identity = f"{primitive.get('id')}-{name}-{interval}"
             Xml.SubElement(
-                made, "op", {"id": identity, "name": name, "interval": interval, "timeout": timeout, **({"role": role} if role else {})}
+                made,
+                "op",
+                {
+                    "id": identity,
+                    "name": name,
+                    "interval": interval,
+                    "timeout": timeout,
+                    **({"role": role} if role else {}),
+                },
             )
 
 
 def pacemaker_file(cluster: Cluster) -> PlannedFile:
     build = _Builder()
-    cib = Xml.Element("cib", {"validate-with": _SCHEMA, "crm_feature_set": "3.7.1", "admin_epoch": "0", "epoch": "1", "num_updates": "0"})
+    cib = Xml.Element(
+        "cib",
+        {"validate-with": _SCHEMA, "crm_feature_set": "3.7.1", "admin_epoch": "0", "epoch": "1", "num_updates": "0"},
+    )
     configuration = Xml.SubElement(cib, "configuration")
     _properties(build, Xml.SubElement(configuration, "crm_config"))
     nodes = Xml.SubElement(configuration, "nodes")
@@ -53,6 +68,7 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
     for target in cluster.targets:
         _target(build, cluster, target, resources, constraints)
     _management_first(build, cluster, constraints)
+    _watch(build, cluster, resources, constraints)
     _topology(build, cluster, configuration)
     _defaults(build, configuration)
     _alerts(build, cluster, configuration)
@@ -64,13 +80,18 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
 def _properties(build: _Builder, parent: Xml.Element) -> None:
     rows = {
         "stonith-enabled": ("true", "split brain: nothing is taken over from a node that is not known to be off"),
-        "stonith-action": ("off", "a node that comes back by itself and is fenced again and again; a person looks at it first"),
+        "stonith-action": (
+            "off",
+            "a node that comes back by itself and is fenced again and again; a person looks at it first",
+        ),
         "stonith-timeout": (f"{STONITH_TIMEOUT_S}s", "a power-off that is given up before the BMC could do it"),
         "no-quorum-policy": ("stop", "two halves that both serve: a side without quorum stops"),
         "concurrent-fencing": ("true", "one fencing device that hangs and holds up the other"),
         "cluster-recheck-interval": ("5min", "a failure count that never expires"),
     }
-    build.values(parent, "cluster_property_set", "cib-bootstrap-options", {name: value for name, (value, _) in rows.items()})
+    build.values(
+        parent, "cluster_property_set", "cib-bootstrap-options", {name: value for name, (value, _) in rows.items()}
+    )
     for name, (value, why) in rows.items():
         build.explain(f"{name}={value}", why)
 
@@ -93,25 +114,39 @@ def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Eleme
         **delay,
     }
     _device(build, f"fence-{node.name}", "fence_ipmilan", values, node, resources, constraints)
-    build.explain(f"fence-{node.name}: fence_ipmilan method=onoff", f"a power cycle that is reported as done before {node.name} is off")
-    build.explain(f"fence-{node.name}: password_script={bmc.password_script}", "a password that everybody reads in the CIB")
+    build.explain(
+        f"fence-{node.name}: fence_ipmilan method=onoff",
+        f"a power cycle that is reported as done before {node.name} is off",
+    )
+    build.explain(
+        f"fence-{node.name}: password_script={bmc.password_script}", "a password that everybody reads in the CIB"
+    )
     if wins:
         build.explain(
             f"fence-{node.name}: pcmk_delay_base={_DELAY_S}s",
             f"both nodes powering each other off at the same moment: {node.name} survives",
         )
-    build.explain(f"fence-{node.name} avoids {node.name}", "a node that is asked to power itself off and reports it as done")
+    build.explain(
+        f"fence-{node.name} avoids {node.name}", "a node that is asked to power itself off and reports it as done"
+    )
     for number, pdu in enumerate(node.pdus, 1):
         values = {
             "ip": pdu.address,
             "plug": pdu.outlet,
-            "username": pdu.user,
-            "password_script": pdu.password_script,
+            **_outlet_login(pdu),
             "pcmk_host_map": f"{node.name}:{pdu.outlet}",
             "pcmk_reboot_action": "off",
             **delay,
         }
         _device(build, f"outlet-{node.name}-{number}", pdu.agent, values, node, resources, constraints)
+
+
+def _outlet_login(pdu: Pdu) -> dict[str, str]:
+    snmp = {"snmp_version": pdu.snmp_version} if pdu.snmp_version else {}
+    if not pdu.logs_in:
+        return {**snmp, "community": pdu.community}
+    secured = {"snmp_sec_level": "authNoPriv", "snmp_auth_prot": "SHA"} if pdu.snmp_version == "3" else {}
+    return {"username": pdu.user, "password_script": pdu.password_script, **snmp, **secured}
 
 
 def _device(
@@ -126,7 +161,9 @@ def _device(
     device = Xml.SubElement(resources, "primitive", {"id": identity, "class": "stonith", "type": agent})
     build.values(device, "instance_attributes", f"{identity}-values", values)
     build.operations(device, [("monitor", "60s", "60s", "")])
-    Xml.SubElement(constraints, "rsc_location", id=f"{identity}-elsewhere", rsc=identity, node=node.name, score="-INFINITY")
+    Xml.SubElement(
+        constraints, "rsc_location", id=f"{identity}-elsewhere", rsc=identity, node=node.name, score="-INFINITY"
+    )
 
 
 def _topology(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> None:
@@ -135,13 +172,27 @@ def _topology(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> 
         return
     topology = Xml.SubElement(configuration, "fencing-topology")
     for node in cluster.nodes:
-        levels = [f"fence-{node.name}", ",".join(f"outlet-{node.name}-{number}" for number in range(1, len(node.pdus) + 1))]
+        levels = [
+            f"fence-{node.name}",
+            ",".join(f"outlet-{node.name}-{number}" for number in range(1, len(node.pdus) + 1)),
+        ]
         for index, devices in enumerate(filter(None, levels), 1):
-            Xml.SubElement(topology, "fencing-level", id=f"level-{node.name}-{index}", target=node.name, index=str(index), devices=devices)
-        build.explain(f"fencing levels of {node.name}: BMC, then outlets", "a BMC that has lost its power together with its node")
+            Xml.SubElement(
+                topology,
+                "fencing-level",
+                id=f"level-{node.name}-{index}",
+                target=node.name,
+                index=str(index),
+                devices=devices,
+            )
+        build.explain(
+            f"fencing levels of {node.name}: BMC, then outlets", "a BMC that has lost its power together with its node"
+        )
 
 
-def _target(build: _Builder, cluster: Cluster, target: Target, resources: Xml.Element, constraints: Xml.Element) -> None:
+def _target(
+    build: _Builder, cluster: Cluster, target: MetadataTargetPlan, resources: Xml.Element, constraints: Xml.Element
+) -> None:
     drbd, group = f"drbd-{target.name}", f"serve-{target.name}"
     clone = Xml.SubElement(resources, "clone", id=f"{drbd}-clone")
     build.values(
@@ -174,13 +225,18 @@ def _target(build: _Builder, cluster: Cluster, target: Target, resources: Xml.El
             ("stop", "0s", "120s", ""),
         ],
     )
-    build.explain(f"{drbd}: monitor 29s Promoted, 31s Unpromoted", "one role without monitoring: two with the same interval are one")
+    build.explain(
+        f"{drbd}: monitor 29s Promoted, 31s Unpromoted",
+        "one role without monitoring: two with the same interval are one",
+    )
     grouped = Xml.SubElement(resources, "group", id=group)
     for identity, kind, values, operations in _services(cluster, target):
         standard, _, rest = kind.partition(":")
         provider, _, agent = rest.rpartition(":")
         service = Xml.SubElement(
-            grouped, "primitive", {"id": identity, "class": standard, **({"provider": provider} if provider else {}), "type": agent}
+            grouped,
+            "primitive",
+            {"id": identity, "class": standard, **({"provider": provider} if provider else {}), "type": agent},
         )
         if values:
             build.values(service, "instance_attributes", f"{identity}-values", values)
@@ -188,14 +244,24 @@ def _target(build: _Builder, cluster: Cluster, target: Target, resources: Xml.El
     promoted = {"with-rsc": f"{drbd}-clone", "with-rsc-role": "Promoted", "score": "INFINITY"}
     Xml.SubElement(constraints, "rsc_colocation", {"id": f"{group}-on-primary", "rsc": group, **promoted})
     build.explain(f"{group} only with Promoted {drbd}-clone", "a mount on the node that has not the writable copy")
-    order = {"first": f"{drbd}-clone", "first-action": "promote", "then": group, "then-action": "start", "kind": "Mandatory"}
+    order = {
+        "first": f"{drbd}-clone",
+        "first-action": "promote",
+        "then": group,
+        "then-action": "start",
+        "kind": "Mandatory",
+    }
     Xml.SubElement(constraints, "rsc_order", {"id": f"{group}-after-promotion", **order})
     build.explain(f"promote {drbd}-clone, then start {group}", "a mount before the device can be written")
     Xml.SubElement(constraints, "rsc_location", id=f"{group}-home", rsc=group, node=target.prefers, score="50")
-    build.explain(f"{group} prefers {target.prefers} (50, less than the stickiness)", "an arbitrary place at the first start")
+    build.explain(
+        f"{group} prefers {target.prefers} (50, less than the stickiness)", "an arbitrary place at the first start"
+    )
 
 
-def _services(cluster: Cluster, target: Target) -> list[tuple[str, str, dict[str, str], list[tuple[str, str, str, str]]]]:
+def _services(
+    cluster: Cluster, target: MetadataTargetPlan
+) -> list[tuple[str, str, dict[str, str], list[tuple[str, str, str, str]]]]:
     """Rows of id, agent, values and operations, in the order in which they start."""
     device = f"/dev/drbd{target.minor}"
     mounting = [("monitor", "20s", "60s", ""), ("start", "0s", "120s", ""), ("stop", "0s", "120s", "")]
@@ -212,27 +278,68 @@ def _services(cluster: Cluster, target: Target) -> list[tuple[str, str, dict[str
         )
     ]
     if cluster.file_system.kind == "nfs":
-        state = {"nfs_shared_infodir": f"{target.mount}/.nfs-state", "nfs_no_notify": "true"}
-        exported = {"clientspec": target.clients, "directory": target.mount, "fsid": str(target.minor + 1), "options": "rw,sync"}
+        # Beside each other: what clients may write to is not where the server keeps who holds which lock.
+        state = {"nfs_shared_infodir": f"{target.mount}/nfs-state", "nfs_no_notify": "true"}
+        exported = {
+            "clientspec": target.clients,
+            "directory": f"{target.mount}/export",
+            "fsid": str(target.minor + 1),
+            "options": "rw,sync",
+        }
         rows += [
             (f"nfsd-{target.name}", "ocf:heartbeat:nfsserver", state, mounting),
             (f"export-{target.name}", "ocf:heartbeat:exportfs", exported, mounting),
         ]
-    rows += [(f"unit-{target.name}-{number}", f"systemd:{unit}", {}, mounting) for number, unit in enumerate(target.units, 1)]
+    rows += [
+        (f"unit-{target.name}-{number}", f"systemd:{unit}", {}, mounting) for number, unit in enumerate(target.units, 1)
+    ]
     address, _, bits = target.address.partition("/")
-    rows.append((f"address-{target.name}", "ocf:heartbeat:IPaddr2", {"ip": address, "cidr_netmask": bits or "32"}, mounting))
+    rows.append(
+        (f"address-{target.name}", "ocf:heartbeat:IPaddr2", {"ip": address, "cidr_netmask": bits or "32"}, mounting)
+    )
+    if cluster.file_system.kind == "nfs":
+        # From the service's own address, or clients do not know whose locks are gone.
+        rows.append((f"notify-{target.name}", "ocf:heartbeat:nfsnotify", {"source_host": address}, mounting))
     return rows
 
 
+def _watch(build: _Builder, cluster: Cluster, resources: Xml.Element, constraints: Xml.Element) -> None:
+    """Let a node that has lost the clients' network hand over: with one card in it no heartbeat need notice."""
+    hosts = cluster.file_system.watch
+    if not hosts:
+        return
+    clone = Xml.SubElement(resources, "clone", id="clients-network-clone")
+    ping = Xml.SubElement(
+        clone, "primitive", {"id": "clients-network", "class": "ocf", "provider": "pacemaker", "type": "ping"}
+    )
+    values = {"host_list": " ".join(hosts), "multiplier": str(_WATCHED), "dampen": "5s", "name": "clients-network"}
+    build.values(ping, "instance_attributes", "clients-network-values", values)
+    build.operations(ping, [("monitor", "10s", "60s", ""), ("start", "0s", "60s", ""), ("stop", "0s", "20s", "")])
+    for target in cluster.targets:
+        group = f"serve-{target.name}"
+        location = Xml.SubElement(constraints, "rsc_location", id=f"{group}-reachable", rsc=group)
+        rule = Xml.SubElement(location, "rule", {"id": f"{group}-reached", "score-attribute": "clients-network"})
+        Xml.SubElement(rule, "expression", id=f"{group}-defined", attribute="clients-network", operation="defined")
+    build.explain(
+        f"clients-network: ping {' '.join(hosts)}", "a node that serves although its clients cannot reach it any more"
+    )
+
+
 def _management_first(build: _Builder, cluster: Cluster, constraints: Xml.Element) -> None:
-    """A Lustre target that starts for the first time registers with the MGS."""
+    """Start the MGS first: a Lustre target that starts for the first time registers with the MGS."""
     managers = [target for target in cluster.targets if "mgs" in target.role]
     for manager in managers:
         for target in cluster.targets:
             if target is not manager:
                 first, then = f"serve-{manager.name}", f"serve-{target.name}"
-                Xml.SubElement(constraints, "rsc_order", {"id": f"{then}-after-mgs", "first": first, "then": then, "kind": "Optional"})
-                build.explain(f"start {first}, then {then} (where both start)", "a target that looks for its MGS in vain")
+                Xml.SubElement(
+                    constraints,
+                    "rsc_order",
+                    {"id": f"{then}-after-mgs", "first": first, "then": then, "kind": "Optional"},
+                )
+                build.explain(
+                    f"start {first}, then {then} (where both start)", "a target that looks for its MGS in vain"
+                )
 
 
 def _defaults(build: _Builder, configuration: Xml.Element) -> None:

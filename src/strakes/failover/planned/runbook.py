@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import resources
 
 from strakes.failover.description import Cluster
-from strakes.failover.planned.base import PlannedFile
 from strakes.failover.planned.drbd import AUTHENTICATION
 from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT, recovery_limits
+from strakes.failover.planned.planned_file import PlannedFile
 
 
 def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
@@ -15,7 +15,9 @@ def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
 
     source = resources.files("strakes").joinpath("failover/templates/runbook.md.j2").read_text(encoding="utf-8")
     # Markdown for people, not HTML: nothing is to be escaped.
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False)
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False
+    )
     soft, hard = recovery_limits(cluster)
     text = environment.from_string(source).render(
         cluster=cluster,
@@ -23,7 +25,8 @@ def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
         first=cluster.nodes[0],
         second=cluster.nodes[1],
         password_scripts=sorted(
-            {node.bmc.password_script for node in cluster.nodes} | {pdu.password_script for node in cluster.nodes for pdu in node.pdus}
+            {node.bmc.password_script for node in cluster.nodes}
+            | {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
         ),
         authentication=AUTHENTICATION,
         s_per_client=PUBLISHED_S_PER_CLIENT,

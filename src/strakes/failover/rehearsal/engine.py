@@ -33,7 +33,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class State:
+class ClusterState:
     """The cluster after a transition: ``places`` are the nodes on which whole groups run, ``actions`` what was done for it."""
 
     file: Path
@@ -56,19 +56,19 @@ class PolicyEngine:
         self._cib = cib
         self._directory = directory
         self._numbers = itertools.count()
-        self._known: dict[tuple[Path, Event], State] = {}
+        self._known: dict[tuple[Path, Event], ClusterState] = {}
         self._drbd = {one.values.get("drbd_resource", ""): one.id for one in cib.primitives if one.is_drbd}
         self._planned = self._new_file()
         self._planned.write_text(text, encoding="utf-8")
 
-    def steady(self) -> State:
+    def steady(self) -> ClusterState:
         """All nodes up, all copies the same. Raises BadInputError when nothing runs even then."""
         up = [word for node in self._cib.nodes for word in ("--node-up", node)]
         self._prepare(self._planned, frozenset(), quorum=True)
         started, _ = self._simulate(self._planned, up)
         self._prepare(started, frozenset(), quorum=True)
         running, document = self._simulate(started, [])
-        state = State(running, _places(document))
+        state = ClusterState(running, _places(document))
         if not all(state.places.values()):
             stopped = ", ".join(name for name, place in state.places.items() if not place)
             raise BadInputError(
@@ -78,14 +78,14 @@ class PolicyEngine:
             )
         return state
 
-    def after(self, state: State, event: Event) -> State:
-        """What comes of an event in a state; asked once for each."""
+    def after(self, state: ClusterState, event: Event) -> ClusterState:
+        """Return what comes of an event in a state; asked once for each."""
         key = (state.file, event)
         if key not in self._known:
             self._known[key] = self._after(state, event)
         return self._known[key]
 
-    def _after(self, state: State, event: Event) -> State:
+    def _after(self, state: ClusterState, event: Event) -> ClusterState:
         found = self._transitions(state, event, fencing=True)
         surviving = event.unfenceable & set(found.fenced)
         if not surviving:
@@ -94,18 +94,27 @@ class PolicyEngine:
         # stopped on such a node, and could not be, is then in nobody's hands.
         left = self._transitions(state, event, fencing=False)
         failed = {one.group for one in self._cib.primitives if one.id in {primitive for primitive, _ in event.stops}}
-        places = {group: "" if group in failed and state.places[group] in surviving else place for group, place in left.places.items()}
+        places = {
+            group: "" if group in failed and state.places[group] in surviving else place
+            for group, place in left.places.items()
+        }
         return replace(left, places=places, unclean=tuple(dict.fromkeys((*left.unclean, *sorted(surviving)))))
 
-    def _transitions(self, state: State, event: Event, *, fencing: bool) -> State:
+    def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
         start = self._new_file()
         start.write_bytes(state.file.read_bytes())
         self._prepare(start, event.stale, quorum=event.quorum)
         if not fencing:
             self._remove(start, {device.id for device in self._cib.devices})
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
-        words += [word for primitive, node in sorted(event.monitors) for word in ("--op-inject", f"{self._monitor(primitive)}@{node}=1")]
-        words += [word for primitive, node in sorted(event.stops) for word in ("--op-fail", f"{primitive}_stop_0@{node}=1")]
+        words += [
+            word
+            for primitive, node in sorted(event.monitors)
+            for word in ("--op-inject", f"{self._monitor(primitive)}@{node}=1")
+        ]
+        words += [
+            word for primitive, node in sorted(event.stops) for word in ("--op-fail", f"{primitive}_stop_0@{node}=1")
+        ]
         fenced: list[str] = []
         restarted: list[str] = []
         file = start
@@ -113,13 +122,21 @@ class PolicyEngine:
             file, document = self._simulate(file, words if number == 0 else [])
             done = document.findall("./transition/fencing_action")
             fenced += [action.get("target", "") for action in done if action.get("op") in ("off", "reboot")]
-            restarted += [one.get("resource", "") for one in document.findall("./actions/rsc_action") if one.get("action") == "recover"]
+            restarted += [
+                one.get("resource", "")
+                for one in document.findall("./actions/rsc_action")
+                if one.get("action") == "recover"
+            ]
             if number and not document.findall("./transition/*"):
                 break
         unclean = tuple(
-            node.get("name", "") for node in document.findall("./revised_cluster_status/nodes/node") if node.get("unclean") == "true"
+            node.get("name", "")
+            for node in document.findall("./revised_cluster_status/nodes/node")
+            if node.get("unclean") == "true"
         )
-        return State(file, _places(document), tuple(dict.fromkeys(fenced)), unclean, tuple(dict.fromkeys(restarted)))
+        return ClusterState(
+            file, _places(document), tuple(dict.fromkeys(fenced)), unclean, tuple(dict.fromkeys(restarted))
+        )
 
     def _monitor(self, primitive: str) -> str:
         found = next(one for one in self._cib.primitives if one.id == primitive)
@@ -129,7 +146,16 @@ class PolicyEngine:
 
     def _simulate(self, file: Path, words: Iterable[str]) -> tuple[Path, Xml.Element]:
         out = self._new_file()
-        argv = ["crm_simulate", "--xml-file", str(file), "--simulate", "--save-output", str(out), "--output-as=xml", *words]
+        argv = [
+            "crm_simulate",
+            "--xml-file",
+            str(file),
+            "--simulate",
+            "--save-output",
+            str(out),
+            "--output-as=xml",
+            *words,
+        ]
         done = run(argv, _LIMIT_S)
         if done.status != 0 or not out.exists():
             raise BadInputError(
@@ -141,7 +167,7 @@ class PolicyEngine:
         return out, Xml.fromstring(done.stdout)
 
     def _prepare(self, file: Path, stale: frozenset[tuple[str, str]], *, quorum: bool) -> None:
-        """What others would say: Corosync whether there is quorum, DRBD's agent which copy may be promoted."""
+        """Write down what others would say: Corosync whether there is quorum, DRBD's agent which copy may be promoted."""
         tree = Xml.parse(file)
         # In the file, for crm_simulate heeds its own --quorum only beside other changes.
         tree.getroot().set("have-quorum", "1" if quorum else "0")
@@ -178,7 +204,11 @@ def _places(document: Xml.Element) -> dict[str, str]:
     """Group -> the node on which all of it runs, empty when it does not; a node that is unclean is none on which anything surely runs."""
     status = document.find("./revised_cluster_status")
     assert status is not None
-    gone = {node.get("name") for node in status.iterfind("./nodes/node") if node.get("online") != "true" or node.get("unclean") == "true"}
+    gone = {
+        node.get("name")
+        for node in status.iterfind("./nodes/node")
+        if node.get("online") != "true" or node.get("unclean") == "true"
+    }
     places = {}
     for group in status.iterfind("./resources/group"):
         on = set()

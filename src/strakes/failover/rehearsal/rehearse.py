@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strakes.errors import BadInputError
 from strakes.failover.rehearsal.engine import PolicyEngine
-from strakes.failover.rehearsal.room import Part, parts_of
+from strakes.failover.rehearsal.room import RoomPart, parts_of
 from strakes.failover.rehearsal.story import Scene, Story
 from strakes.failover.setup import Setup
 
@@ -23,19 +23,25 @@ class Rehearsal:
     doubles: tuple[Scene, ...]
 
 
-def rehearse(setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Rehearsal:
-    """Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that lacks a part or does not even start."""
+def rehearse(
+    setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> Rehearsal:
+    """Rehearse all failures. Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start."""
     lacking = {"description", "corosync", "drbd", "pacemaker"} - setup.parts
     if lacking:
         raise BadInputError("the plan is not whole", where=setup.where, why=f"it lacks: {', '.join(sorted(lacking))}")
     assert setup.cluster is not None and setup.cib is not None
     services = [one.id for one in setup.cib.primitives if one.group]
+    colds = [RoomPart("cold", node.name) for node in setup.cluster.nodes]
     parts = (
         *parts_of(setup.cluster),
-        *(Part("service", name) for name in services),
-        *(Part("stop", name) for name in services),
+        *(RoomPart("service", name) for name in services),
+        *(RoomPart("stop", name) for name in services),
     )
-    pairs = [pair for pair in combinations(parts, 2) if not _same(*pair)] if doubles else []
+    # What gets lost in one direction is to everything that is modelled a network that fails: no further pairs.
+    paired = [part for part in parts if part.kind != "one-way"]
+    pairs = [pair for pair in combinations(paired, 2) if not _same(*pair)] if doubles else []
+    parts = (*parts, *colds)
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
         story = Story(setup, PolicyEngine(setup.cib, setup.texts["pacemaker/cib.xml"], Path(place)))
         total = len(parts) + len(pairs)
@@ -46,8 +52,8 @@ def rehearse(setup: Setup, *, doubles: bool = True, progress: Callable[[int, int
     return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]))
 
 
-def _same(one: Part, other: Part) -> bool:
-    """A service that fails, and the same that also cannot be stopped, are one failure."""
+def _same(one: RoomPart, other: RoomPart) -> bool:
+    """Tell whether both are one failure: a service that fails, and the same that also cannot be stopped."""
     return one.name == other.name and {one.kind, other.kind} == {"service", "stop"}
 
 

@@ -1,6 +1,6 @@
 """Our own small model of the room: what hangs on what, and so who is alive, who sees whom and who can power off whom.
 
-It knows nothing of time and nothing of half-broken parts: a network is there or it is not, for everybody on it.
+It knows nothing of half-broken parts: a network is there or it is not, for everybody on it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.failover.description import Cluster, Node
+from strakes.failover.rehearsal.wiring import Cut, Wiring
 
-Kind = Literal["network", "switch", "feed", "supply", "node", "bmc", "outlets", "disk", "service", "stop"]
+Kind = Literal[
+    "network", "switch", "feed", "supply", "node", "bmc", "outlets", "disk", "service", "stop", "one-way", "cold"
+]
 # Of two failures the one that is less noticed is taken to come first: that is the worse order.
-_ORDER: tuple[Kind, ...] = ("bmc", "outlets", "network", "switch", "disk", "service", "stop", "feed", "supply", "node")
+_ORDER: tuple[Kind, ...] = (
+    "bmc",
+    "outlets",
+    "network",
+    "one-way",
+    "switch",
+    "disk",
+    "service",
+    "stop",
+    "feed",
+    "supply",
+    "node",
+    "cold",
+)
 _TEXT = {
     "network": "network {0} fails",
     "switch": "switch {0} fails",
@@ -25,11 +41,13 @@ _TEXT = {
     "disk": "disk of {1} in {0} fails",
     "service": "{0} fails",
     "stop": "{0} fails and cannot be stopped",
+    "one-way": "network {0} loses what is sent in one direction",
+    "cold": "all power fails, and only {0} comes back",
 }
 
 
 @dataclass(frozen=True)
-class Part:
+class RoomPart:
     """Something that can fail. ``name`` is a node, network, …; ``target`` only for disks. Services are those of the policy engine."""
 
     kind: Kind
@@ -50,21 +68,30 @@ class Part:
         return _ORDER.index(self.kind)
 
 
-def parts_of(cluster: Cluster) -> tuple[Part, ...]:
+def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
     """Everything in the room, without the services."""
     nodes = cluster.nodes
     switches = dict.fromkeys(network.switch for network in cluster.networks if network.switch)
     feeds = dict.fromkeys(feed for node in nodes for feed in (*node.power_feeds, *(pdu.feed for pdu in node.pdus)))
     return (
-        *(Part("node", node.name) for node in nodes),
-        *(Part("network", network.name) for network in cluster.networks),
-        *(Part("switch", switch) for switch in switches),
-        *(Part("feed", feed) for feed in feeds),
-        *(Part("supply", node.name) for node in nodes),
-        *(Part("bmc", node.name) for node in nodes),
-        *(Part("outlets", node.name) for node in nodes if node.pdus),
-        *(Part("disk", node.name, target.name) for target in cluster.targets for node in nodes),
+        *(RoomPart("node", node.name) for node in nodes),
+        *(RoomPart("network", network.name) for network in cluster.networks),
+        *(RoomPart("one-way", network.name) for network in cluster.heartbeats),
+        *(RoomPart("switch", switch) for switch in switches),
+        *(RoomPart("feed", feed) for feed in feeds),
+        *(RoomPart("supply", node.name) for node in nodes),
+        *(RoomPart("bmc", node.name) for node in nodes),
+        *(RoomPart("outlets", node.name) for node in nodes if node.pdus),
+        *(RoomPart("disk", node.name, target.name) for target in cluster.targets for node in nodes),
     )
+
+
+@dataclass(frozen=True)
+class PowerOff:
+    """A power-off that was reported as done by ``device``; ``dead`` are the nodes that really lose their power."""
+
+    device: str
+    dead: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -72,21 +99,28 @@ class Room:
     """The room with some parts broken."""
 
     cluster: Cluster
-    broken: frozenset[Part] = frozenset()
+    broken: frozenset[RoomPart] = frozenset()
+    configured: Wiring | None = None
 
-    def without(self, part: Part) -> Room:
-        return Room(self.cluster, self.broken | {part})
+    def without(self, part: RoomPart) -> Room:
+        return Room(self.cluster, self.broken | {part}, self.configured)
+
+    @property
+    def wiring(self) -> Wiring:
+        return self.configured or Wiring.described(self.cluster)
 
     def is_broken(self, kind: Kind, name: str, target: str = "") -> bool:
-        return Part(kind, name, target) in self.broken
+        return RoomPart(kind, name, target) in self.broken
 
     def network_works(self, name: str) -> bool:
         switch = self.cluster.network(name).switch
-        return not self.is_broken("network", name) and not (switch and self.is_broken("switch", switch))
+        # Corosync's links and DRBD's connections want answers: what gets through in one direction only is no link.
+        cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
+        return not cut and not (switch and self.is_broken("switch", switch))
 
     @property
     def heartbeat_works(self) -> bool:
-        return any(self.network_works(network.name) for network in self.cluster.heartbeats)
+        return any(map(self.network_works, self.wiring.links))
 
     @property
     def replication_works(self) -> bool:
@@ -96,7 +130,7 @@ class Room:
 
     @property
     def quorum_host_answers(self) -> bool:
-        host = self.cluster.quorum_host
+        host = self.wiring.quorum_host
         if not host:
             return False
         try:
@@ -113,24 +147,46 @@ class Room:
         for target in self.cluster.targets:
             if target.address:
                 address = ipaddress.ip_interface(target.address).ip
-                on |= {network.name for network in self.cluster.networks if address in ipaddress.ip_network(network.subnet)}
+                on |= {
+                    network.name for network in self.cluster.networks if address in ipaddress.ip_network(network.subnet)
+                }
         return bool(on) and not any(self.network_works(name) for name in on)
 
     def powered(self, node: Node) -> bool:
-        return not self.is_broken("supply", node.name) and any(not self.is_broken("feed", feed) for feed in node.power_feeds)
+        return not self.is_broken("supply", node.name) and any(
+            not self.is_broken("feed", feed) for feed in node.power_feeds
+        )
 
     def alive(self, node: Node) -> bool:
         return self.powered(node) and not self.is_broken("node", node.name)
 
+    def power_off(self, node: Node) -> PowerOff | None:
+        """Return what comes of it: the first level of which every device reports success; None where there is none."""
+        for level in self.wiring.levels.get(node.name, ()):
+            if all(map(self._succeeds, level)):
+                dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
+                for other in self.cluster.nodes:
+                    cut_feeds = {cut.feed for cut in level if cut.kind == "outlet" and cut.node == other.name}
+                    live = {feed for feed in other.power_feeds if not self.is_broken("feed", feed)}
+                    if cut_feeds and live <= cut_feeds:
+                        dead.add(other.name)
+                return PowerOff(", ".join(cut.device for cut in level), frozenset(dead))
+        return None
+
     def can_power_off(self, node: Node) -> bool:
-        """Whether somebody can make sure that the node is off."""
-        by_bmc = self.powered(node) and not self.is_broken("bmc", node.name) and self.network_works(node.bmc.network)
-        by_outlets = (
-            bool(node.pdus)
-            and not self.is_broken("outlets", node.name)
-            and all(self.network_works(pdu.network) and not self.is_broken("feed", pdu.feed) for pdu in node.pdus)
-        )
-        return by_bmc or by_outlets
+        """Whether somebody can report that the node is off."""
+        return self.power_off(node) is not None
+
+    def _succeeds(self, cut: Cut) -> bool:
+        if cut.kind in ("pretends", "surely", "lost"):
+            return cut.kind != "lost"
+        owner = next(node for node in self.cluster.nodes if node.name == cut.node)
+        if cut.kind == "bmc":
+            works = self.powered(owner) and not self.is_broken("bmc", owner.name)
+            return works and self.network_works(owner.bmc.network)
+        networks = [pdu.network for pdu in owner.pdus if pdu.feed == cut.feed]
+        reached = all(map(self.network_works, networks)) and not self.is_broken("outlets", owner.name)
+        return reached and not self.is_broken("feed", cut.feed)
 
     def disk_works(self, node: str, target: str) -> bool:
         return not self.is_broken("disk", node, target)

@@ -7,13 +7,16 @@ from typing import Literal
 
 from strakes.failover.cib import Cib
 from strakes.failover.description import Node
-from strakes.failover.rehearsal.engine import Event, PolicyEngine, State
-from strakes.failover.rehearsal.room import Part, Room
-from strakes.failover.rules.fencing import PRETENDERS
+from strakes.failover.rehearsal.engine import ClusterState, Event, PolicyEngine
+from strakes.failover.rehearsal.room import PowerOff, Room, RoomPart
+from strakes.failover.rehearsal.wiring import Wiring, has_fencing
+from strakes.failover.rules.fencing import delays_of
+from strakes.failover.rules.heartbeat import name_of, nodes_of
+from strakes.failover.rules.timing import freeze_s
 from strakes.failover.setup import Setup
 
-Ending = Literal["nothing", "restart", "take-over", "hangs", "outage"]
-_WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "hangs", "outage")
+Ending = Literal["nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage"]
+_WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage")
 
 
 @dataclass(frozen=True)
@@ -23,24 +26,40 @@ class Policies:
     fencing: bool
     two_node: bool
     frozen_without_peer: bool
+    frozen_s: float
     delays_s: dict[str, float]
+    tie_breaker: str
+    waits_for_all: bool
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:
         assert setup.cib is not None and setup.corosync is not None
         cib = setup.cib
-        devices = [device for device in cib.devices if device.agent not in PRETENDERS]
-        enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
-        delays: dict[str, float] = {}
-        for device in cib.devices:
-            for node in cib.fences(device):
-                delays[node] = max(delays.get(node, 0.0), cib.delay_s(device))
+        device = setup.corosync.one("quorum").one("device").one("net")
+        tie = device.get("tie_breaker", "lowest")
         return cls(
-            fencing=enabled and bool(devices),
+            fencing=has_fencing(cib),
             two_node=setup.corosync.one("quorum").get("two_node") in ("1", "yes"),
-            frozen_without_peer=all(resource.fencing == "resource-and-stonith" for resource in setup.drbd),
-            delays_s=delays,
+            frozen_without_peer=all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
+            frozen_s=max(map(freeze_s, setup.drbd), default=0.0),
+            delays_s=delays_of(setup),
+            tie_breaker=_node_of(setup, tie),
+            waits_for_all=_waits_for_all(setup),
         )
+
+
+def _node_of(setup: Setup, tie_breaker: str) -> str:
+    """Who wins a tie of the quorum device: the node with the lowest id, the highest, or a given one."""
+    ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
+    if tie_breaker.isdecimal():
+        return ids.get(int(tie_breaker), "")
+    return ids[max(ids) if tie_breaker == "highest" else min(ids)] if ids else ""
+
+
+def _waits_for_all(setup: Setup) -> bool:
+    quorum = setup.membership.one("quorum")
+    two_node = quorum.get("two_node") in ("1", "yes")
+    return quorum.get("wait_for_all", "1" if two_node else "0") in ("1", "yes")
 
 
 @dataclass(frozen=True)
@@ -52,12 +71,13 @@ class World:
     """
 
     room: Room
-    state: State
+    state: ClusterState
     off: frozenset[str] = frozenset()
     stale: frozenset[tuple[str, str]] = frozenset()
     stuck: bool = False
     apart: bool = False
     frozen: bool = False
+    paused: bool = False
     quorum: bool = True
 
 
@@ -75,7 +95,7 @@ class Step:
 class Scene:
     """One row of the rehearsal. ``places`` is target -> node, empty where it is not served."""
 
-    failures: tuple[Part, ...]
+    failures: tuple[RoomPart, ...]
     ending: Ending
     fenced: tuple[str, ...]
     places: dict[str, str]
@@ -86,7 +106,7 @@ class Scene:
 
     @property
     def ends_the_service(self) -> bool:
-        return self.ending in ("hangs", "outage")
+        return self.ending in ("hangs", "unreachable", "outage")
 
 
 @dataclass
@@ -101,10 +121,10 @@ class Story:
     def __post_init__(self) -> None:
         assert self.setup.cluster is not None
         self.policies = Policies.of(self.setup)
-        self.first = World(Room(self.setup.cluster), self.engine.steady())
+        self.first = World(Room(self.setup.cluster, configured=Wiring.configured(self.setup)), self.engine.steady())
 
-    def play(self, failures: tuple[Part, ...]) -> Scene:
-        """The failures one after the other, each after the cluster has answered the one before."""
+    def play(self, failures: tuple[RoomPart, ...]) -> Scene:
+        """Play the failures one after the other, each after the cluster has answered the one before."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
@@ -127,8 +147,12 @@ class Story:
 
     def _ending(self, world: World, steps: list[Step], before: dict[str, str], after: dict[str, str]) -> Ending:
         endings: list[Ending] = ["nothing"]
+        if world.room.clients_cut_off:
+            endings.append("unreachable")
         if not all(after.values()):
             endings.append("outage")
+        elif world.paused:
+            endings.append("pause")
         elif world.frozen:
             endings.append("hangs")
         if any(after[name] and after[name] != before[name] for name in after):
@@ -137,7 +161,9 @@ class Story:
             endings.append("restart")
         return max(endings, key=_WORST.index)
 
-    def _fail(self, world: World, part: Part) -> tuple[World, Step]:
+    def _fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        if part.kind == "cold":
+            return self._cold_start(world, part.name)
         world = replace(world, room=world.room.without(part))
         room = world.room
         nodes = room.cluster.nodes
@@ -177,51 +203,124 @@ class Story:
             said.append("the survivor has no quorum")
         elif self.policies.fencing and not sure:
             said.append(f"{', '.join(sorted(names))} cannot be made sure to be off: a person must confirm it")
-        said += [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node not in world.off]
-        unproven = f"{', '.join(sorted(names))} is taken over from without being powered off" if not self.policies.fencing else ""
-        return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum), Step(state.fenced, tuple(said), unproven)
+        said += [
+            f"{target} on {node} is old and not promoted"
+            for target, node in sorted(world.stale)
+            if node not in world.off
+        ]
+        unproven = (
+            f"{', '.join(sorted(names))} is taken over from without being powered off"
+            if not self.policies.fencing
+            else ""
+        )
+        hit = [node for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)]
+        if sure and hit and self.policies.fencing:
+            names_hit = frozenset(node.name for node in hit)
+            said.append(f"the power of {', '.join(sorted(names_hit))} is cut instead")
+            gone = replace(state, places=dict.fromkeys(state.places, ""), fenced=tuple(sorted(names_hit)))
+            return replace(world, state=gone, off=world.off | names_hit, stuck=True), Step(gone.fenced, tuple(said))
+        served = any(node.name in world.state.places.values() for node in standing)
+        paused = self.policies.fencing and not sure and served and self.policies.frozen_without_peer
+        if paused:
+            said.append(f"DRBD stops writing until fence-peer gives up, {self.policies.frozen_s:g} s")
+        return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused), Step(
+            state.fenced, tuple(said), unproven
+        )
 
     def _split(self, world: World, standing: list[Node]) -> tuple[World, Step]:
         """All heartbeats are cut, and both nodes are alive."""
         room = world.room
         cut = not room.replication_works
         if not self.policies.fencing:
-            text = "both sides serve, each from its own copy" if cut else "both sides want to serve; only DRBD's single primary prevents it"
+            text = (
+                "both sides serve, each from its own copy"
+                if cut
+                else "both sides want to serve; only DRBD's single primary prevents it"
+            )
             return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
         if not self.policies.two_node and not room.quorum_host_answers:
             state = self.engine.after(world.state, Event(stale=world.stale, quorum=False))
-            return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(said=("neither side has quorum",))
+            return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(
+                said=("neither side has quorum",)
+            )
         winners = self._winners(room, standing)
         if winners is None:
             off = frozenset(node.name for node in standing)
             return replace(world, off=off, stuck=True), Step(tuple(sorted(off)), ("both nodes power each other off",))
         if not winners:
             frozen = cut and self.policies.frozen_without_peer
-            said = "neither can power the other off" + (": DRBD stops all writing until a person acts" if frozen else "")
+            said = "neither can power the other off" + (
+                ": DRBD stops all writing until a person acts" if frozen else ""
+            )
             return replace(world, stuck=True, apart=True, frozen=frozen), Step(said=(said,))
         (winner,) = winners
         loser = next(node for node in standing if node is not winner)
+        done = room.power_off(loser)
+        assert done is not None
+        if loser.name not in done.dead:
+            return self._pretended(world, winner, loser, done)
         state = self.engine.after(world.state, Event(dead=frozenset({loser.name}), stale=world.stale))
-        old = [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node == winner.name]
-        return replace(world, state=state, off=world.off | {loser.name}), Step((loser.name,), (f"{winner.name} survives", *old))
+        old = [
+            f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node == winner.name
+        ]
+        return replace(world, state=state, off=world.off | {loser.name}), Step(
+            (loser.name,), (f"{winner.name} survives", *old)
+        )
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
         """Who powers off the other: one, nobody (empty), or both at once (None)."""
         able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
         if not self.policies.two_node:
-            # The device gives its vote to one side only: the one with the lowest id.
-            return tuple(node for node in standing[:1] if node in able)
+            # The device gives its vote to one side only.
+            return tuple(node for node in able if node.name == self.policies.tie_breaker)
         if len(able) < 2:
             return tuple(able)
+        if not self.policies.delays_s:
+            # Chance, or priorities: the worse of both is that the one that serves is powered off.
+            return tuple(node for node in standing if node.name not in self.first.state.places.values())[:1] or tuple(
+                able[:1]
+            )
         first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)
         return None if first == second else (standing[0] if first > second else standing[1],)
 
-    def _service(self, world: World, part: Part) -> tuple[World, Step]:
+    def _pretended(self, world: World, winner: Node, loser: Node, done: PowerOff) -> tuple[World, Step]:
+        """Go on after the fencing of ``loser`` was reported as done, and it goes on."""
+        said = [f"{done.device} reports that {loser.name} is off, and it is not"]
+        off = world.off | done.dead
+        if winner.name in done.dead:
+            said.append(f"the power of {winner.name} is cut instead")
+            back = world.room.power_off(winner)
+            off |= back.dead if back else frozenset()
+            text = ""
+        else:
+            text = f"{winner.name} takes over while {loser.name} still writes"
+        return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
+
+    def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
+        """Both were without power, and one is back."""
+        room = world.room
+        other = next(node for node in room.cluster.nodes if node.name != alone)
+        gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
+        off = world.off | {other.name}
+        if self.policies.waits_for_all:
+            said = f"{alone} waits for {other.name} (wait_for_all): a person has to say that it is off"
+            return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
+        if not self.policies.two_node and not room.quorum_host_answers:
+            return replace(world, state=gone, off=off, stuck=True), Step(said=(f"{alone} has no quorum",))
+        state = self.engine.after(world.state, Event(dead=frozenset({other.name}), stale=world.stale))
+        said = f"{alone} powers off {other.name} and serves: its copy may be the older one"
+        return replace(world, state=state, off=off), Step(state.fenced, (said,))
+
+    def _service(self, world: World, part: RoomPart) -> tuple[World, Step]:
         primitive = next(one for one in self._cib.primitives if one.id == part.name)
         place = world.state.places.get(primitive.group, "")
         if not place or place in world.off or world.apart:
             return world, Step(
-                said=(f"{part.name} does not run" if not place or place in world.off else "nobody sees both nodes any more",)
+                said=(
+                    f"{part.name} does not run"
+                    if not place or place in world.off
+                    else "nobody sees both nodes any more",
+                )
             )
         failing = frozenset({(part.name, place)})
         node = next(node for node in world.room.cluster.nodes if node.name == place)
@@ -234,14 +333,24 @@ class Story:
         )
         state = self.engine.after(world.state, event)
         said = ("it cannot be powered off, so nothing is taken over",) if state.unclean else ()
+        done = world.room.power_off(node)
+        if place in state.fenced and done is not None and place not in done.dead:
+            winner = next(other for other in world.room.cluster.nodes if other.name != place)
+            return self._pretended(world, winner, node, done)
         off = world.off | set(state.fenced)
         restarted = bool(state.restarted) and not state.fenced
-        return replace(world, state=state, off=off, stuck=world.stuck or bool(state.unclean)), Step(state.fenced, said, restarted=restarted)
+        return replace(world, state=state, off=off, stuck=world.stuck or bool(state.unclean)), Step(
+            state.fenced, said, restarted=restarted
+        )
 
-    def _disk(self, world: World, part: Part) -> tuple[World, Step]:
+    def _disk(self, world: World, part: RoomPart) -> tuple[World, Step]:
         place = world.state.places.get(f"serve-{part.target}", "")
         world = replace(world, stale=world.stale | {(part.target, part.name)})
-        text = f"{part.target} goes on with the disk of the other node" if place == part.name else f"{part.target} has no second copy"
+        text = (
+            f"{part.target} goes on with the disk of the other node"
+            if place == part.name
+            else f"{part.target} has no second copy"
+        )
         return world, Step(said=(text,))
 
     def _replication_cut(self, world: World) -> tuple[World, Step]:
@@ -262,7 +371,9 @@ class Story:
         found = {}
         for target in world.room.cluster.targets:
             place = world.state.places.get(f"serve-{target.name}", "")
-            found[target.name] = place if place and place not in world.off and self._has_copy(world, target.name, place) else ""
+            found[target.name] = (
+                place if place and place not in world.off and self._has_copy(world, target.name, place) else ""
+            )
         return found
 
     def _has_copy(self, world: World, target: str, place: str) -> bool:
@@ -270,7 +381,12 @@ class Story:
         if room.disk_works(place, target):
             return True
         other = next(node.name for node in room.cluster.nodes if node.name != place)
-        return other not in world.off and (target, other) not in world.stale and room.disk_works(other, target) and room.replication_works
+        return (
+            other not in world.off
+            and (target, other) not in world.stale
+            and room.disk_works(other, target)
+            and room.replication_works
+        )
 
     @property
     def _cib(self) -> Cib:

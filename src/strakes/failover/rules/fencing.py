@@ -2,23 +2,100 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import Cib, Primitive
-from strakes.failover.rules.base import OWN, rule
+from strakes.failover.cib import Cib, Primitive, is_true, seconds
+from strakes.failover.rules.heartbeat import nodes_of
+from strakes.failover.rules.rule import OWN, PACEMAKER, SBD, rule
 from strakes.failover.setup import Setup
 
-_BMC_AGENTS = ("fence_ipmilan", "fence_ilo", "fence_ilo4", "fence_ilo5", "fence_idrac", "fence_imm", "fence_drac5", "fence_redfish")
-PRETENDERS = ("fence_dummy", "null", "external/ssh", "ssh", "fence_heuristics_ping", "meatware")
+_BMC_AGENTS = (
+    "fence_ipmilan",
+    "fence_ipmilanplus",
+    "fence_ilo",
+    "fence_ilo2",
+    "fence_ilo3",
+    "fence_ilo4",
+    "fence_ilo5",
+    "fence_ilo_ssh",
+    "fence_idrac",
+    "fence_imm",
+    "fence_drac",
+    "fence_drac5",
+    "fence_rsa",
+    "fence_redfish",
+    "external/ipmi",
+    "external/riloe",
+    "external/drac5",
+)
+# Switched outlets: the plug says whose power it is.
+_OUTLETS = re.compile(
+    r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
+)
+PRETENDERS = (
+    "fence_dummy",
+    "fence_kdump",
+    "fence_ack_manual",
+    "fence_manual",
+    "fence_heuristics_ping",
+    "null",
+    "external/null",
+    "external/ssh",
+    "ssh",
+    "meatware",
+    "fence_virtd_dummy",
+)
+_POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
+_LEAST_DELAY_S, _MOST_DELAY_S = 3.0, 60.0
+_LEAST_ACTION_S = 20.0
 
 
-def _victims(cib: Cib, setup: Setup) -> tuple[str, ...]:
-    named = [node.get("name") for node in setup.corosync.one("nodelist").all("node")] if setup.corosync else []
-    return tuple(dict.fromkeys([*cib.nodes, *named]))
-
-
-def _is_bmc(device: Primitive) -> bool:
+def is_bmc(device: Primitive) -> bool:
+    """Whether it is a controller of one node, and has that node's power."""
     return device.agent in _BMC_AGENTS
+
+
+def is_outlet(device: Primitive) -> bool:
+    """Whether it switches power outlets."""
+    return bool(_OUTLETS.fullmatch(device.agent))
+
+
+def pretends_because(device: Primitive) -> str:
+    """Why a device says that a node is off although it is not; empty for one that really powers off."""
+    if device.agent in PRETENDERS:
+        return f"is {device.agent}"
+    for key in ("pcmk_off_action", "pcmk_reboot_action"):
+        action = device.values.get(key, "off")
+        if action not in _POWERS_OFF:
+            return f"has {key}={action}"
+    if device.values.get("pcmk_off_action", "off") != "off":
+        return f"has pcmk_off_action={device.values['pcmk_off_action']}"
+    return ""
+
+
+def devices_for(cib: Cib, node: str) -> list[Primitive]:
+    """Those that power off a node, whether they really do or not."""
+    return [device for device in cib.devices if node in cib.fences(device)]
+
+
+def address_of(device: Primitive) -> str:
+    return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
+
+
+def plug_of(device: Primitive, node: str) -> str:
+    """Return the outlet of a node: from the map, else the device's own."""
+    pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
+    mapped = {name: plug for name, _, plug in pairs if plug}
+    return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
+
+
+def watchdog_fences(setup: Setup) -> bool:
+    """Whether nodes without quorum are reset by their watchdogs (diskless sbd), and that is waited for."""
+    cib = setup.pacemaker
+    if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
+        return False
+    return bool(setup.sbd) or is_true(cib.properties.get("have-watchdog", "")) or not cib.devices
 
 
 @rule(
@@ -30,8 +107,7 @@ def _is_bmc(device: Primitive) -> bool:
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def switched_off(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    if setup.cib.properties.get("stonith-enabled", "true").lower() in ("false", "no", "off", "0"):
+    if setup.pacemaker.properties.get("stonith-enabled", "true").lower() in ("false", "no", "off", "0"):
         yield "cib: stonith-enabled=false"
 
 
@@ -44,10 +120,11 @@ def switched_off(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/verification.rst",
 )
 def no_device(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    fenced = {name for device in setup.cib.devices for name in setup.cib.fences(device)}
-    for node in _victims(setup.cib, setup):
-        if node not in fenced:
+    cib = setup.pacemaker
+    if watchdog_fences(setup):
+        return
+    for node in setup.node_names:
+        if not devices_for(cib, node):
             yield f"cib: no device powers off {node}"
 
 
@@ -57,15 +134,70 @@ def no_device(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A device for a name that no node has is never used; mostly it was meant for one that has none now.",
     remedy="Correct pcmk_host_list or pcmk_host_map.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
 def for_nobody(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    known = _victims(setup.cib, setup)
-    for device in setup.cib.devices:
-        for name in setup.cib.fences(device):
+    cib, known = setup.pacemaker, setup.node_names
+    for device in cib.devices:
+        for name in cib.fences(device):
             if known and name not in known:
                 yield f"cib: {device.id} powers off {name}, which is no node"
+
+
+@rule(
+    "fencing-device-for-anybody",
+    "error",
+    "pacemaker",
+    reason="Without a list of hosts the device is taken for every node: the one behind it is powered off in place of the broken one.",
+    remedy="pcmk_host_list=NODE for each BMC; pcmk_host_map=NODE:PLUG;... for outlets.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def for_anybody(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for device in cib.devices:
+        if cib.needs_no_hosts(device):
+            continue
+        if (is_bmc(device) or is_outlet(device)) and cib.fences_everybody(device):
+            yield f"cib: {device.id} ({device.agent}) does not say which node it powers off"
+        elif is_bmc(device) and len(cib.fences(device)) > 1:
+            yield f"cib: {device.id} is one {device.agent} for {' and '.join(cib.fences(device))}"
+
+
+@rule(
+    "outlet-not-named",
+    "error",
+    "pacemaker",
+    reason="Without a map the outlet is looked for under the name of the node; one outlet for two nodes switches off one of them only.",
+    remedy="pcmk_host_map=NODE1:1;NODE2:2",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def no_plug(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for device in filter(is_outlet, cib.devices):
+        nodes = cib.fences(device)
+        lacking = [node for node in nodes if not plug_of(device, node)]
+        if lacking:
+            yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
+        plugs = [plug_of(device, node) for node in nodes]
+        if len(set(plugs)) < len(plugs) and not lacking:
+            yield f"cib: {device.id} has one outlet for {' and '.join(nodes)}"
+
+
+@rule(
+    "outlet-login-of-another-kind",
+    "error",
+    "pacemaker",
+    reason="SNMP before version 3 asks for a community, not for a user and a password: the outlet refuses, the node stays on.",
+    remedy="snmp_version=2c and community=NAME; or snmp_version=3 with username, password_script and the snmp_ options of the outlet.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing_snmp.py.py",
+)
+def snmp(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        values = device.values
+        if "snmp" not in device.agent or values.get("snmp_version") == "3":
+            continue
+        if any(values.get(key) for key in ("username", "login", "password_script", "passwd_script")):
+            yield f"cib: {device.id} has a user or a password, and no snmp_version=3"
 
 
 @rule(
@@ -74,13 +206,19 @@ def for_nobody(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="An agent that reports success without cutting the power, or asks the broken node to do it itself, lets both nodes write.",
     remedy="Use the BMC (fence_ipmilan), a switched outlet, or sbd.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
 def pretends(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    for device in setup.cib.devices:
-        if device.agent in PRETENDERS:
-            yield f"cib: {device.id} is {device.agent}"
+    cib = setup.pacemaker
+    for device in cib.devices:
+        why = pretends_because(device)
+        # fence_kdump and a ping ahead of the real device in the same level, or in an earlier one, are of use.
+        helps = device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
+            any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
+            for node in cib.fences(device)
+        )
+        if why and not helps:
+            yield f"cib: {device.id} {why}"
 
 
 @rule(
@@ -88,17 +226,24 @@ def pretends(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     reason="Two devices with one address power off the same machine: the other one goes on while it is believed to be off.",
-    remedy="Look up the address of each BMC, and prove each device: stonith_admin --fence NODE",
+    remedy="Look up the address, and the outlet, of each node, and prove each device: stonith_admin --fence NODE",
     source=OWN,
 )
 def same_bmc(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    seen: dict[tuple[str, str], Primitive] = {}
-    for device in filter(_is_bmc, setup.cib.devices):
-        place = (device.values.get("ip") or device.values.get("ipaddr", ""), device.values.get("ipport", "623"))
-        if place[0] and place in seen and setup.cib.fences(device) != setup.cib.fences(seen[place]):
-            yield f"cib: {seen[place].id} and {device.id} are both {place[0]}"
-        seen.setdefault(place, device)
+    cib = setup.pacemaker
+    seen: dict[tuple[str, str, str], tuple[Primitive, str]] = {}
+    for device in cib.devices:
+        if not (is_bmc(device) or is_outlet(device)) or not address_of(device):
+            continue
+        for node in cib.fences(device):
+            place = (
+                address_of(device),
+                device.values.get("ipport", ""),
+                plug_of(device, node) if is_outlet(device) else "",
+            )
+            other, victim = seen.setdefault(place, (device, node))
+            if victim != node and not (other is device and is_outlet(device) and not place[2]):
+                yield f"cib: {other.id} for {victim} and {device.id} for {node} are both {' '.join(filter(None, place))}"
 
 
 @rule(
@@ -110,18 +255,71 @@ def same_bmc(setup: Setup) -> Iterator[str]:
     source="https://github.com/SUSE/doc-sleha/pull/81",
 )
 def race(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    cib = setup.cib
-    if "priority-fencing-delay" in cib.properties or (setup.corosync and setup.corosync.one("quorum").all("device")):
-        return
-    delays: dict[str, float] = {}
+    delays = delays_of(setup)
+    if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
+        each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
+        yield f"cib: each would be powered off at the same moment ({each})"
+
+
+def delays_of(setup: Setup) -> dict[str, float]:
+    """Node -> how long the others wait before they power it off. Empty where something else decides who survives."""
+    cib = setup.pacemaker
+    if any(tie_breakers(setup)) or any(device.values.get("pcmk_delay_max") for device in cib.devices):
+        return {}
+    if seconds(cib.properties.get("priority-fencing-delay", "")) and any(
+        primitive.meta.get("priority", "0") != "0" for primitive in cib.services
+    ):
+        return {}
+    return {
+        node: max((cib.delay_s(device, node) for device in _first_level(cib, node)), default=0.0)
+        for node in setup.node_names
+        if devices_for(cib, node)
+    }
+
+
+def tie_breakers(setup: Setup) -> Iterator[bool]:
+    """Return what gives quorum to one side only: a device, or a third vote."""
+    if setup.corosync:
+        yield bool(setup.corosync.one("quorum").all("device"))
+    yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
+
+
+def _first_level(cib: Cib, node: str) -> list[Primitive]:
+    levels = cib.levels_of(node)
+    devices = devices_for(cib, node)
+    return [device for device in devices if device.id in levels[0]] if levels else devices
+
+
+@rule(
+    "priority-without-priorities",
+    "error",
+    "pacemaker",
+    reason="priority-fencing-delay waits for the node whose resources have more priority; without priorities both sides are equal.",
+    remedy="Give the service meta priority=10, or one device pcmk_delay_base=10s.",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def no_priorities(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    if "priority-fencing-delay" in cib.properties and not any(
+        one.meta.get("priority", "0") != "0" for one in cib.services
+    ):
+        yield f"cib: priority-fencing-delay={cib.properties['priority-fencing-delay']}, and no resource has a priority"
+
+
+@rule(
+    "delay-too-long",
+    "warning",
+    "pacemaker",
+    reason="The delay is waited for whenever this node dies, not only when the links are cut: so much longer nobody serves.",
+    remedy="pcmk_delay_base=10s is enough for the other side to be first.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def long_delay(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
     for device in cib.devices:
-        for node in cib.fences(device):
-            delays[node] = max(delays.get(node, 0.0), cib.delay_s(device))
-        if device.values.get("pcmk_delay_max"):
-            return
-    if len(delays) == 2 and len(set(delays.values())) == 1:
-        yield f"cib: both nodes are powered off after {next(iter(delays.values())):g} s"
+        longest = max(cib.delay_s(device), seconds(device.values.get("pcmk_delay_max", "")))
+        if longest >= _MOST_DELAY_S:
+            yield f"cib: {device.id} waits {longest:g} s"
 
 
 @rule(
@@ -133,8 +331,7 @@ def race(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
 def cycle(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    for device in setup.cib.devices:
+    for device in setup.pacemaker.devices:
         if device.values.get("method") == "cycle":
             yield f"cib: {device.id} has method=cycle"
 
@@ -148,43 +345,56 @@ def cycle(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/fence-agents/issues/314",
 )
 def no_lanplus(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    for device in setup.cib.devices:
-        if device.agent == "fence_ipmilan" and device.values.get("lanplus", "0").lower() not in ("1", "true", "yes", "on"):
+    for device in setup.pacemaker.devices:
+        if device.agent == "fence_ipmilan" and device.values.get("lanplus", "0").lower() not in (
+            "1",
+            "true",
+            "yes",
+            "on",
+        ):
             yield f"cib: {device.id} has no lanplus=1"
 
 
 @rule(
     "password-in-the-cib",
-    "error",
+    "warning",
     "pacemaker",
     reason="The CIB is no place for what is sensitive: it is on every node, in its backups and in every bug report.",
-    remedy="password_script=/etc/…, a program of mode 0700 that prints it.",
+    remedy="password_script=/etc/..., a program of mode 0700 that prints it; or crm_resource's secrets (cibsecret).",
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/cibsecret.8.en.html",
 )
 def password(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    for primitive in setup.cib.primitives:
-        for key in ("password", "passwd"):
-            if primitive.values.get(key):
-                yield f"cib: {primitive.id} has {key}=…"
+    # lrm:// means that the value is a secret of its own on each node.
+    open_ones = [
+        primitive.id
+        for primitive in setup.pacemaker.primitives
+        if any(primitive.values.get(key, "lrm://") != "lrm://" for key in ("password", "passwd"))
+    ]
+    if open_ones:
+        yield f"cib: {', '.join(open_ones)}"
 
 
 @rule(
-    "device-on-its-own-victim",
-    "warning",
+    "device-kept-from-who-needs-it",
+    "error",
     "pacemaker",
-    reason="The device is then watched from the very node whose failure it is for: nobody knows whether the other one can reach it.",
-    remedy="A location constraint: DEVICE avoids NODE.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    reason="A device is used only from nodes on which it may run: where all others are forbidden nobody can power off the node.",
+    remedy="DEVICE avoids the node that it powers off, and no other.",
+    source=f"{PACEMAKER}/fencing.rst",
 )
-def on_victim(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    kept_away = {(one.get("rsc"), one.get("node")) for one in setup.cib.constraints("rsc_location") if one.get("score") == "-INFINITY"}
-    for device in setup.cib.devices:
-        for node in setup.cib.fences(device):
-            if len(setup.cib.fences(device)) == 1 and (device.id, node) not in kept_away:
-                yield f"cib: {device.id} may run on {node}"
+def kept_away(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for device in cib.devices:
+        banned = {
+            node
+            for location in cib.locations
+            if location.score == float("-inf") and device.id in location.resources
+            for node in location.nodes
+        }
+        for victim in cib.fences(device):
+            others = [node for node in setup.node_names if node != victim]
+            if others and all(node in banned for node in others):
+                yield f"cib: {device.id} may run on no node but {victim}, which it powers off"
 
 
 @rule(
@@ -196,8 +406,7 @@ def on_victim(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def same_network(setup: Setup) -> Iterator[str]:
-    assert setup.cluster is not None
-    cluster = setup.cluster
+    cluster = setup.described
     for node in cluster.nodes:
         network = cluster.network(node.bmc.network)
         for other in cluster.heartbeats:
@@ -212,13 +421,13 @@ def same_network(setup: Setup) -> Iterator[str]:
     "pacemaker",
     reason="A BMC has the power of its node. On one feed both lose it together, no power-off can be confirmed, nothing is taken over.",
     remedy="A second feed for the node, or a second level of fencing: switched outlets.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
 def bmc_power(setup: Setup) -> Iterator[str]:
-    assert setup.cluster is not None and setup.cib is not None
-    for node in setup.cluster.nodes:
-        others = [device for device in setup.cib.devices if node.name in setup.cib.fences(device) and not _is_bmc(device)]
-        if len(set(node.power_feeds)) < 2 and not others:
+    cib = setup.pacemaker
+    for node in setup.described.nodes:
+        others = [one for one in devices_for(cib, node.name) if not is_bmc(one) and not pretends_because(one)]
+        if len(set(node.power_feeds)) < 2 and not others and not watchdog_fences(setup):
             yield f"cluster.toml: {node.name} and its BMC hang on {node.power_feeds[0]} alone"
 
 
@@ -226,14 +435,247 @@ def bmc_power(setup: Setup) -> Iterator[str]:
     "fencing-level-names-nothing",
     "error",
     "pacemaker",
-    reason="A level fails with any of its devices, and one that does not exist always does; after the last level nobody is powered off.",
+    reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never succeeds.",
     remedy="Correct the devices of the level.",
-    source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
+    source=f"{PACEMAKER}/fencing.rst",
 )
 def levels(setup: Setup) -> Iterator[str]:
-    assert setup.cib is not None
-    known = {device.id for device in setup.cib.devices}
-    for level in setup.cib.levels:
-        for device in level.get("devices", "").split(","):
-            if device not in known:
-                yield f"cib: level {level.get('index')} of {level.get('target')} names {device}"
+    cib = setup.pacemaker
+    known = {device.id: device for device in cib.devices}
+    for node in setup.node_names:
+        for index, names in enumerate(cib.levels_of(node), 1):
+            for name in names:
+                if name not in known:
+                    yield f"cib: level {index} of {node} names {name}, which is no device"
+                elif node not in cib.fences(known[name]):
+                    yield f"cib: level {index} of {node} names {name}, which does not power it off"
+    for level in cib.levels:
+        if level.get("target") and setup.node_names and level["target"] not in setup.node_names:
+            yield f"cib: a level is for {level['target']}, which is no node"
+
+
+@rule(
+    "fencing-level-for-some-nodes",
+    "error",
+    "pacemaker",
+    reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to be enough.",
+    remedy="Give every node its levels.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def some_levels(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    targeted = all("target" in level or "target-pattern" in level for level in cib.levels)
+    for node in setup.node_names:
+        if cib.levels and targeted and not cib.levels_of(node):
+            yield f"cib: {node} has no level, other nodes have"
+
+
+@rule(
+    "outlets-switched-one-by-one",
+    "error",
+    "pacemaker",
+    reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as powered off.",
+    remedy="All outlets of a node in the same level: devices=outlet-1,outlet-2",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def split_outlets(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
+    for node in setup.node_names:
+        its_outlets = {name for name, device in outlets.items() if node in cib.fences(device)}
+        if len(its_outlets) < 2:
+            continue
+        levels = cib.levels_of(node) or [(name,) for name in sorted(its_outlets)]
+        for index, names in enumerate(levels, 1):
+            in_level = its_outlets & set(names)
+            complete = in_level == its_outlets or any(name not in outlets for name in names)
+            if in_level and not complete:
+                yield f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"
+
+
+@rule(
+    "outlets-leave-a-feed-on",
+    "error",
+    "description",
+    reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do not power it off.",
+    remedy="One outlet on each feed of the node.",
+    source=OWN,
+)
+def feeds_left(setup: Setup) -> Iterator[str]:
+    for node in setup.described.nodes:
+        switched = [pdu.feed for pdu in node.pdus]
+        left = [feed for feed in node.power_feeds if feed not in switched]
+        if switched and left:
+            yield f"cluster.toml: the outlets of {node.name} leave it {', '.join(left)}"
+        for feed in sorted({feed for feed in switched if feed not in node.power_feeds}):
+            yield f"cluster.toml: an outlet of {node.name} is on {feed}, which does not feed it"
+
+
+@rule(
+    "startup-fencing-off",
+    "error",
+    "pacemaker",
+    reason="A node that has not been seen yet is taken to be off without being powered off; it may be serving.",
+    remedy="Remove startup-fencing=false.",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def startup(setup: Setup) -> Iterator[str]:
+    if not is_true(setup.pacemaker.properties.get("startup-fencing", "true")):
+        yield "cib: startup-fencing=false"
+
+
+@rule(
+    "fencing-action-unknown",
+    "error",
+    "pacemaker",
+    reason="Fencing is off or reboot; anything else is refused, or does nothing to the node.",
+    remedy="stonith-action=off (or reboot)",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def action(setup: Setup) -> Iterator[str]:
+    given = setup.pacemaker.properties.get("stonith-action", "reboot")
+    if given not in ("off", "reboot", "poweroff"):
+        yield f"cib: stonith-action={given}"
+    for device in setup.pacemaker.devices:
+        if device.values.get("action", "off") not in _POWERS_OFF:
+            yield f"cib: {device.id} has action={device.values['action']}"
+
+
+@rule(
+    "power-off-cut-short",
+    "error",
+    "pacemaker",
+    reason="A BMC needs some seconds to cut the power and to confirm it; the agent is killed before, and the fencing fails.",
+    remedy="Remove pcmk_off_timeout and pcmk_reboot_timeout, or give them 60s.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def cut_short(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        for key in ("pcmk_off_timeout", "pcmk_reboot_timeout"):
+            if 0 < seconds(device.values.get(key, "")) < _LEAST_ACTION_S:
+                yield f"cib: {device.id} has {key}={device.values[key]}"
+
+
+@rule(
+    "bmc-may-not-power-off",
+    "error",
+    "pacemaker",
+    reason="A session with the privilege of a user can read the state of the power and not change it.",
+    remedy="privlvl=operator or administrator",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
+)
+def privilege(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        if device.values.get("privlvl", "administrator").lower() in ("user", "callback"):
+            yield f"cib: {device.id} has privlvl={device.values['privlvl']}"
+
+
+@rule(
+    "port-of-another-service",
+    "error",
+    "pacemaker",
+    reason="IPMI is on UDP port 623; on a port of the web interface or of ssh nobody answers.",
+    remedy="Remove ipport, or ipport=623.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
+)
+def port(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        if device.agent == "fence_ipmilan" and device.values.get("ipport", "623") in ("22", "23", "80", "161", "443"):
+            yield f"cib: {device.id} has ipport={device.values['ipport']}"
+
+
+@rule(
+    "device-without-address",
+    "error",
+    "pacemaker",
+    reason="A device that does not know where its BMC or outlet is powers off nobody.",
+    remedy="ip=ADDRESS",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def no_address(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        if (is_bmc(device) or is_outlet(device)) and not address_of(device):
+            yield f"cib: {device.id} ({device.agent}) has no ip"
+
+
+@rule(
+    "reservation-without-unfencing",
+    "error",
+    "pacemaker",
+    reason="A node whose reservation was taken away must be let in again before it starts anything; without unfencing it never is.",
+    remedy="meta provides=unfencing",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def unfencing(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        if device.agent in ("fence_scsi", "fence_mpath") and device.meta.get("provides") != "unfencing":
+            yield f"cib: {device.id} ({device.agent}) has no meta provides=unfencing"
+
+
+@rule(
+    "watchdog-without-sbd",
+    "error",
+    "pacemaker",
+    reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a watchdog it goes on writing.",
+    remedy="Set up sbd (SBD_WATCHDOG_DEV), or remove stonith-watchdog-timeout.",
+    source=SBD,
+)
+def no_watchdog(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    if cib.watchdog_s != 0 and not watchdog_fences(setup):
+        yield f"cib: stonith-watchdog-timeout={cib.properties['stonith-watchdog-timeout']}, and no sbd"
+
+
+@rule(
+    "watchdog-with-two-nodes",
+    "error",
+    "pacemaker",
+    "corosync",
+    reason="A watchdog resets a node that has no quorum. With two_node a node always has it, and nobody is reset.",
+    remedy="A quorum device or a third node; or sbd with a shared disk; or BMCs.",
+    source=SBD,
+)
+def watchdog_alone(setup: Setup) -> Iterator[str]:
+    shared = any(device.agent in ("fence_sbd", "external/sbd") for device in setup.pacemaker.devices)
+    if watchdog_fences(setup) and not shared and not any(tie_breakers(setup)) and len(nodes_of(setup)) == 2:
+        yield "cib: stonith-watchdog-timeout with two nodes and no quorum device"
+
+
+@rule(
+    "watchdog-time-too-short",
+    "error",
+    "pacemaker",
+    "sbd",
+    reason="The survivor goes on before the watchdog of the lost node has reset it: for some seconds both write.",
+    remedy="stonith-watchdog-timeout of at least twice SBD_WATCHDOG_TIMEOUT.",
+    source=SBD,
+)
+def watchdog_time(setup: Setup) -> Iterator[str]:
+    waits = setup.pacemaker.watchdog_s
+    needed = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
+    if 0 < waits < needed:
+        yield f"cib: stonith-watchdog-timeout is {waits:g} s, sbd needs {needed:g} s"
+
+
+@rule(
+    "sbd-not-working",
+    "error",
+    "sbd",
+    reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher it hears of nothing.",
+    remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE where a disk is used.",
+    source=SBD,
+)
+def sbd(setup: Setup) -> Iterator[str]:
+    values = setup.sbd
+    watchdog = values.get("SBD_WATCHDOG_DEV", "/dev/watchdog")
+    if not watchdog.startswith("/dev/watchdog"):
+        yield f"sbd: SBD_WATCHDOG_DEV={watchdog}"
+    if not is_true(values.get("SBD_PACEMAKER", "yes")):
+        yield f"sbd: SBD_PACEMAKER={values['SBD_PACEMAKER']}"
+    with_disk = setup.cib and any(device.agent in ("external/sbd", "fence_sbd") for device in setup.cib.devices)
+    if with_disk and not values.get("SBD_DEVICE"):
+        yield "sbd: a device of Pacemaker uses the disk, and SBD_DEVICE is empty"
+    backing = {disk for resource in setup.drbd for disk in (*resource.disks, *resource.devices)}
+    for disk in filter(None, re.split(r"[;\s]+", values.get("SBD_DEVICE", ""))):
+        if disk in backing or disk.startswith("/dev/drbd"):
+            yield f"sbd: SBD_DEVICE={disk} is replicated by DRBD, or holds its data"

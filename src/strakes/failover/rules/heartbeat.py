@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
-from strakes.failover.rules.base import rule
+from strakes.failover.rules.rule import COROSYNC_CONF, rule
 from strakes.failover.setup import Setup
 
 _MOST_LINKS = 8
@@ -18,23 +18,37 @@ def nodes_of(setup: Setup) -> list[Block]:
 
 
 def links_of(node: Block) -> dict[int, str]:
-    """Number of the link -> address."""
-    found = {number: node.get(f"ring{number}_addr") for number in range(_MOST_LINKS)}
-    return {number: address for number, address in found.items() if address}
+    """Return the address of each link by its number."""
+    addresses = {number: node.get(f"ring{number}_addr") for number in range(_MOST_LINKS)}
+    return {number: address for number, address in addresses.items() if address}
+
+
+def name_of(node: Block) -> str:
+    """As Pacemaker will call it: its name, or the host name that stands as its first address; empty where only ``uname -n`` says it."""
+    first = links_of(node).get(0, "")
+    return node.get("name") or ("" if _address(first) else first)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """None for the name of a host."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
 
 
 @rule(
     "one-heartbeat-path",
-    "error",
+    "warning",
     "corosync",
     reason="With a single link one cable, card or switch separates the nodes, and each takes the other for dead.",
-    remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first.",
+    remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first; a bond is one network.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def one_path(setup: Setup) -> Iterator[str]:
-    for node in nodes_of(setup):
-        if len(links_of(node)) < 2:
-            yield f"corosync.conf: {node.get('name') or 'a node'} has {len(links_of(node))} link"
+    single = [name_of(node) or "a node" for node in nodes_of(setup) if len(links_of(node)) < 2]
+    if single:
+        yield f"corosync.conf: {' and '.join(single)} with one link"
 
 
 @rule(
@@ -47,25 +61,51 @@ def one_path(setup: Setup) -> Iterator[str]:
 )
 def same_subnet(setup: Setup) -> Iterator[str]:
     for node in nodes_of(setup):
-        nets = []
-        for address in links_of(node).values():
-            try:
-                prefix = 24 if ipaddress.ip_address(address).version == 4 else 64
-            except ValueError:
-                continue
-            nets.append(str(ipaddress.ip_network(f"{address}/{_prefix(setup, address, prefix)}", strict=False)))
-        for net, times in Counter(nets).items():
+        nets = Counter(_network(setup, address) for address in links_of(node).values() if _address(address))
+        for net, times in nets.items():
             if times > 1:
-                yield f"corosync.conf: {times} links of {node.get('name')} are on {net}"
+                yield f"corosync.conf: {times} links of {name_of(node) or 'a node'} are in {net}"
 
 
-def _prefix(setup: Setup, address: str, usual: int) -> int:
-    """The described length of the network; without a description the usual one."""
+@rule(
+    "same-address-on-two-nodes",
+    "error",
+    "corosync",
+    reason="An address belongs to one node: the other one never gets what is sent to it, and the link is not there.",
+    remedy="Give each node its own address on every link.",
+    source=COROSYNC_CONF,
+)
+def same_address(setup: Setup) -> Iterator[str]:
+    addresses = Counter(address for node in nodes_of(setup) for address in links_of(node).values())
+    for address, times in addresses.items():
+        if times > 1:
+            yield f"corosync.conf: {address} is given {times} times"
+
+
+@rule(
+    "link-in-two-subnets",
+    "warning",
+    "corosync",
+    reason="The two ends of a link are in different networks: without a router between them the link is never there.",
+    remedy="Look up the addresses of the cards of this link.",
+    source=COROSYNC_CONF,
+)
+def other_subnet(setup: Setup) -> Iterator[str]:
+    nodes = nodes_of(setup)
+    for number in range(_MOST_LINKS):
+        addresses = [links_of(node).get(number, "") for node in nodes]
+        nets = {_network(setup, address) for address in addresses if _address(address)}
+        if len(nets) > 1:
+            yield f"corosync.conf: ring{number}_addr is in {' and '.join(sorted(nets))}"
+
+
+def _network(setup: Setup, text: str) -> str:
+    """With the described length of the network; without a description the usual one."""
+    address = ipaddress.ip_address(text)
     for network in setup.cluster.networks if setup.cluster else ():
-        net = ipaddress.ip_network(network.subnet)
-        if ipaddress.ip_address(address) in net:
-            return net.prefixlen
-    return usual
+        if address in ipaddress.ip_network(network.subnet):
+            return network.subnet
+    return str(ipaddress.ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False))
 
 
 @rule(
@@ -123,8 +163,11 @@ def unequal_links(setup: Setup) -> Iterator[str]:
 )
 def transport(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
-    chosen = setup.corosync.one("totem").get("transport", "knet")
-    if chosen != "knet" and any(len(links_of(node)) > 1 for node in nodes_of(setup)):
+    totem = setup.corosync.one("totem")
+    chosen = totem.get("transport", "knet")
+    # Corosync 2 has rings in place of links, and says with rrp_mode how they are used.
+    rings = totem.get("rrp_mode") in ("passive", "active")
+    if chosen != "knet" and not rings and any(len(links_of(node)) > 1 for node in nodes_of(setup)):
         yield f"corosync.conf: transport: {chosen}"
 
 
@@ -140,13 +183,15 @@ def node_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     if "" in ids:
         yield "corosync.conf: a node has no nodeid"
-    for one in {identity for identity in ids if identity and ids.count(identity) > 1}:
-        yield f"corosync.conf: nodeid {one} is given to {ids.count(one)} nodes"
+    if "0" in ids:
+        yield "corosync.conf: nodeid 0 is reserved"
+    for identity in {identity for identity in ids if identity and ids.count(identity) > 1}:
+        yield f"corosync.conf: nodeid {identity} is given to {ids.count(identity)} nodes"
 
 
 @rule(
     "heartbeat-not-encrypted",
-    "warning",
+    "note",
     "corosync",
     reason="Whoever can send to the heartbeat's network can join the cluster, or two clusters with the same address mix.",
     remedy="totem: crypto_cipher: aes256 and crypto_hash: sha256, with a key from corosync-keygen.",
@@ -155,7 +200,8 @@ def node_ids(setup: Setup) -> Iterator[str]:
 def plain(setup: Setup) -> Iterator[str]:
     assert setup.corosync is not None
     totem = setup.corosync.one("totem")
-    if totem.get("crypto_hash", "none") == "none" or totem.get("crypto_cipher", "none") == "none":
+    encrypted = totem.get("crypto_hash", "none") != "none" and totem.get("crypto_cipher", "none") != "none"
+    if not encrypted and totem.get("secauth") not in ("on", "yes"):
         yield "corosync.conf: crypto_cipher or crypto_hash is none"
 
 
@@ -170,7 +216,67 @@ def plain(setup: Setup) -> Iterator[str]:
 )
 def names(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
-    known = {node.get("name") for node in nodes_of(setup)}
-    for name in setup.cib.nodes:
+    known = {name_of(node) for node in nodes_of(setup)}
+    for name in setup.cib.nodes if "" not in known else ():
         if known and name not in known:
             yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(known))})"
+
+
+@rule(
+    "authkey-readable-by-all",
+    "error",
+    "authkey",
+    reason="Who can read the key can join the cluster, and power off its nodes.",
+    remedy="chmod 400 /etc/corosync/authkey, owned by root.",
+    source=COROSYNC_CONF,
+)
+def open_key(setup: Setup) -> Iterator[str]:
+    mode = setup.modes["etc/corosync/authkey"]
+    if mode & 0o077:
+        yield f"etc/corosync/authkey has mode {mode:04o}"
+
+
+@rule(
+    "totem-version",
+    "error",
+    "corosync",
+    reason="Corosync knows version 2 only, and does not start with another one.",
+    remedy="totem: version: 2",
+    source=COROSYNC_CONF,
+)
+def version(setup: Setup) -> Iterator[str]:
+    given = setup.membership.one("totem").get("version", "2")
+    if given != "2":
+        yield f"corosync.conf: version: {given}"
+
+
+@rule(
+    "two-cluster-managers",
+    "error",
+    "heartbeat 2",
+    reason="Heartbeat starts resources of its own accord: the same device is mounted, and the same address taken, by both managers.",
+    remedy="Remove /etc/ha.d (ha.cf, haresources), and the package heartbeat.",
+    source="https://clusterlabs.org/projects/pacemaker/doc/",
+)
+def old_manager(setup: Setup) -> Iterator[str]:
+    if setup.corosync is None and setup.cib is None:
+        return
+    for name, text in setup.texts.items():
+        if name.startswith("etc/ha.d/") and any(line.strip()[:1] not in ("", "#") for line in text.splitlines()):
+            yield f"{name} configures Heartbeat beside Corosync"
+
+
+@rule(
+    "heartbeat-key-open",
+    "error",
+    "heartbeat 2",
+    reason="crc is no secret, and a key that others can read is none either: anybody on the network can join the cluster.",
+    remedy="authkeys: auth 1, 1 sha1 SECRET; chmod 600.",
+    source="https://clusterlabs.org/projects/pacemaker/doc/",
+)
+def old_key(setup: Setup) -> Iterator[str]:
+    text = setup.texts.get("etc/ha.d/authkeys", "")
+    if any(line.split()[1:2] == ["crc"] for line in text.splitlines()):
+        yield "etc/ha.d/authkeys uses crc"
+    if setup.modes.get("etc/ha.d/authkeys", 0) & 0o077:
+        yield f"etc/ha.d/authkeys has mode {setup.modes['etc/ha.d/authkeys']:04o}"

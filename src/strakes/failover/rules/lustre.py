@@ -7,14 +7,16 @@ import shlex
 from collections.abc import Iterator
 
 from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT
-from strakes.failover.rules.base import rule
+from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
 _DEFAULT_HARD_S = 900
+_LEAST_SOFT_S = 60
+_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
 def _targets(setup: Setup) -> Iterator[list[str]]:
-    """The words of each mkfs.lustre or tunefs.lustre."""
+    """Return the words of each mkfs.lustre or tunefs.lustre."""
     joined = re.sub(r"\\\n", " ", setup.lustre)
     for line in joined.splitlines():
         text = line.strip()
@@ -23,7 +25,13 @@ def _targets(setup: Setup) -> Iterator[list[str]]:
 
 
 def _named(words: list[str], option: str) -> list[str]:
-    return [nid for word in words if word.startswith(f"--{option}=") for nid in re.split(r"[:]", word.partition("=")[2]) if nid]
+    return [
+        nid
+        for word in words
+        if word.startswith(f"--{option}=")
+        for nid in re.split(r"[:]", word.partition("=")[2])
+        if nid
+    ]
 
 
 @rule(
@@ -38,7 +46,7 @@ def mmp(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
-        elif not _named(words, "servicenode") and not _named(words, "failnode"):
+        elif not _named(words, "servicenode") and not _named(words, "failnode") and "--backfstype=zfs" not in words:
             yield f"make-targets.sh: {words[-1]} names no server, so protection stays off"
 
 
@@ -53,7 +61,9 @@ def mmp(setup: Setup) -> Iterator[str]:
 def one_server(setup: Setup) -> Iterator[str]:
     for words in _targets(setup):
         nodes = set(_named(words, "servicenode"))
-        if nodes and len(nodes) < 2:
+        if len(nodes) < 2 and not (nodes or _named(words, "failnode")):
+            yield f"make-targets.sh: {words[-1]} names no server"
+        elif len(nodes) == 1:
             yield f"make-targets.sh: {words[-1]} names only {', '.join(nodes)}"
 
 
@@ -101,3 +111,149 @@ def recovery(setup: Setup) -> Iterator[str]:
     needed = PUBLISHED_S_PER_CLIENT * setup.cluster.file_system.clients
     if hard < needed:
         yield f"make-targets.sh: recovery_time_hard is {hard} s, {setup.cluster.file_system.clients:,} clients need about {needed:,.0f} s"
+
+
+def _nids(words: list[str]) -> Iterator[str]:
+    for option in ("servicenode", "failnode", "mgsnode"):
+        for node in _named(words, option):
+            yield from node.split(",")
+
+
+def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
+    """Nodes of the MGS, and the file system, of every client's mount."""
+    for line in setup.texts.get("lustre/mount-clients.sh", "").splitlines():
+        match = re.search(r"(?:^|\s)(\S+@\S+):/(\S+)", line)
+        if match and not line.lstrip().startswith("#"):
+            yield match[1].split(":"), match[2].partition("/")[0]
+
+
+@rule(
+    "network-of-lustre-mixed",
+    "error",
+    "lustre",
+    reason="A NID on another kind of network than the servers use is never reached: the target is not found after a take-over.",
+    remedy="ADDRESS@NET as lctl list_nids says on each server.",
+    source=_MKFS,
+)
+def mixed_nets(setup: Setup) -> Iterator[str]:
+    targets = list(_targets(setup))
+    servers = [
+        {
+            frozenset(re.sub(r"\d+$", "", nid.partition("@")[2]) for nid in node.split(","))
+            for node in _named(words, "servicenode")
+        }
+        for words in targets
+    ]
+    kinds = set().union(*servers) if servers else set()
+    if len(kinds) > 1:
+        yield f"make-targets.sh: servers are on {' and '.join(sorted('+'.join(sorted(kind)) for kind in kinds))}"
+    known = {nid for words in targets for node in _named(words, "servicenode") for nid in node.split(",")}
+    for words in targets:
+        strangers = [nid for node in _named(words, "mgsnode") for nid in node.split(",") if known and nid not in known]
+        if strangers and any("--mgs" in other for other in targets):
+            yield f"make-targets.sh: {words[-1]} looks for the MGS on {', '.join(strangers)}, where it is never"
+    sets = {frozenset(_named(words, "servicenode")) for words in targets if "--mdt" in words or "--mgs" in words}
+    if len(sets) > 1:
+        yield "make-targets.sh: the targets name different servers"
+
+
+@rule(
+    "index-given-twice",
+    "error",
+    "lustre",
+    reason="The index is the target's identity in the file system: the second one with it is refused by the MGS, or takes its place.",
+    remedy="--index=0, 1, 2, ... for the metadata targets, and the same for the OSTs.",
+    source=_MKFS,
+)
+def indexes(setup: Setup) -> Iterator[str]:
+    seen: dict[tuple[str, str, str], str] = {}
+    managers = []
+    for words in _targets(setup):
+        names = [word.partition("=")[2] for word in words if word.startswith("--fsname=")]
+        given = [word.partition("=")[2] for word in words if word.startswith("--index=")]
+        kind = next((word for word in ("--mdt", "--ost") if word in words), "")
+        managers += [words[-1]] if "--mgs" in words else []
+        if kind and not given:
+            yield f"make-targets.sh: {words[-1]} has no --index"
+        for index in given if kind else ():
+            other = seen.setdefault((kind, names[0] if names else "", index), words[-1])
+            if other != words[-1]:
+                yield f"make-targets.sh: {other} and {words[-1]} have --index={index}"
+    if len(managers) > 1:
+        yield f"make-targets.sh: {' and '.join(managers)} are made with --mgs"
+    systems = {name for _, name, _ in seen}
+    if len(systems) > 1:
+        yield f"make-targets.sh: the targets are of {' and '.join(sorted(systems))}"
+
+
+@rule(
+    "target-made-below-drbd",
+    "error",
+    "lustre",
+    "drbd",
+    reason="A target that is made on the disk below DRBD is on one node only, and overwrites DRBD's metadata at its end.",
+    remedy="mkfs.lustre ... /dev/drbdN",
+    source=OWN,
+)
+def below(setup: Setup) -> Iterator[str]:
+    disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
+    devices = {device for resource in setup.drbd for device in resource.devices}
+    for words in _targets(setup):
+        if words[-1] in disks:
+            yield f"make-targets.sh: {words[-1]} is the disk of {disks[words[-1]]}"
+        elif words[-1].startswith("/dev/drbd") and words[-1] not in devices:
+            yield f"make-targets.sh: {words[-1]} is no device of DRBD's configuration"
+
+
+@rule(
+    "clients-not-waited-for",
+    "error",
+    "lustre",
+    reason="Clients that are not waited for, or that get errors instead of waiting, lose what they had not written.",
+    remedy="recovery_time_soft=300 recovery_time_hard=900; no failover.mode=failout, no abort_recov.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+)
+def not_waited_for(setup: Setup) -> Iterator[str]:
+    limits = {key: int(value) for key, value in re.findall(r"recovery_time_(soft|hard)=(\d+)", setup.lustre)}
+    if limits.get("soft", _LEAST_SOFT_S) < _LEAST_SOFT_S:
+        yield f"make-targets.sh: recovery_time_soft={limits['soft']}"
+    if limits.get("soft", 0) > limits.get("hard", _DEFAULT_HARD_S):
+        yield f"make-targets.sh: recovery_time_soft={limits['soft']} is longer than recovery_time_hard"
+    for word in ("abort_recov", "failout"):
+        if word in setup.lustre:
+            yield f"make-targets.sh: {word}"
+
+
+@rule(
+    "recovery-given-up",
+    "error",
+    "pacemaker",
+    reason="With abort_recov every client is evicted at each take-over, and loses what it had not written.",
+    remedy="Remove abort_recov from the mount options.",
+    source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
+)
+def aborted(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.services:
+        if any("abort_recov" in value for value in primitive.values.values()):
+            yield f"cib: {primitive.id} mounts with abort_recov"
+
+
+@rule(
+    "client-knows-one-mgs",
+    "error",
+    "mounting",
+    reason="A client that knows the MGS on one node cannot mount while that node is down.",
+    remedy="mount -t lustre NID1:NID2:/FSNAME",
+    source="https://wiki.lustre.org/Mounting_a_Lustre_File_System_on_Client_Nodes",
+)
+def client(setup: Setup) -> Iterator[str]:
+    made = [word.partition("=")[2] for words in _targets(setup) for word in words if word.startswith("--fsname=")]
+    servers = {nid for words in _targets(setup) if "--mgs" in words for nid in _nids(words)}
+    for nodes, name in _client_mounts(setup):
+        if len(set(nodes)) < 2:
+            yield f"mount-clients.sh: {':'.join(nodes)} is one server"
+        if made and name not in made:
+            yield f"mount-clients.sh: {name} is not {made[0]}"
+        for nid in (nid for node in nodes for nid in node.split(",")):
+            if servers and nid not in servers:
+                yield f"mount-clients.sh: {nid} is no server of the MGS"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.rules.base import rule
-from strakes.failover.rules.heartbeat import nodes_of
+from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.rules.rule import PACEMAKER, QDEVICE, VOTEQUORUM, rule
 from strakes.failover.setup import Setup
 
 _ON = ("1", "yes")
@@ -101,3 +101,106 @@ def ignored(setup: Setup) -> Iterator[str]:
     assert setup.cib is not None
     if setup.cib.properties.get("no-quorum-policy") == "ignore":
         yield "cib: no-quorum-policy=ignore"
+
+
+@rule(
+    "quorum-by-lowest-node",
+    "error",
+    "corosync",
+    reason="auto_tie_breaker gives quorum to the side with the lowest node id only: when that node dies, the other one stops everything.",
+    remedy="two_node: 1 (with fencing), or a quorum device, instead of auto_tie_breaker.",
+    source=VOTEQUORUM,
+)
+def lowest_node(setup: Setup) -> Iterator[str]:
+    quorum = setup.membership.one("quorum")
+    if quorum.get("auto_tie_breaker") in _ON and len(nodes_of(setup)) == 2 and not quorum.all("device"):
+        yield "corosync.conf: auto_tie_breaker: 1 with two nodes"
+
+
+@rule(
+    "votes-not-equal",
+    "error",
+    "corosync",
+    reason="A node with no vote, or with more than the others, decides alone: the loss of one node may take quorum from all.",
+    remedy="Remove quorum_votes: every node has one vote.",
+    source=VOTEQUORUM,
+)
+def votes(setup: Setup) -> Iterator[str]:
+    given = {node.get("nodeid"): node.get("quorum_votes", "1") for node in nodes_of(setup)}
+    for node, number in given.items():
+        if number != "1":
+            yield f"corosync.conf: quorum_votes: {number} for node {node}"
+
+
+@rule(
+    "quorum-device-wrong",
+    "error",
+    "corosync",
+    reason="A quorum device without a host, with the wrong number of votes or on a node itself decides nothing when it is needed.",
+    remedy="device: model: net, votes: 1, net: host on a third machine, algorithm: ffsplit (or lms).",
+    source=QDEVICE,
+)
+def device(setup: Setup) -> Iterator[str]:
+    nodes = nodes_of(setup)
+    ours = {address for node in nodes for address in (*links_of(node).values(), node.get("name"))}
+    ours |= {address for node in setup.cluster.nodes for address in node.addresses.values()} if setup.cluster else set()
+    for device in setup.membership.one("quorum").all("device"):
+        model = device.get("model")
+        if model not in ("net", "heuristics"):
+            yield f"corosync.conf: device has model {model or '(none)'}"
+        if model != "net":
+            continue
+        net = device.one("net")
+        algorithm, host = net.get("algorithm", "ffsplit"), net.get("host")
+        expected = {"ffsplit": 1, "2nodelms": 1, "lms": max(len(nodes) - 1, 1)}
+        if not host:
+            yield "corosync.conf: device has no host"
+        if host in ours or host.startswith("127.") or host in ("localhost", "::1"):
+            yield f"corosync.conf: device is on {host}, which is a node itself"
+        if algorithm not in expected:
+            yield f"corosync.conf: device has algorithm {algorithm}"
+        elif device.get("votes", str(expected[algorithm])) != str(expected[algorithm]):
+            yield f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} wants {expected[algorithm]}"
+
+
+@rule(
+    "quorum-device-without-tls",
+    "warning",
+    "corosync",
+    reason="Whoever can reach the quorum device can take its vote.",
+    remedy="net: tls: on or required, with the certificates of corosync-qdevice-net-certutil.",
+    source=QDEVICE,
+)
+def no_tls(setup: Setup) -> Iterator[str]:
+    for device in setup.membership.one("quorum").all("device"):
+        if device.one("net").get("tls") == "off":
+            yield "corosync.conf: device has tls: off"
+
+
+@rule(
+    "last-man-standing",
+    "error",
+    "corosync",
+    reason="The number of votes falls with the nodes that are lost: two halves that are cut off one after the other both have quorum.",
+    remedy="Remove last_man_standing and allow_downscale.",
+    source=VOTEQUORUM,
+)
+def last_man(setup: Setup) -> Iterator[str]:
+    quorum = setup.membership.one("quorum")
+    for key in ("last_man_standing", "allow_downscale"):
+        if quorum.get(key) in _ON and len(nodes_of(setup)) < 4:
+            yield f"corosync.conf: {key}: 1 with {len(nodes_of(setup))} nodes"
+
+
+@rule(
+    "quorum-policy-unknown",
+    "error",
+    "pacemaker",
+    reason="Pacemaker ignores a value that it does not know, and takes its default.",
+    remedy="no-quorum-policy=stop",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def policy(setup: Setup) -> Iterator[str]:
+    given = setup.pacemaker.properties.get("no-quorum-policy", "stop")
+    if given not in ("stop", "freeze", "suicide", "fence", "demote", "ignore"):
+        yield f"cib: no-quorum-policy={given}"

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from strakes.failover.rules.base import OWN, rule
+from strakes.failover.rules.rule import DRBD_CONF, OWN, rule
 from strakes.failover.setup import Setup
 
 _AUTOMATIC = (
     "discard-younger-primary",
     "discard-older-primary",
     "discard-least-changes",
-    "discard-secondary",
     "violently-as0p",
     "call-pri-lost-after-sb",
 )
+# Handlers that say that the peer is outdated and do nothing, or belong to cluster managers of the past.
+_NO_HANDLERS = (
+    "true",
+    "false",
+    "echo",
+    ":",
+    "exit",
+    "rhcs_fence",
+    "obliterate-peer.sh",
+    "drbd-peer-outdater",
+    "outdate-peer.sh",
+)
+_CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2")
 
 
 @rule(
@@ -27,8 +40,9 @@ _AUTOMATIC = (
 )
 def protocol(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
-        if resource.protocol and resource.protocol != "C":
-            yield f"drbd: {resource.name} has protocol {resource.protocol}"
+        for chosen in resource.protocols:
+            if chosen != "C":
+                yield f"drbd: {resource.name} has protocol {chosen}"
 
 
 @rule(
@@ -41,26 +55,59 @@ def protocol(setup: Setup) -> Iterator[str]:
 )
 def fencing(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
-        quorate = resource.option("options", "quorum") == "majority"
-        if resource.fencing != "resource-and-stonith" and not (quorate and resource.option("options", "on-no-quorum")):
-            yield f"drbd: {resource.name} has fencing {resource.fencing or 'dont-care'}"
+        quorate = resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) > 2
+        if "dont-care" in resource.fencing and not quorate:
+            yield f"drbd: {resource.name} has fencing dont-care"
+
+
+@rule(
+    "replication-fencing-without-freeze",
+    "warning",
+    "drbd",
+    reason="With resource-only writing goes on while the peer may be alive; what is acknowledged then is lost if the peer is promoted.",
+    remedy="fencing resource-and-stonith;",
+    source=DRBD_CONF,
+)
+def no_freeze(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        if "resource-only" in resource.fencing:
+            yield f"drbd: {resource.name} has fencing resource-only"
+
+
+@rule(
+    "replication-quorum-of-two",
+    "error",
+    "drbd",
+    reason="Of two copies one is no majority: when a node dies the other one stops writing.",
+    remedy="A diskless third node as tie breaker, or quorum off with fencing resource-and-stonith.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
+)
+def quorum_of_two(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        if resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) == 2:
+            yield f"drbd: {resource.name} has quorum {resource.option('options', 'quorum')} with two nodes"
 
 
 @rule(
     "no-fence-peer-handler",
     "error",
     "drbd",
-    reason="The policy asks a handler; without one the primary stays frozen, and nothing keeps the outdated copy from being promoted.",
-    remedy="handlers { fence-peer …crm-fence-peer…; unfence-peer (8.4: after-resync-target) …crm-unfence-peer…; }",
-    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html",
+    reason="The policy asks a handler; without one that acts the outdated copy may be promoted, or the primary stays frozen.",
+    remedy="handlers { fence-peer ...crm-fence-peer...; unfence-peer (8.4: after-resync-target) ...crm-unfence-peer...; }",
+    source=DRBD_CONF,
 )
 def handlers(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
-        if not resource.fencing or resource.fencing == "dont-care":
+        if set(resource.fencing) == {"dont-care"}:
             continue
-        if not resource.option("handlers", "fence-peer"):
+        handler = resource.option("handlers", "fence-peer")
+        program = re.split(r"[/\s]", re.split(r"\s", handler.strip(), maxsplit=1)[0])[-1]
+        lifts = resource.option("handlers", "unfence-peer") or resource.option("handlers", "after-resync-target")
+        if not handler:
             yield f"drbd: {resource.name} has no fence-peer handler"
-        elif not (resource.option("handlers", "unfence-peer") or resource.option("handlers", "after-resync-target")):
+        elif program in _NO_HANDLERS:
+            yield f"drbd: {resource.name} has fence-peer {handler}"
+        elif "crm-fence-peer" in handler and not lifts:
             yield f"drbd: {resource.name} is locked out for ever: no handler lifts what fence-peer has set"
 
 
@@ -69,14 +116,17 @@ def handlers(setup: Setup) -> Iterator[str]:
     "error",
     "drbd",
     reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is gone.",
-    remedy="Use the handler of the installed version.",
+    remedy="Use the handlers of the installed version.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def handler_version(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
-        handler = resource.option("handlers", "fence-peer")
-        if "crm-fence-peer" in handler and (".9.sh" in handler) != resource.dialect9:
-            yield f"drbd: {resource.name} is written for DRBD {'9' if resource.dialect9 else '8.4'}, its handler is {handler}"
+        fence, lift = (resource.option("handlers", key) for key in ("fence-peer", "unfence-peer"))
+        lift = lift or resource.option("handlers", "after-resync-target")
+        written = "9" if resource.dialect9 else "8.4"
+        for handler in (fence, lift):
+            if re.search(r"crm-(un)?fence-peer", handler) and (".9.sh" in handler) != resource.dialect9:
+                yield f"drbd: {resource.name} is written for DRBD {written}, its handler is {handler}"
 
 
 @rule(
@@ -84,14 +134,33 @@ def handler_version(setup: Setup) -> Iterator[str]:
     "error",
     "drbd",
     reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems, with fencing, can live with it.",
-    remedy="Remove allow-two-primaries.",
+    remedy="Remove allow-two-primaries, and become-primary-on both.",
     source="https://github.com/LINBIT/drbd/issues/62",
 )
 def two_primaries(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
-        both = any(key == "allow-two-primaries" for key, _ in (*resource.block.one("net").settings, *resource.common.one("net").settings))
-        if both and resource.option("net", "allow-two-primaries", "yes") != "no":
+        if any(value != "no" for value in resource.all_values("net", "allow-two-primaries")) and not _shared(setup):
             yield f"drbd: {resource.name} has allow-two-primaries"
+
+
+def _shared(setup: Setup) -> bool:
+    """Whether a cluster file system is mounted on both."""
+    return any(one.values.get("fstype") in _CLUSTER_FILE_SYSTEMS for one in (setup.cib.primitives if setup.cib else ()))
+
+
+@rule(
+    "promoted-beside-pacemaker",
+    "error",
+    "drbd",
+    reason="DRBD's own start makes a node primary before Pacemaker has decided who serves.",
+    remedy="Remove become-primary-on, and disable drbd.service.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/pacemaker.adoc",
+)
+def by_itself(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        chosen = resource.option("startup", "become-primary-on")
+        if chosen and not (chosen == "both" and _shared(setup)):
+            yield f"drbd: {resource.name} has become-primary-on {chosen}"
 
 
 @rule(
@@ -99,20 +168,37 @@ def two_primaries(setup: Setup) -> Iterator[str]:
     "error",
     "drbd",
     reason="After a split brain the writes of one side are thrown away without anybody being asked.",
-    remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect",
+    remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect, rr-conflict disconnect",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def discarding(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
         for key in ("after-sb-0pri", "after-sb-1pri", "after-sb-2pri"):
-            chosen = resource.option("net", key)
-            if chosen in _AUTOMATIC or chosen.startswith("discard-node-"):
-                yield f"drbd: {resource.name} has {key} {chosen}"
+            for chosen in resource.all_values("net", key):
+                if chosen in _AUTOMATIC or chosen.startswith("discard-node-"):
+                    yield f"drbd: {resource.name} has {key} {chosen}"
+        for chosen in resource.all_values("net", "rr-conflict"):
+            if chosen in ("violently", "call-pri-lost", "auto-discard"):
+                yield f"drbd: {resource.name} has rr-conflict {chosen}"
+
+
+@rule(
+    "split-brain-discards-the-secondary",
+    "warning",
+    "drbd",
+    reason="After a split brain what the other side wrote before it was demoted is thrown away without anybody being asked.",
+    remedy="after-sb-1pri consensus",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
+)
+def discards_secondary(setup: Setup) -> Iterator[str]:
+    names = [one.name for one in setup.drbd if "discard-secondary" in one.all_values("net", "after-sb-1pri")]
+    if names:
+        yield f"drbd: {', '.join(names)} with after-sb-1pri discard-secondary"
 
 
 @rule(
     "split-brain-unheard",
-    "warning",
+    "note",
     "drbd",
     reason="Without a handler nobody is told of a split brain: it is a line in the kernel's log, and the copies stay apart.",
     remedy='handlers { split-brain "/usr/lib/drbd/notify-split-brain.sh root"; }',
@@ -125,6 +211,20 @@ def unheard(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "writes-not-ordered",
+    "error",
+    "drbd",
+    reason="Without drain DRBD does not keep the order of writes on the peer: after a power cut the copy is not a state that ever was.",
+    remedy="Remove disk-drain no.",
+    source=DRBD_CONF,
+)
+def drain(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        if "no" in resource.all_values("disk", "disk-drain"):
+            yield f"drbd: {resource.name} has disk-drain no"
+
+
+@rule(
     "flushes-off",
     "warning",
     "drbd",
@@ -133,10 +233,12 @@ def unheard(setup: Setup) -> Iterator[str]:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def flushes(setup: Setup) -> Iterator[str]:
-    for resource in setup.drbd:
-        for key in ("disk-flushes", "md-flushes"):
-            if resource.option("disk", key) == "no":
-                yield f"drbd: {resource.name} has {key} no"
+    off = {
+        key: [resource.name for resource in setup.drbd if "no" in resource.all_values("disk", key)]
+        for key in ("disk-flushes", "md-flushes")
+    }
+    if any(off.values()):
+        yield "drbd: " + "; ".join(f"{key} no in {', '.join(names)}" for key, names in off.items() if names)
 
 
 @rule(
@@ -149,17 +251,17 @@ def flushes(setup: Setup) -> Iterator[str]:
 )
 def passed_on(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
-        if resource.option("disk", "on-io-error") == "pass_on":
+        if "pass_on" in resource.all_values("disk", "on-io-error"):
             yield f"drbd: {resource.name} has on-io-error pass_on"
 
 
 @rule(
     "copies-never-compared",
-    "warning",
+    "note",
     "drbd",
     reason="Copies that differ silently are found by drbdadm verify, which needs an algorithm, or by the take-over.",
     remedy="net { verify-alg sha256; } and a monthly drbdadm verify.",
-    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html",
+    source=DRBD_CONF,
 )
 def verify(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
@@ -179,12 +281,100 @@ def collide(setup: Setup) -> Iterator[str]:
     seen: dict[tuple[str, str, str], str] = {}
     for resource in setup.drbd:
         for host in resource.hosts:
-            name = host.words[0] if host.words else ""
-            for what in ("disk", "device", "address"):
-                value = host.get(what)
-                other = seen.setdefault((name, what, value), resource.name)
+            uses = [("address", address) for address in dict.fromkeys(host.addresses)]
+            for device, disk, metadata in host.volumes.values():
+                uses += [("device", device), ("disk", "" if disk == "none" else disk)]
+                uses.append(("disk", "" if metadata in ("internal", "") or "[" in metadata else metadata.split()[0]))
+            for what, value in uses:
+                other = seen.setdefault((host.name, what, value), resource.name)
                 if value and other != resource.name:
-                    yield f"drbd: {other} and {resource.name} have the same {what} on {name}: {value}"
+                    yield f"drbd: {other} and {resource.name} have the same {what} on {host.name}: {value}"
+
+
+@rule(
+    "metadata-of-another-resource",
+    "error",
+    "drbd",
+    reason="Two resources that keep their metadata in one place overwrite each other's: which blocks differ is then not known.",
+    remedy="meta-disk internal; or a device, or an [index], for each resource.",
+    source=DRBD_CONF,
+)
+def metadata(setup: Setup) -> Iterator[str]:
+    seen: dict[tuple[str, str], str] = {}
+    disks = {
+        (host.name, disk): resource.name
+        for resource in setup.drbd
+        for host in resource.hosts
+        for _, disk, _ in host.volumes.values()
+    }
+    for resource in setup.drbd:
+        for host in resource.hosts:
+            for number, (_, _, metadata) in host.volumes.items():
+                if metadata in ("", "internal"):
+                    continue
+                place, mine = metadata.replace(" ", ""), f"{resource.name} volume {number}"
+                other = seen.setdefault((host.name, place), mine)
+                if other != mine:
+                    yield f"drbd: {other} and {mine} have meta-disk {metadata} on {host.name}"
+                owner = disks.get((host.name, place.partition("[")[0]))
+                if owner:
+                    yield f"drbd: meta-disk {metadata} of {mine} on {host.name} is the disk of {owner}"
+
+
+@rule(
+    "replicated-device-as-its-own-disk",
+    "error",
+    "drbd",
+    reason="The disk below a DRBD device is a partition, a volume or a RAID; a DRBD device there waits for itself.",
+    remedy="disk /dev/VG/LV;",
+    source=DRBD_CONF,
+)
+def own_disk(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        stacked = bool(resource.block.all("stacked-on-top-of"))
+        for disk in sorted(disk for disk in resource.disks if disk.startswith("/dev/drbd") and not stacked):
+            yield f"drbd: {resource.name} has disk {disk}"
+
+
+@rule(
+    "replication-between-other-hosts",
+    "error",
+    "drbd",
+    reason="DRBD finds its own side by the name of the host: one that no node has is never brought up.",
+    remedy="Use the output of uname -n in each on section.",
+    source=DRBD_CONF,
+)
+def hosts(setup: Setup) -> Iterator[str]:
+    known = set(setup.node_names) or {node.name for node in (setup.cluster.nodes if setup.cluster else ())}
+    for resource in setup.drbd:
+        names = [host.name for host in resource.hosts]
+        for name in names:
+            if known and name not in known:
+                yield f"drbd: {resource.name} has a side on {name}, which is no node"
+        if len(set(names)) == 1:
+            yield f"drbd: {resource.name} has a side on {names[0]} only"
+
+
+@rule(
+    "replication-address-wrong",
+    "error",
+    "drbd",
+    reason="Two sides with one address, or on Corosync's port, do not find each other: there is no second copy.",
+    remedy="Each host its own address on the replication network, and a port of its own, such as 7788.",
+    source=DRBD_CONF,
+)
+def addresses(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        seen: dict[str, str] = {}
+        for host in resource.hosts:
+            for address in host.addresses:
+                other = seen.setdefault(address, host.name)
+                if other != host.name:
+                    yield f"drbd: {other} and {host.name} have the same address in {resource.name}: {address}"
+                if address.rpartition(":")[2] in ("5404", "5405", "5406"):
+                    yield f"drbd: {resource.name} uses a port of Corosync on {host.name}: {address}"
+                if address.startswith("127."):
+                    yield f"drbd: {resource.name} has the address {address} on {host.name}"
 
 
 @rule(
@@ -193,7 +383,7 @@ def collide(setup: Setup) -> Iterator[str]:
     "drbd",
     reason="Who can read the shared secret can connect as the peer and receive, or overwrite, the whole device.",
     remedy="chmod 600, owned by root; best in a file of its own (drbd.d/*.secret).",
-    source="https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html",
+    source=DRBD_CONF,
 )
 def secret(setup: Setup) -> Iterator[str]:
     for name, text in setup.texts.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.rules.base import OWN, rule
+from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
 
@@ -34,5 +34,10 @@ def one_feed(setup: Setup) -> Iterator[str]:
 def fstab(setup: Setup) -> Iterator[str]:
     for line in setup.fstab.splitlines():
         words = line.split()
-        if len(words) >= 4 and not words[0].startswith("#") and words[0].startswith("/dev/drbd") and "noauto" not in words[3].split(","):
+        if (
+            len(words) >= 4
+            and not words[0].startswith("#")
+            and words[0].startswith("/dev/drbd")
+            and "noauto" not in words[3].split(",")
+        ):
             yield f"fstab: {words[0]} on {words[1]}"

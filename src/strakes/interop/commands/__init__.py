@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.interop.commands import ior, mdtest
-from strakes.interop.commands.words import Option, Translation
+from strakes.interop.commands.words import ForeignOption, Translation
 
 
 @dataclass(frozen=True)
 class Tool:
     """A tool whose command lines are understood: its options, and the way from words, ranks (None: not asked for) and seed to a plan."""
 
-    options: Mapping[str, Option]
+    options: Mapping[str, ForeignOption]
     translate: Callable[[Sequence[str], int | None, int], Translation]
 
 

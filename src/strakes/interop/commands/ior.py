@@ -6,77 +6,115 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
-from strakes.interop.commands.words import DIRECTIVE, Given, Option, Translation, given, place_of, plan_of, ranks_of
+from strakes.errors import BadInputError, nearest_word
+from strakes.interop.commands.words import (
+    DIRECTIVE,
+    ForeignOption,
+    GivenCommand,
+    Translation,
+    given,
+    place_of,
+    plan_of,
+    ranks_of,
+)
 
-_REPEATED = "strakes repeats until the intervals are narrow enough or --budget is spent (give --precision and --budget before the word ior)"
+_REPEATED = (
+    "strakes repeats until the intervals are narrow enough or --budget is spent (put --precision and "
+    "--budget before the word ior)"
+)
 _IN_STORE = "every sample is in the store: strakes export"
-_OWN_FILES = "strakes works on files of its own making only. Leave it out; -r alone reads what strakes has just written."
-OPTIONS: dict[str, Option] = {
-    "a": Option("interface: POSIX, MMAP, MPIIO, HDF5, NCMPI, CEPHFS", takes=True),
-    "b": Option("contiguous bytes of each task in a segment", takes=True),
-    "t": Option("bytes per call", takes=True),
-    "s": Option("segments", takes=True),
-    "F": Option("a file for each task"),
-    "w": Option("write"),
-    "r": Option("read"),
-    "W": Option("read back after writing and verify"),
-    "R": Option("verify while reading"),
-    "e": Option("fsync at the end of the write"),
-    "c": Option("collective calls"),
-    "C": Option("tasks read what their neighbours wrote"),
-    "Q": Option("how many nodes away with -C", takes=True),
-    "Z": Option("tasks read what tasks chosen at random wrote"),
-    "X": Option("seed of -Z", takes=True),
-    "z": Option("calls in random order"),
-    "D": Option("seconds after which nothing new begins", takes=True),
-    "k": Option("keep the files"),
-    "o": Option("the test file; strakes works beside it", takes=True),
-    "N": Option("tasks", takes=True),
-    "M": Option("memory of the node to hold meanwhile, as a size", takes=True),
-    "O": Option("directives, KEY=VALUE,...", takes=True),
-    "p": Option("allocate the file before writing"),
-    "B": Option("O_DIRECT, of older versions"),
-    "posix.odirect": Option("O_DIRECT"),
-    "collective": Option("as -c"),
-    "i": Option("repetitions", takes=True, fate="noted", says=_REPEATED),
-    "d": Option("seconds between repetitions", takes=True, fate="noted", says="strakes does not wait between repetitions"),
-    "T": Option("most minutes", takes=True, fate="noted", says="give strakes its time as --budget before the word ior"),
-    "g": Option(
+_OWN_FILES = (
+    "strakes works only on files that it makes itself. Leave this option out; -r alone reads what strakes has just "
+    "written."
+)
+OPTIONS: dict[str, ForeignOption] = {
+    "a": ForeignOption("interface: POSIX, MMAP, MPIIO, HDF5, NCMPI, CEPHFS", takes=True),
+    "b": ForeignOption("contiguous bytes of each task in a segment", takes=True),
+    "t": ForeignOption("bytes per call", takes=True),
+    "s": ForeignOption("segments", takes=True),
+    "F": ForeignOption("a file for each task"),
+    "w": ForeignOption("write"),
+    "r": ForeignOption("read"),
+    "W": ForeignOption("read back after writing and verify"),
+    "R": ForeignOption("verify while reading"),
+    "e": ForeignOption("fsync at the end of the write"),
+    "c": ForeignOption("collective calls"),
+    "C": ForeignOption("tasks read what their neighbours wrote"),
+    "Q": ForeignOption("how many nodes away with -C", takes=True),
+    "Z": ForeignOption("tasks read what tasks chosen at random wrote"),
+    "X": ForeignOption("seed of -Z", takes=True),
+    "z": ForeignOption("calls in random order"),
+    "D": ForeignOption("seconds after which nothing new begins", takes=True),
+    "k": ForeignOption("keep the files"),
+    "o": ForeignOption("the test file; strakes works beside it", takes=True),
+    "N": ForeignOption("tasks", takes=True),
+    "M": ForeignOption("memory to occupy on each node meanwhile, as a size", takes=True),
+    "O": ForeignOption("settings, KEY=VALUE,...", takes=True),
+    "p": ForeignOption("allocate the file before writing"),
+    "B": ForeignOption("O_DIRECT, of older versions"),
+    "posix.odirect": ForeignOption("O_DIRECT"),
+    "collective": ForeignOption("as -c"),
+    "i": ForeignOption("repetitions", takes=True, fate="noted", says=_REPEATED),
+    "d": ForeignOption(
+        "seconds between repetitions", takes=True, fate="noted", says="strakes does not wait between repetitions"
+    ),
+    "T": ForeignOption(
+        "time limit in minutes",
+        takes=True,
+        fate="noted",
+        says="give the time to strakes as --budget, before the word ior",
+    ),
+    "g": ForeignOption(
         "barriers between open, transfer and close",
         fate="noted",
         says="strakes has a barrier between phases, not between open and transfer",
     ),
-    "j": Option("warn of outliers", takes=True, fate="noted", says="strakes keeps outliers, and its intervals do not mind them"),
-    "m": Option("other files in every repetition", fate="quiet"),
-    "v": Option("more output", fate="quiet"),
-    "q": Option("stop at an error", fate="quiet"),
-    "x": Option("one attempt per transfer", fate="quiet"),
-    "H": Option("show hints", fate="quiet"),
-    "K": Option("keep files with errors", fate="quiet"),
-    "A": Option("reference number", takes=True, fate="quiet"),
-    "G": Option("signature of the data", takes=True, fate="quiet"),
-    "E": Option("use an existing file", fate="refused", says=_OWN_FILES),
-    "f": Option(
+    "j": ForeignOption(
+        "warn of outliers", takes=True, fate="noted", says="strakes keeps outliers, and its intervals allow for them"
+    ),
+    "m": ForeignOption("other files in every repetition", fate="quiet"),
+    "v": ForeignOption("more output", fate="quiet"),
+    "q": ForeignOption("stop at an error", fate="quiet"),
+    "x": ForeignOption("one attempt per transfer", fate="quiet"),
+    "H": ForeignOption("show hints", fate="quiet"),
+    "K": ForeignOption("keep files with errors", fate="quiet"),
+    "A": ForeignOption("reference number", takes=True, fate="quiet"),
+    "G": ForeignOption("signature of the data", takes=True, fate="quiet"),
+    "E": ForeignOption("use an existing file", fate="refused", says=_OWN_FILES),
+    "f": ForeignOption(
         "script of tests",
         takes=True,
         fate="refused",
         says="Give the options of each test as a command of its own, or write a plan (examples/).",
     ),
-    "l": Option("kind of data", takes=True, fate="refused", says="A plan has compressible_percent and duplicate_percent (examples/)."),
-    "dataPacketType": Option(
-        "kind of data", takes=True, fate="refused", says="A plan has compressible_percent and duplicate_percent (examples/)."
+    "l": ForeignOption(
+        "kind of data",
+        takes=True,
+        fate="refused",
+        says="A plan has compressible_percent and duplicate_percent (examples/).",
     ),
-    "u": Option("a directory for each file", fate="refused", says="The nearest is -F."),
-    "U": Option("file of hints", takes=True, fate="refused", says="A plan takes hints where the engine was built with MPI-IO."),
-    "y": Option("two mounts", fate="refused", says="Measure both, one after the other, and compare them: strakes compare."),
-    "Y": Option("fsync after every write", fate="refused", says="The nearest is -e: fsync at the end of the write."),
-    "J": Option("HDF5 alignment", takes=True, fate="refused", says="Leave it out."),
-    "I": Option("a data set for each task", fate="refused", says="The nearest is -F."),
-    "n": Option("no fill in HDF5", fate="refused", says="Leave it out."),
-    "P": Option("shared file pointer", fate="refused", says="Leave it out."),
-    "S": Option("strided data type", fate="refused", says="Leave it out; -s with a shared file is strided."),
-    "V": Option("file view", fate="refused", says="Leave it out."),
+    "dataPacketType": ForeignOption(
+        "kind of data",
+        takes=True,
+        fate="refused",
+        says="A plan has compressible_percent and duplicate_percent (examples/).",
+    ),
+    "u": ForeignOption("a directory for each file", fate="refused", says="The nearest is -F."),
+    "U": ForeignOption(
+        "file of hints", takes=True, fate="refused", says="A plan takes hints where the engine was built with MPI-IO."
+    ),
+    "y": ForeignOption(
+        "two mounts", fate="refused", says="Measure both, one after the other, and compare them: strakes compare."
+    ),
+    "Y": ForeignOption(
+        "fsync after every write", fate="refused", says="The nearest is -e: fsync at the end of the write."
+    ),
+    "J": ForeignOption("HDF5 alignment", takes=True, fate="refused", says="Leave it out."),
+    "I": ForeignOption("a data set for each task", fate="refused", says="The nearest is -F."),
+    "n": ForeignOption("no fill in HDF5", fate="refused", says="Leave it out."),
+    "P": ForeignOption("shared file pointer", fate="refused", says="Leave it out."),
+    "S": ForeignOption("strided data type", fate="refused", says="Leave it out; -s with a shared file is strided."),
+    "V": ForeignOption("file view", fate="refused", says="Leave it out."),
 }
 _BACKENDS = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "HDF5": "hdf5", "NCMPI": "pnetcdf", "CEPHFS": "cephfs"}
 # Directives that are options by another name; those in _QUIET change nothing here.
@@ -113,9 +151,22 @@ _DIRECTIVES = {
     "memorypernode": "M",
     "uniquedir": "u",
 }
-_QUIET_DIRECTIVES = ("verbose", "refnum", "settimestampsignature", "multifile", "singlexferattempt", "keepfilewitherror", "summaryalways")
+_QUIET_DIRECTIVES = (
+    "verbose",
+    "refnum",
+    "settimestampsignature",
+    "multifile",
+    "singlexferattempt",
+    "keepfilewitherror",
+    "summaryalways",
+)
 _OUTPUT_DIRECTIVES = ("summaryfile", "summaryformat", "saverankperformancedetailscsv", "saveperopdatacsv")
-_STONEWALL_DIRECTIVES = ("stonewallingwearout", "stonewallingwearoutiterations", "stonewallingstatusfile", "mintimeduration")
+_STONEWALL_DIRECTIVES = (
+    "stonewallingwearout",
+    "stonewallingwearoutiterations",
+    "stonewallingstatusfile",
+    "mintimeduration",
+)
 
 
 def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
@@ -136,29 +187,49 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     else:
         found.note("without -w there is nothing to read: strakes writes first, and does not report that")
     if "W" in operations:
-        phases.append({**common, "name": "write-check", "operation": "read", "verify": True, **_shift(found, ranks, further=1, seed=seed)})
+        phases.append(
+            {
+                **common,
+                "name": "write-check",
+                "operation": "read",
+                "verify": True,
+                **_shift(found, ranks, further=1, seed=seed),
+            }
+        )
     if "r" in operations or "R" in operations:
         verify = {"verify": True} if "R" in operations else {}
-        phases.append({**common, "name": "read", "operation": "read", **verify, **_shift(found, ranks, further=0, seed=seed)})
+        phases.append(
+            {**common, "name": "read", "operation": "read", **verify, **_shift(found, ranks, further=0, seed=seed)}
+        )
         measured.append("read")
     held = {"memory_hog_bytes": found.size("M", "0")} if found.flag("M") else {}
     plan = plan_of("ior", ranks, seed, phases, **held)
-    return Translation("ior", plan, _directory(found), tuple(measured) or ("write-check",), found.flag("k"), tuple(found.notes))
+    return Translation(
+        "ior", plan, _directory(found), tuple(measured) or ("write-check",), found.flag("k"), tuple(found.notes)
+    )
 
 
-def _common(found: Given) -> dict[str, Any]:
+def _common(found: GivenCommand) -> dict[str, Any]:
     """What all phases agree on."""
     transfer, block = found.size("t", "256k"), found.size("b", "1m")
     if transfer < 1 or block % transfer:
         raise BadInputError(
-            "the block size (-b) must be a multiple of the transfer size (-t)", where="strakes run ior", why=f"{block} % {transfer}"
+            "the block size (-b) must be a multiple of the transfer size (-t)",
+            where="strakes run ior",
+            why=f"{block} % {transfer}",
         )
     api = found.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
-        raise BadInputError(f"-a {api}: no such interface", where="strakes run ior", remedy=f"One of: {', '.join(_BACKENDS)}.")
+        raise BadInputError(
+            f"-a {api}: no such interface", where="strakes run ior", remedy=f"One of: {', '.join(_BACKENDS)}."
+        )
     direct = any(found.flag(name) for name in ("B", "posix.odirect"))
     if direct and transfer % 512:
-        raise BadInputError("O_DIRECT needs a transfer size (-t) that is a multiple of 512", where="strakes run ior", why=f"-t {transfer}")
+        raise BadInputError(
+            "O_DIRECT needs a transfer size (-t) that is a multiple of 512",
+            where="strakes run ior",
+            why=f"-t {transfer}",
+        )
     per_process = found.flag("F")
     segments = found.whole("s", 1, least=1)
     access = "random" if found.flag("z") else ("segmented" if per_process else "strided")
@@ -184,30 +255,35 @@ def _common(found: Given) -> dict[str, Any]:
     return common
 
 
-def _of_write(found: Given) -> dict[str, Any]:
+def _of_write(found: GivenCommand) -> dict[str, Any]:
     # Like IOR, data are made anew for each call only where they will be verified.
     pattern = "stamped" if found.flag("W") or found.flag("R") else "once"
     return {"sync": "fsync" if found.flag("e") else "close", "preallocate": found.flag("p"), "pattern": pattern}
 
 
-def _shift(found: Given, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
+def _shift(found: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
     """Whose data is read: -C a constant shift (one more for the check of a write, as IOR does), -Z one drawn from the seed."""
     if ranks == 1:
         return {}
     if found.flag("Z"):
         found.note("-Z: all tasks read at one distance drawn from the seed, not each at its own")
-        return {"rank_shift": 1 + (seed + found.whole("X", 0) if not found.text("X", "0").startswith("-") else seed) % (ranks - 1)}
+        return {
+            "rank_shift": 1
+            + (seed + found.whole("X", 0) if not found.text("X", "0").startswith("-") else seed) % (ranks - 1)
+        }
     if found.flag("C"):
         found.note("-C: the distance is counted in tasks (IOR counts nodes, and with one node does not shift at all)")
         return {"rank_shift": (found.whole("Q", 1) + further) % ranks}
     return {}
 
 
-def _directory(found: Given) -> Path:
+def _directory(found: GivenCommand) -> Path:
     path = found.text("o", "testFile")
     if "@" in path:
-        raise BadInputError("-o names several files", where=path, remedy="Measure one at a time, and compare them: strakes compare.")
-    return place_of("ior", Path(path).parent, found)
+        raise BadInputError(
+            "-o names several files", where=path, remedy="Measure one at a time, and compare them: strakes compare."
+        )
+    return place_of("ior", Path(path).parent)
 
 
 def _without_directives(words: Sequence[str]) -> list[str]:
@@ -242,20 +318,24 @@ def _as_option(directive: str) -> list[str]:
         return [f"--{DIRECTIVE}{name}={value}"]
     letter = _DIRECTIVES.get(name)
     if letter is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, _DIRECTIVES, n=1, cutoff=0.4)
-        nearest = f"The nearest supported one is {near[0]}." if near else f"One of: {', '.join(_DIRECTIVES)}."
+        near = nearest_word(name, _DIRECTIVES, cutoff=0.4)
+        nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
         raise BadInputError(f"unknown directive -O {key}", where="strakes run ior", remedy=nearest)
     if OPTIONS[letter].takes:
         return [f"-{letter}", value]
     return [f"-{letter}"] if value.strip() not in ("0", "") else []
 
 
-OPTIONS |= {f"{DIRECTIVE}{name}": Option("where results go", takes=True, fate="noted", says=_IN_STORE) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
-    f"{DIRECTIVE}{name}": Option(
-        "wear-out after -D", takes=True, fate="noted", says="tasks end at the deadline, and the rate stands on what they did until then"
+    f"{DIRECTIVE}{name}": ForeignOption("where results go", takes=True, fate="noted", says=_IN_STORE)
+    for name in _OUTPUT_DIRECTIVES
+}
+OPTIONS |= {
+    f"{DIRECTIVE}{name}": ForeignOption(
+        "wear-out after -D",
+        takes=True,
+        fate="noted",
+        says="tasks end at the deadline, and the rate stands on what they did until then",
     )
     for name in _STONEWALL_DIRECTIVES
 }

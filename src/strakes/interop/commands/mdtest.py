@@ -7,66 +7,92 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.interop.commands.words import Given, Option, Translation, given, place_of, plan_of, ranks_of
+from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, given, place_of, plan_of, ranks_of
 
 _REPEATED = (
-    "strakes repeats until the intervals are narrow enough or --budget is spent (give --precision and --budget before the word mdtest)"
+    "strakes repeats until the intervals are narrow enough or --budget is spent (put --precision and "
+    "--budget before the word mdtest)"
 )
-_UNVERIFIED = "strakes verifies data in transfers and pools of small files, not in this phase; only the rate is measured"
+_UNVERIFIED = (
+    "strakes does not verify data in this phase, only in transfers and pools of small files; the rate is measured"
+)
 _ONE_TEAM = "Run strakes once for each number of ranks: strakes run -n RANKS mdtest ..."
-OPTIONS: dict[str, Option] = {
-    "n": Option("items of each task", takes=True),
-    "I": Option("items of each directory of the tree", takes=True),
-    "b": Option("branching factor of the tree", takes=True),
-    "z": Option("depth of the tree", takes=True),
-    "L": Option("items in the leaves only"),
-    "u": Option("a tree for each task"),
-    "d": Option("the directory to test in", takes=True),
-    "F": Option("files only"),
-    "D": Option("directories only"),
-    "C": Option("create"),
-    "T": Option("stat"),
-    "E": Option("read"),
-    "r": Option("remove"),
-    "U": Option("rename directories too"),
-    "w": Option("bytes written to each file", takes=True),
-    "e": Option("bytes read of each file", takes=True),
-    "N": Option("how many tasks away: stat N, read 2N, remove 3N", takes=True),
-    "k": Option("create with mknod"),
-    "y": Option("fsync of each file after it is written"),
-    "W": Option("seconds after which no task begins another item", takes=True),
-    "a": Option("interface: POSIX", takes=True),
-    "i": Option("iterations", takes=True, fate="noted", says=_REPEATED),
-    "x": Option("stonewall status file", takes=True, fate="noted", says="not written: one command does all phases, on what was created"),
-    "p": Option("seconds before an iteration", takes=True, fate="noted", says="strakes does not wait between repetitions"),
-    "t": Option("time the making of the trees", fate="noted", says="strakes times the operations alone"),
-    "saveRankPerformanceDetails": Option("details per rank", takes=True, fate="noted", says="every sample is in the store: strakes export"),
-    "savePerOpDataCSV": Option("details per call", takes=True, fate="noted", says="strakes keeps a histogram of latencies: strakes export"),
-    "v": Option("more output", fate="quiet"),
-    "V": Option("how much output", takes=True, fate="quiet"),
-    "P": Option("print rates and times", fate="quiet"),
-    "Z": Option("print times", fate="quiet"),
-    "G": Option("offset of the data", takes=True, fate="quiet"),
-    "print-all-procs": Option("all processes print", fate="quiet"),
-    "showRankStatistics": Option("statistics per rank", fate="quiet"),
-    "warningAsErrors": Option("warnings are errors", fate="quiet"),
-    "B": Option("no barriers", takes=True, fate="refused", says="Phases begin together. Leave it out."),
-    "c": Option("task 0 creates everything", fate="refused", says="The nearest is strakes run -n 1 mdtest."),
-    "R": Option("stat in random order", fate="refused", says="The nearest is -N 1: stat what another task created."),
-    "random-seed": Option("seed of -R", takes=True, fate="refused", says="Leave it out."),
-    "S": Option("one shared file", fate="refused", says="The nearest is strakes run ior without -F."),
-    "X": Option("verify what is read", fate="noted", says=_UNVERIFIED),
-    "verify-read": Option("verify what is read", fate="noted", says=_UNVERIFIED),
-    "verify-write": Option("verify what was written", fate="refused", says="The nearest is strakes run ior -W."),
-    "Y": Option("sync after every phase", fate="refused", says="Leave it out."),
-    "f": Option("fewest tasks", takes=True, fate="refused", says=_ONE_TEAM),
-    "l": Option("most tasks", takes=True, fate="refused", says=_ONE_TEAM),
-    "s": Option("stride of tasks", takes=True, fate="refused", says=_ONE_TEAM),
-    "g": Option("default layout of the directories", fate="refused", says="Set the layout of the directory before: lfs setstripe -d."),
-    "dataPacketType": Option("kind of data", takes=True, fate="refused", says="Leave it out."),
-    "run-cmd-before-phase": Option("a command before each phase", takes=True, fate="refused", says="Leave it out."),
-    "run-cmd-after-phase": Option("a command after each phase", takes=True, fate="refused", says="Leave it out."),
-    "posix.odirect": Option("O_DIRECT", fate="refused", says="The nearest is strakes run ior -F --posix.odirect."),
+OPTIONS: dict[str, ForeignOption] = {
+    "n": ForeignOption("items of each task", takes=True),
+    "I": ForeignOption("items of each directory of the tree", takes=True),
+    "b": ForeignOption("branching factor of the tree", takes=True),
+    "z": ForeignOption("depth of the tree", takes=True),
+    "L": ForeignOption("items in the leaves only"),
+    "u": ForeignOption("a tree for each task"),
+    "d": ForeignOption("the directory to test in", takes=True),
+    "F": ForeignOption("files only"),
+    "D": ForeignOption("directories only"),
+    "C": ForeignOption("create"),
+    "T": ForeignOption("stat"),
+    "E": ForeignOption("read"),
+    "r": ForeignOption("remove"),
+    "U": ForeignOption("rename directories too"),
+    "w": ForeignOption("bytes written to each file", takes=True),
+    "e": ForeignOption("bytes read of each file", takes=True),
+    "N": ForeignOption("how many tasks away: stat N, read 2N, remove 3N", takes=True),
+    "k": ForeignOption("create with mknod"),
+    "y": ForeignOption("fsync of each file after it is written"),
+    "W": ForeignOption("seconds after which no task begins another item", takes=True),
+    "a": ForeignOption("interface: POSIX", takes=True),
+    "i": ForeignOption("iterations", takes=True, fate="noted", says=_REPEATED),
+    "x": ForeignOption(
+        "stonewall status file",
+        takes=True,
+        fate="noted",
+        says="not written: one command runs all phases on the files it created",
+    ),
+    "p": ForeignOption(
+        "seconds before an iteration", takes=True, fate="noted", says="strakes does not wait between repetitions"
+    ),
+    "t": ForeignOption("time the creation of the trees", fate="noted", says="strakes times only the operations"),
+    "saveRankPerformanceDetails": ForeignOption(
+        "details per rank", takes=True, fate="noted", says="every sample is in the store: strakes export"
+    ),
+    "savePerOpDataCSV": ForeignOption(
+        "details per call", takes=True, fate="noted", says="strakes keeps a histogram of latencies; see strakes export"
+    ),
+    "v": ForeignOption("more output", fate="quiet"),
+    "V": ForeignOption("how much output", takes=True, fate="quiet"),
+    "P": ForeignOption("print rates and times", fate="quiet"),
+    "Z": ForeignOption("print times", fate="quiet"),
+    "G": ForeignOption("offset of the data", takes=True, fate="quiet"),
+    "print-all-procs": ForeignOption("all processes print", fate="quiet"),
+    "showRankStatistics": ForeignOption("statistics per rank", fate="quiet"),
+    "warningAsErrors": ForeignOption("warnings are errors", fate="quiet"),
+    "B": ForeignOption("no barriers", takes=True, fate="refused", says="Phases begin together. Leave it out."),
+    "c": ForeignOption("task 0 creates everything", fate="refused", says="The nearest is strakes run -n 1 mdtest."),
+    "R": ForeignOption(
+        "stat in random order", fate="refused", says="The nearest is -N 1: stat what another task created."
+    ),
+    "random-seed": ForeignOption("seed of -R", takes=True, fate="refused", says="Leave it out."),
+    "S": ForeignOption("one shared file", fate="refused", says="The nearest is strakes run ior without -F."),
+    "X": ForeignOption("verify what is read", fate="noted", says=_UNVERIFIED),
+    "verify-read": ForeignOption("verify what is read", fate="noted", says=_UNVERIFIED),
+    "verify-write": ForeignOption("verify what was written", fate="refused", says="The nearest is strakes run ior -W."),
+    "Y": ForeignOption("sync after every phase", fate="refused", says="Leave it out."),
+    "f": ForeignOption("fewest tasks", takes=True, fate="refused", says=_ONE_TEAM),
+    "l": ForeignOption("most tasks", takes=True, fate="refused", says=_ONE_TEAM),
+    "s": ForeignOption("stride of tasks", takes=True, fate="refused", says=_ONE_TEAM),
+    "g": ForeignOption(
+        "default layout of the directories",
+        fate="refused",
+        says="Set the layout of the directory before: lfs setstripe -d.",
+    ),
+    "dataPacketType": ForeignOption("kind of data", takes=True, fate="refused", says="Leave it out."),
+    "run-cmd-before-phase": ForeignOption(
+        "a command before each phase", takes=True, fate="refused", says="Leave it out."
+    ),
+    "run-cmd-after-phase": ForeignOption(
+        "a command after each phase", takes=True, fate="refused", says="Leave it out."
+    ),
+    "posix.odirect": ForeignOption(
+        "O_DIRECT", fate="refused", says="The nearest is strakes run ior -F --posix.odirect."
+    ),
 }
 # As the plan's schema: branch ^ depth.
 _MOST_DIRECTORIES = 65536
@@ -81,9 +107,15 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """
     found = given("mdtest", OPTIONS, words)
     if found.flag("F") and found.flag("D"):
-        raise BadInputError("-F and -D leave nothing to do", where="strakes run mdtest", remedy="Give one of them, or neither for both.")
+        raise BadInputError(
+            "-F and -D together leave nothing to do",
+            where="strakes run mdtest",
+            remedy="Give one of them, or neither for both.",
+        )
     if found.text("a", "POSIX").upper() != "POSIX":
-        raise BadInputError(f"-a {found.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX.")
+        raise BadInputError(
+            f"-a {found.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX."
+        )
     ranks = ranks_of("mdtest", asked_ranks, 0, found)
     common = _common(found)
     wanted = [flag for flag in "CTEr" if found.flag(flag)] or list("CTEr")
@@ -99,7 +131,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
             if flag in wanted:
                 measured.append(name)
     if "C" not in wanted:
-        found.note("without -C there is nothing to work on: strakes creates first, and does not report that")
+        found.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
     if not measured:
         raise BadInputError(
             "this command line measures nothing",
@@ -107,10 +139,12 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
             remedy="mdtest reads files, not directories: leave out -D or -E.",
         )
     directory = _directory(found)
-    return Translation("mdtest", plan_of("mdtest", ranks, seed, phases), directory, tuple(measured), notes=tuple(found.notes))
+    return Translation(
+        "mdtest", plan_of("mdtest", ranks, seed, phases), directory, tuple(measured), notes=tuple(found.notes)
+    )
 
 
-def _phases(found: Given, kind: str, ranks: int) -> list[tuple[str, str, dict[str, Any]]]:
+def _phases(found: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, Any]]]:
     """The option that asks for it, its name, and what it does."""
     stride = found.whole("N", 0)
 
@@ -133,7 +167,10 @@ def _phases(found: Given, kind: str, ranks: int) -> list[tuple[str, str, dict[st
     reading = "file-read" if read else "file-open-close"
     if read and read != written:
         raise BadInputError(
-            "-e must be what -w is, or 0", where="strakes run mdtest", why=f"-w {written}, -e {read}", remedy=f"Give -e {written}."
+            "-e must equal -w, or be 0",
+            where="strakes run mdtest",
+            why=f"-w {written}, -e {read}",
+            remedy=f"Give -e {written}.",
         )
     if not read and (found.flag("E") or not any(found.flag(flag) for flag in "CTr")):
         found.note("without -e, reading is opening and closing, as in mdtest")
@@ -146,13 +183,15 @@ def _phases(found: Given, kind: str, ranks: int) -> list[tuple[str, str, dict[st
     ]
 
 
-def _common(found: Given) -> dict[str, Any]:
+def _common(found: GivenCommand) -> dict[str, Any]:
     depth, branch = found.whole("z", 0), found.whole("b", 1, least=1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
         raise BadInputError(
-            f"-z {depth} -b {branch}: too large a tree", where="strakes run mdtest", why=f"more than {_MOST_DIRECTORIES} directories"
+            f"-z {depth} -b {branch}: the tree is too large",
+            where="strakes run mdtest",
+            why=f"more than {_MOST_DIRECTORIES} directories",
         )
     common: dict[str, Any] = {
         "kind": "metadata",
@@ -164,29 +203,40 @@ def _common(found: Given) -> dict[str, Any]:
         "branch": branch,
     }
     if depth and not found.flag("L"):
-        found.note("items are spread over the leaves of the tree (mdtest puts some into its inner directories, but for -L)")
+        found.note(
+            "items are spread over the leaves of the tree (mdtest puts some into its inner directories, but for -L)"
+        )
     if seconds := found.whole("W", 0):
         common["stop"] = {"rule": "stonewall", "seconds": seconds}
-        found.note("-W: tasks end at the deadline, each with what it has (mdtest lets all catch up with the fastest)")
+        found.note("-W: every task stops at the deadline (in mdtest the others catch up with the fastest task)")
     return common
 
 
-def _items(found: Given, directories: int) -> int:
+def _items(found: GivenCommand, directories: int) -> int:
     """Of each task; like mdtest, a whole number in each directory."""
     wanted, each = found.whole("n", 0), found.whole("I", 0)
     if wanted and each:
-        raise BadInputError("-n and -I together are not supported", where="strakes run mdtest", remedy="Give -n, or -I with -z and -b.")
+        raise BadInputError(
+            "-n and -I together are not supported", where="strakes run mdtest", remedy="Give -n, or -I with -z and -b."
+        )
     items = each * directories if each else wanted // directories * directories
     if items < 1:
         why = f"{wanted} items in {directories} directories" if wanted else "neither -n nor -I is given"
-        raise BadInputError("there is no item to work on", where="strakes run mdtest", why=why, remedy="Give -n ITEMS or -I ITEMS.")
+        raise BadInputError(
+            "there is no item to work on", where="strakes run mdtest", why=why, remedy="Give -n ITEMS or -I ITEMS."
+        )
     if wanted and items != wanted:
         found.note(f"-n {wanted}: {items} items, the same number in each directory, as mdtest does")
     return items
 
 
-def _directory(found: Given) -> Path:
+def _directory(found: GivenCommand) -> Path:
     path = found.text("d", ".")
     if "@" in path:
-        raise BadInputError("-d names several directories", where=path, remedy="Measure one at a time, and compare them: strakes compare.")
-    return place_of("mdtest", Path(path), found)
+        raise BadInputError(
+            "-d names several directories",
+            where=path,
+            remedy="Measure one at a time, and compare them: strakes compare.",
+        )
+    # mdtest makes its directory, but none above it.
+    return place_of("mdtest", Path(path) if Path(path).exists() else Path(path).absolute().parent)

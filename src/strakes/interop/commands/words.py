@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, nearest_word
 from strakes.plan.model import Plan, plan_from_json
 from strakes.units import parse_bytes
 
@@ -20,7 +20,7 @@ _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
 @dataclass(frozen=True)
-class Option:
+class ForeignOption:
     """One option of a tool. ``fate``: used in the plan; quiet: changes nothing here; noted or refused: with ``says``.
 
     ``words``: its description in the help. ``takes``: it has a value.
@@ -45,7 +45,7 @@ class Translation:
 
 
 @dataclass
-class Given:
+class GivenCommand:
     """The options of one command line: the last value of each (flags count), and what there is to say about them."""
 
     tool: str
@@ -63,7 +63,9 @@ class Given:
         """A whole number. Raises BadInputError that names the option."""
         text = self.values.get(name, str(default))
         if not text.isdigit() or int(text) < least:
-            raise BadInputError(f"{shown(name)} {text}: not a whole number of at least {least}", where=f"strakes run {self.tool}")
+            raise BadInputError(
+                f"{shown(name)} {text}: not a whole number of at least {least}", where=f"strakes run {self.tool}"
+            )
         return int(text)
 
     def size(self, name: str, default: str) -> int:
@@ -72,26 +74,32 @@ class Given:
         try:
             return parse_bytes(text)
         except BadInputError as error:
-            raise BadInputError(f"{shown(name)} {text}: {error.what}", where=f"strakes run {self.tool}", remedy=error.remedy) from error
+            raise BadInputError(
+                f"{shown(name)} {text}: {error.what}", where=f"strakes run {self.tool}", remedy=error.remedy
+            ) from error
 
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
 
 
-def given(tool: str, options: Mapping[str, Option], words: Sequence[str]) -> Given:
+def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> GivenCommand:
     """Read a command line by the tool's own table. Raises BadInputError for an option that is unknown or not supported.
 
-    >>> table = {"t": Option("transfer size", takes=True), "F": Option("file per process")}
+    >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> found = given("ior", table, ["-F", "-t=1m"])
     >>> found.flag("F"), found.size("t", "256k")
     (True, 1048576)
     """
-    found = Given(tool)
+    found = GivenCommand(tool)
     for name, value in _pairs(tool, options, words):
         option = options[name]
         if option.fate == "refused":
-            raise BadInputError(f"{tool} {shown(name)} ({option.words}) is not supported", where=f"strakes run {tool}", remedy=option.says)
+            raise BadInputError(
+                f"{tool} {shown(name)} ({option.words}) is not supported",
+                where=f"strakes run {tool}",
+                remedy=option.says,
+            )
         if option.fate == "noted":
             found.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
         found.counts[name] = found.counts.get(name, 0) + 1
@@ -99,7 +107,7 @@ def given(tool: str, options: Mapping[str, Option], words: Sequence[str]) -> Giv
     return found
 
 
-def _pairs(tool: str, options: Mapping[str, Option], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -111,10 +119,14 @@ def _pairs(tool: str, options: Mapping[str, Option], words: Sequence[str]) -> It
         elif word.startswith("-") and len(word) > 1 and word != "--":
             yield from _cluster(tool, options, word, rest)
         else:
-            raise BadInputError(f"{word!r} is no option of {tool}", where=f"strakes run {tool}", remedy=f"See: strakes run {tool} --help")
+            raise BadInputError(
+                f"{word!r} is not an option of {tool}",
+                where=f"strakes run {tool}",
+                remedy=f"See: strakes run {tool} --help",
+            )
 
 
-def _cluster(tool: str, options: Mapping[str, Option], word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
+def _cluster(tool: str, options: Mapping[str, ForeignOption], word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
     """``-wr``, ``-b16m``, ``-b=16m`` and ``-b 16m``."""
     place = 1
     while place < len(word):
@@ -129,7 +141,7 @@ def _cluster(tool: str, options: Mapping[str, Option], word: str, rest: list[str
         yield name, ""
 
 
-def _value(tool: str, name: str, option: Option, attached: str | None, rest: list[str]) -> str:
+def _value(tool: str, name: str, option: ForeignOption, attached: str | None, rest: list[str]) -> str:
     if not option.takes:
         return ""
     if attached is not None:
@@ -139,14 +151,18 @@ def _value(tool: str, name: str, option: Option, attached: str | None, rest: lis
     return rest.pop(0)
 
 
-def unknown(tool: str, options: Mapping[str, Option], word: str) -> BadInputError:
+def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
     """The refusal of an option that the table does not have, with the nearest one it has."""
     name = word.lstrip("-").partition("=")[0]
     usable = [one for one, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
-    near = [other_case] if other_case in usable else get_close_matches(name, usable, n=1, cutoff=0.4)
-    nearest = f"The nearest supported one is {shown(near[0])} ({options[near[0]].words}). " if near else ""
-    return BadInputError(f"unknown option {word}", where=f"strakes run {tool}", remedy=f"{nearest}All of them: strakes run {tool} --help")
+    near = other_case if other_case in usable else nearest_word(name, usable, cutoff=0.4)
+    nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
+    return BadInputError(
+        f"unknown option {word}",
+        where=f"strakes run {tool}",
+        remedy=f"{nearest}For all options, see: strakes run {tool} --help",
+    )
 
 
 def shown(name: str) -> str:
@@ -159,9 +175,14 @@ def shown(name: str) -> str:
     return f"-{name}" if len(name) == 1 else f"--{name}"
 
 
-def help_text(tool: str, options: Mapping[str, Option]) -> str:
+def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
     """What is understood, what changes nothing, and what is refused."""
-    titles = {"used": "Understood", "noted": "Taken, but different here", "quiet": "Taken, and without effect here", "refused": "Refused"}
+    titles = {
+        "used": "Understood",
+        "noted": "Accepted, but works differently",
+        "quiet": "Accepted without effect",
+        "refused": "Refused",
+    }
     lines = [f"strakes run [-n RANKS] [OPTION...] {tool} [{tool.upper() if tool == 'ior' else tool} OPTION...]"]
     for fate, title in titles.items():
         chosen = [
@@ -174,13 +195,13 @@ def help_text(tool: str, options: Mapping[str, Option]) -> str:
     return "\n".join(lines)
 
 
-def ranks_of(tool: str, asked: int | None, stated: int, found: Given) -> int:
+def ranks_of(tool: str, asked: int | None, stated: int, found: GivenCommand) -> int:
     """How many ranks: asked for before the word, or stated by the tool's own option, else one, as the tool does without a launcher."""
     for name in _LAUNCHED:
         size = os.environ.get(name, "1")
         if size.isdigit() and int(size) > 1:
             raise BadInputError(
-                "strakes starts its ranks itself, but a launcher has started it several times",
+                "strakes was started several times by a launcher, but starts its ranks itself",
                 where=f"{name}={size}",
                 remedy=f"Start it once: strakes run -n {size} {tool} ...",
             )
@@ -188,19 +209,17 @@ def ranks_of(tool: str, asked: int | None, stated: int, found: Given) -> int:
         return asked
     if stated:
         return stated
-    found.note(f"one rank, as {tool} without a launcher; for more: strakes run -n RANKS {tool} ...")
+    found.note(f"one rank, like {tool} without a launcher; for more, run strakes run -n RANKS {tool} ...")
     return 1
 
 
-def place_of(tool: str, path: Path, found: Given) -> Path:
-    """The directory to measure in: the nearest one there is; strakes works in a directory of its own inside it."""
+def place_of(tool: str, path: Path) -> Path:
+    """The directory to measure in, absolute. Raises BadInputError where there is none: what is above it may be another file system."""
     place = path.absolute()
-    while not place.is_dir():
-        if place.exists():
-            raise BadInputError(f"{tool} would work in a directory, but this is none", where=str(place))
-        place = place.parent
-    if place != path.absolute():
-        found.note(f"{path} is not there; strakes works in a directory of its own in {place}")
+    if not place.is_dir():
+        what = "this is not a directory" if place.exists() else "there is no such directory"
+        remedy = f"Give a directory that exists, or make it: mkdir -p {shlex.quote(str(place))}"
+        raise BadInputError(what, where=f"strakes run {tool}: {place}", remedy=remedy)
     return place
 
 
@@ -211,5 +230,8 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, Any]
         return plan_from_json(document)
     except BadInputError as error:
         raise BadInputError(
-            f"strakes cannot run this command line of {tool}", where=error.where, why=error.what, remedy=f"See: strakes run {tool} --help"
+            f"strakes cannot run this {tool} command line",
+            where=error.where,
+            why=error.what,
+            remedy=f"See: strakes run {tool} --help",
         ) from error

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from strakes.portrait.build import build_portrait
+from strakes.findings.record import to_record
+from strakes.portraits.build import build_portrait
 from strakes.report.findings import to_document
 from strakes.store import Run
+from strakes.store.records import event_to_record
 
 
 def to_export(run: Run) -> dict[str, Any]:
@@ -15,7 +17,7 @@ def to_export(run: Run) -> dict[str, Any]:
         "schema": 1,
         "manifest": run.manifest,
         "findings": to_document(build_portrait(run)),
-        "cells": run.cells,
-        "visits": run.visits,
-        "events": run.events,
+        "cells": [to_record(cell) for cell in run.cells],
+        "visits": [to_record(visit) for visit in run.visits],
+        "events": [event_to_record(event) for event in run.events],
     }

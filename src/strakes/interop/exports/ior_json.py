@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from strakes import __version__
 from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.results import Measured
 from strakes.interop.exports.rows import results_of
 from strakes.store import Run
-from strakes.studies.results import Measured
 from strakes.units import KIB, MIB
+from strakes.version import __version__
 
 _LAYOUTS = {"file-per-process": "file-per-process", "shared-file": "single-shared-file"}
 _TIME = "%a %b %d %H:%M:%S %Y"
@@ -25,21 +27,33 @@ def to_ior_json(run: Run) -> dict[str, Any]:
     summary: list[dict[str, Any]] = []
     for cell in run.cells:
         moved = []
-        for measure in cell["measures"]:
-            phase = _phase(cell, measure["phase"])
-            measured = results.get(f"{cell['key']}:{measure['phase']}")
+        for measure in cell.measures:
+            phase = _phase(cell, measure.phase)
+            measured = results.get(cell.measure_id(measure.phase))
             if measured.unit == "B/s" and phase["operation"] in ("write", "read") and measured.estimate is not None:
                 moved.append((phase, measured))
         if moved:
             number = len(tests)
             began = _time(run.manifest["created"])
             options = _options(moved[0][0], cell, run)
-            entries = [_result(phase, measured, index) for phase, measured in moved for index in range(len(measured.observations))]
-            tests.append({"TestID": number, "StartTime": began, "Path": run.manifest["target"], "Options": options, "Results": entries})
+            entries = [
+                _result(phase, measured, index)
+                for phase, measured in moved
+                for index in range(len(measured.observations))
+            ]
+            tests.append(
+                {
+                    "TestID": number,
+                    "StartTime": began,
+                    "Path": run.manifest["target"],
+                    "Options": options,
+                    "Results": entries,
+                }
+            )
             summary += [_summary(phase, measured, number, options) for phase, measured in moved]
     if not tests:
-        remedy = "Use --format json or csv, which hold every kind of measurement."
-        raise BadInputError("this run has no write or read that IOR's JSON could hold", where=run.id, remedy=remedy)
+        remedy = "Use --format json or csv, which can hold every kind of measurement."
+        raise BadInputError("this run has no writes or reads that fit into IOR's JSON", where=run.id, remedy=remedy)
     return {
         "Version": f"strakes {__version__}",
         "Began": _time(run.manifest["created"]),
@@ -51,17 +65,15 @@ def to_ior_json(run: Run) -> dict[str, Any]:
     }
 
 
-def _phase(cell: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _phase(cell: Cell, name: str) -> Mapping[str, Any]:
     """The phase of the plan; of an imported cell what its settings say."""
-    if cell.get("imported"):
-        return {"operation": name, "name": name, **cell["settings"]}
-    phases = [*cell["plan"]["phases"], *(part["phase"] for one in cell["plan"]["phases"] for part in one.get("parts", ()))]
-    phase: Mapping[str, Any] = next(one for one in phases if one["name"] == name)
-    return phase
+    if cell.imported:
+        return {"operation": name, "name": name, **cell.settings}
+    return asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
 
 
-def _options(phase: Mapping[str, Any], cell: Mapping[str, Any], run: Run) -> dict[str, Any]:
-    ranks = int(cell["settings"].get("ranks", 1))
+def _options(phase: Mapping[str, Any], cell: Cell, run: Run) -> dict[str, Any]:
+    ranks = int(cell.settings.get("ranks", 1))
     transfer, block, segments = (int(phase.get(key, 0)) for key in ("transfer_bytes", "block_bytes", "segments"))
     return {
         "api": str(phase.get("backend", phase.get("api", "posix"))).upper(),
@@ -84,24 +96,24 @@ def _result(phase: Mapping[str, Any], measured: Measured, index: int) -> dict[st
         "blockKiB": phase.get("block_bytes", 0) / KIB,
         "xferKiB": phase.get("transfer_bytes", 0) / KIB,
     }
-    if "operations_per_s" in sample:
-        found |= {"iops": sample["operations_per_s"], "totalTime": sample["elapsed_s"]}
-    columns = {name: index for index, name in enumerate(sample.get("columns", ()))}
-    if "open_s" in columns:
-        found["openTime"] = max(row[columns["open_s"]] for row in sample["ranks"])
-        found["closeTime"] = max(row[columns["close_s"]] for row in sample["ranks"])
-        found["wrRdTime"] = max(
-            row[columns["end_s"]] - row[columns["start_s"]] - row[columns["open_s"]] - row[columns["close_s"]] for row in sample["ranks"]
-        )
+    if sample.is_measured:
+        found |= {"iops": sample.operations_per_s, "totalTime": sample.elapsed_s}
+    opened, closed = sample.column("open_s"), sample.column("close_s")
+    if opened:
+        rows = zip(sample.column("start_s"), opened, closed, sample.column("end_s"), strict=True)
+        found |= {"openTime": max(opened), "closeTime": max(closed)}
+        found["wrRdTime"] = max(end_s - start_s - open_s - close_s for start_s, open_s, close_s, end_s in rows)
     return found
 
 
 def _summary(phase: Mapping[str, Any], measured: Measured, test: int, options: Mapping[str, Any]) -> dict[str, Any]:
     values = [seen.value / MIB for seen in measured.observations]
-    times = [seen.sample["elapsed_s"] for seen in measured.observations if "elapsed_s" in seen.sample]
+    times = [seen.sample.elapsed_s for seen in measured.observations if seen.sample.is_measured]
     estimate = measured.estimate
     assert estimate is not None
-    in_mib: Sequence[float | None] = [None if bound is None else bound / MIB for bound in (estimate.median, estimate.low, estimate.high)]
+    in_mib: Sequence[float | None] = [
+        None if bound is None else bound / MIB for bound in (estimate.median, estimate.low, estimate.high)
+    ]
     return {
         "operation": phase["operation"],
         "API": options["api"],

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from strakes.analysis.held_back import held_back
+from strakes.findings.results import Measured
 from strakes.interop.exports.rows import results_of
-from strakes.portrait.build import build_portrait
-from strakes.portrait.held_back import held_back
+from strakes.portraits.build import build_portrait
 from strakes.store import Run
-from strakes.studies.results import Measured
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,24 @@ class Family:
 
 # By the unit of a cell.
 VALUES: Mapping[str, Family] = {
-    "B/s": Family("strakes_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth of a cell: median over runs and its interval."),
-    "op/s": Family("strakes_rate_operations_per_second", "operations_per_second", "Operations per second of a cell: median and interval."),
+    "B/s": Family(
+        "strakes_bandwidth_bytes_per_second",
+        "bytes_per_second",
+        "Bandwidth of a cell: median over runs and its interval.",
+    ),
+    "op/s": Family(
+        "strakes_rate_operations_per_second",
+        "operations_per_second",
+        "Operations per second of a cell: median and interval.",
+    ),
     "s": Family("strakes_time_seconds", "seconds", "Time of one item of a cell: median over runs and its interval."),
-    "%": Family("strakes_share_percent", "percent", "A share, such as how busy a device was meanwhile: median and interval."),
-    "B": Family("strakes_amount_bytes", "bytes", "An amount, such as the memory available meanwhile: median and interval."),
+    "%": Family("strakes_share_percent", "percent", "A share, such as how busy a device was: median and interval."),
+    "B": Family("strakes_amount_bytes", "bytes", "An amount, such as the available memory: median and interval."),
 }
-RUNS = Family("strakes_measured_runs", "", "How many runs the estimate of a cell stands on.")
-WARNED = Family("strakes_warned_cells", "", "Cells that a warning touches; all of them for one of the whole run.")
+RUNS = Family("strakes_measured_runs", "", "Number of runs behind the estimate of a cell.")
+WARNED = Family(
+    "strakes_warned_cells", "", "Number of cells that a warning affects; all cells if it affects the whole run."
+)
 CREATED = Family("strakes_run_created_timestamp_seconds", "seconds", "When the run began.")
 INFO = Family("strakes_run_info", "", "The run that the values come from.")
 FAMILIES = (*VALUES.values(), RUNS, WARNED, CREATED, INFO)

@@ -16,7 +16,10 @@ def write_parquet(run: Run, path: Path) -> None:
     try:
         import duckdb
     except ModuleNotFoundError as error:
-        remedy = "Install it: pip install 'strakes[parquet]' (or pip install duckdb); --format csv needs nothing."
+        remedy = (
+            "Install it: pip install 'strakes[parquet]' (or pip install duckdb). Or use --format csv, which "
+            "needs nothing."
+        )
         raise EnvironmentLacksError("Parquet needs DuckDB", why=str(error), remedy=remedy) from error
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in COLUMNS.items())
     try:
@@ -26,7 +29,9 @@ def write_parquet(run: Run, path: Path) -> None:
             reading = "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"'"
             table = f"read_csv({_quoted(source)}, {reading}, columns = {{{columns}}})"
             with duckdb.connect() as connection:
-                connection.execute(f"COPY (SELECT * FROM {table}) TO {_quoted(fresh)} (FORMAT parquet, COMPRESSION zstd)")
+                connection.execute(
+                    f"COPY (SELECT * FROM {table}) TO {_quoted(fresh)} (FORMAT parquet, COMPRESSION zstd)"
+                )
             os.replace(fresh, path)
     except (OSError, duckdb.Error) as error:
         raise MeasurementError("the export cannot be written", where=str(path), why=str(error)) from error

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from strakes.portrait.build import rule_of
-from strakes.portrait.collect import collect, metric_value, sample_named
-from strakes.portrait.held_back import held_share, limit_of
+from strakes.analysis.build import rule_of
+from strakes.analysis.collect import collect, metric_value
+from strakes.analysis.held_back import held_share
+from strakes.findings.record import to_record
+from strakes.findings.results import Measured, Results
+from strakes.findings.sample import Sample, sample_named
+from strakes.foreign_text import for_csv
 from strakes.store import Run
-from strakes.studies.results import Measured, Results
+from strakes.store.records import Visit
 
 # Name and SQL type of every column, in order. Times are seconds, sizes bytes; ``settings`` is a JSON object.
 COLUMNS: dict[str, str] = {
@@ -49,8 +53,7 @@ COLUMNS: dict[str, str] = {
 
 def results_of(run: Run) -> Results:
     """Everything measured in a run, with its estimates."""
-    facts: dict[str, Any] = next((event["facts"] for event in run.events if event["event"] == "facts"), {})
-    return collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
+    return collect(run.cells, run.visits, rule_of(run.manifest["options"]), run.facts)
 
 
 def rows(run: Run) -> Iterator[dict[str, Any]]:
@@ -68,13 +71,13 @@ def rows(run: Run) -> Iterator[dict[str, Any]]:
         "imported": manifest["kind"] == "import",
     }
     for cell in run.cells:
-        visits = [visit for visit in run.visits if visit["cell"] == cell["key"] and visit["ended"] == "ok"]
-        for measure in cell["measures"]:
-            measured = results.get(f"{cell['key']}:{measure['phase']}")
+        visits = [visit for visit in run.visits if visit.cell == cell.key and visit.ended_well]
+        for measure in cell.measures:
+            measured = results.get(cell.measure_id(measure.phase))
             for visit in visits:
-                sample = sample_named(visit["samples"], measure["phase"])
+                sample = sample_named(visit.samples, measure.phase)
                 if sample is not None:
-                    value = metric_value(measure["metric"], sample)
+                    value = metric_value(measure.metric, sample)
                     yield {**shared, **_of_cell(measured), **_of_visit(visit), **_of_sample(sample), "value": value}
 
 
@@ -84,7 +87,8 @@ def to_csv(run: Run) -> str:
     writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
     writer.writeheader()
     for row in rows(run):
-        writer.writerow({**row, "imported": str(row["imported"]).lower()})
+        cells = {**row, "imported": str(row["imported"]).lower()}
+        writer.writerow({key: for_csv(value) for key, value in cells.items()})
     return text.getvalue()
 
 
@@ -103,10 +107,15 @@ def _of_cell(one: Measured) -> dict[str, Any]:
     }
 
 
-def _of_visit(visit: dict[str, Any]) -> dict[str, Any]:
-    seen = {key: visit.get(key) for key in ("purpose", "block", "visit", "started_unix_s")}
-    return {**seen, "impact": limit_of(visit) or None}
+def _of_visit(visit: Visit) -> dict[str, Any]:
+    seen = {key: getattr(visit, key) for key in ("purpose", "block", "visit", "started_unix_s")}
+    impact = to_record(visit.impact)
+    return {**seen, "impact": json.dumps(impact, sort_keys=True) if impact else None}
 
 
-def _of_sample(sample: Mapping[str, Any]) -> dict[str, Any]:
-    return {**{key: sample.get(key) for key in ("elapsed_s", "bytes", "operations", "errors")}, "held_back": held_share(sample)}
+def _of_sample(sample: Sample) -> dict[str, Any]:
+    amounts = ("elapsed_s", "bytes", "operations", "errors")
+    return {
+        **{key: getattr(sample, key) if sample.is_measured else None for key in amounts},
+        "held_back": held_share(sample),
+    }

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.interop.foreign import Figure, Foreign, gathered, number, slug, time_of
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
 from strakes.units import MIB
 
 # Names of a setting in the CSV, in the JSON, and here.
@@ -44,7 +44,7 @@ def read_csv(text: str) -> Foreign:
     """One row for each phase; repeated runs append theirs. The rate until the last thread finished is taken."""
     header, *lines = text.strip().splitlines()
     columns = next(csv.reader([header]))
-    figures: list[Figure] = []
+    figures: list[ForeignFigure] = []
     rows = []
     for index, line in enumerate(lines, start=2):
         if line == header:
@@ -74,7 +74,7 @@ def is_json(text: str) -> bool:
 
 def read_json(text: str) -> Foreign:
     """One object for each phase, one after the other."""
-    figures: list[Figure] = []
+    figures: list[ForeignFigure] = []
     objects = list(_objects(text))
     for one in objects:
         config, last = one.get("config", {}), one.get("last_done", {})
@@ -95,7 +95,7 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str) -> Foreign:
     """Tables, one for each run: an operation opens its block, its rates follow. Runs of other command lines are other measurements."""
-    figures: list[Figure] = []
+    figures: list[ForeignFigure] = []
     commands = re.findall(r"^COMMAND LINE: (.*)$", text, re.MULTILINE)
     began = re.search(r"^ISO DATE: (.*)$", text, re.MULTILINE)
     tables = re.split(r"^OPERATION\s+RESULT TYPE\s.*$", text, flags=re.MULTILINE)[1:]
@@ -134,7 +134,7 @@ def is_live_csv(text: str) -> bool:
 def read_live_csv(text: str) -> Foreign:
     """The live log: what was done until the last line of each phase, over the time until then. Runs are appended to it."""
     header, *lines = text.strip().splitlines()
-    figures: list[Figure] = []
+    figures: list[ForeignFigure] = []
     rates: dict[str, dict[str, float | None]] = {}
     began, phase, until = "", "", 0.0
     for row in csv.DictReader([header, *(line for line in lines if line != header)]):
@@ -152,11 +152,13 @@ def read_live_csv(text: str) -> Foreign:
             "entries": entries / until * 1000 if entries else None,
         }
     figures += _figures(phase, rates, {})
-    note = "from a live log: what each phase did after its last line is missing"
+    note = "from a live log: the part of each phase after its last line is missing"
     return Foreign("elbencho", gathered(figures), when=time_of(began), notes=(note,))
 
 
-def _figures(operation: str, rates: Mapping[str, Mapping[str, float | None]], settings: Mapping[str, Setting]) -> list[Figure]:
+def _figures(
+    operation: str, rates: Mapping[str, Mapping[str, float | None]], settings: Mapping[str, Setting]
+) -> list[ForeignFigure]:
     """The figures of one operation. Where some read and some write at once, its name says which."""
     name = slug(operation)
     written, read = (rates.get(part, {}) for part in _PARTS)
@@ -168,12 +170,18 @@ def _figures(operation: str, rates: Mapping[str, Mapping[str, float | None]], se
     ]
 
 
-def _pair(name: str, mib_per_s: float | None, entries_per_s: float | None, settings: Mapping[str, Setting]) -> list[Figure]:
+def _pair(
+    name: str, mib_per_s: float | None, entries_per_s: float | None, settings: Mapping[str, Setting]
+) -> list[ForeignFigure]:
     figures = []
     if mib_per_s is not None:
-        figures.append(Figure(name, "bytes_per_s", (mib_per_s * MIB,), settings))
+        figures.append(ForeignFigure(name, "bytes_per_s", (mib_per_s * MIB,), settings))
     if entries_per_s is not None:
-        figures.append(Figure(f"{name}-entries" if mib_per_s is not None else name, "operations_per_s", (entries_per_s,), settings))
+        figures.append(
+            ForeignFigure(
+                f"{name}-entries" if mib_per_s is not None else name, "operations_per_s", (entries_per_s,), settings
+            )
+        )
     return figures
 
 
@@ -198,7 +206,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         yield one
 
 
-def _foreign(figures: list[Figure], version: str, began: str, command: str) -> Foreign:
+def _foreign(figures: list[ForeignFigure], version: str, began: str, command: str) -> Foreign:
     words = re.findall(r'"([^"]*)"', command)
     return Foreign(
         tool="elbencho",

@@ -9,11 +9,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.interop.foreign import Figure, Foreign, gathered, number, slug
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug
 from strakes.units import KIB, parse_bytes
 
-_OPTIONS = ("rw", "bs", "size", "ioengine", "iodepth", "numjobs", "direct", "filename", "directory", "fsync", "end_fsync")
+_OPTIONS = (
+    "rw",
+    "bs",
+    "size",
+    "ioengine",
+    "iodepth",
+    "numjobs",
+    "direct",
+    "filename",
+    "directory",
+    "fsync",
+    "end_fsync",
+)
 _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
@@ -24,7 +36,8 @@ def is_json(text: str) -> bool:
 def read_json(text: str) -> Foreign:
     """Every job's read, write and trim: bandwidth, and operations per second under the same name with ``-operations``.
 
-    Documents one after the other are runs one after the other; what --status-interval wrote before the end of a run is left out.
+    Documents one after the other are runs one after the other; what --status-interval wrote before the end of a run is
+    left out.
     """
     documents = _documents(text)
     whole = [one for one in documents if not any(job.get("eta") for job in _jobs(one))] or documents[-1:]
@@ -38,7 +51,11 @@ def read_json(text: str) -> Foreign:
         version=str(first.get("fio version", "")).removeprefix("fio-"),
         when=datetime.fromtimestamp(int(stamp), UTC) if stamp else None,
         path=next((str(path) for one in options if (path := one.get("directory") or one.get("filename"))), ""),
-        notes=tuple(dict.fromkeys(f"fio reports error {job['error']} in job {job['jobname']}" for _, job in jobs if job.get("error"))),
+        notes=tuple(
+            dict.fromkeys(
+                f"fio reports error {job['error']} in job {job['jobname']}" for _, job in jobs if job.get("error")
+            )
+        ),
     )
 
 
@@ -55,7 +72,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
             if documents:
                 break
             raise BadInputError(
-                "fio's JSON is broken", why=str(error), remedy="Write it with fio --output=FILE --output-format=json."
+                "fio's JSON is damaged", why=str(error), remedy="Write it with fio --output=FILE --output-format=json."
             ) from error
         documents.append(document)
         place = text.find("\n{", end)
@@ -69,7 +86,7 @@ def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
 
 
-def _of_run(document: Mapping[str, Any]) -> Iterator[Figure]:
+def _of_run(document: Mapping[str, Any]) -> Iterator[ForeignFigure]:
     """Without group_reporting every process of a job is told apart: jobs of one name and group ran at once, and are one figure."""
     shared = document.get("global options") or {}
     together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
@@ -80,15 +97,20 @@ def _of_run(document: Mapping[str, Any]) -> Iterator[Figure]:
     for settings, jobs in together.values():
         for direction in ("read", "write", "trim", "mixed"):
             sides = [side for job in jobs if (side := job.get(direction))]
-            bandwidth, rate = _rate(sides, _moved, _bandwidth), _rate(sides, lambda side: _number(side, "total_ios"), _iops)
+            bandwidth, rate = (
+                _rate(sides, _moved, _bandwidth),
+                _rate(sides, lambda side: _number(side, "total_ios"), _iops),
+            )
             if bandwidth is not None and rate is not None:
                 name = f"{slug(str(jobs[0].get('jobname', 'job')))}-{direction}"
-                yield Figure(name, "bytes_per_s", (bandwidth,), settings)
-                yield Figure(f"{name}-operations", "operations_per_s", (rate,), settings)
+                yield ForeignFigure(name, "bytes_per_s", (bandwidth,), settings)
+                yield ForeignFigure(f"{name}-operations", "operations_per_s", (rate,), settings)
 
 
 def _rate(
-    sides: Sequence[Mapping[str, Any]], amount: Callable[[Mapping[str, Any]], float], stated: Callable[[Mapping[str, Any]], float]
+    sides: Sequence[Mapping[str, Any]],
+    amount: Callable[[Mapping[str, Any]], float],
+    stated: Callable[[Mapping[str, Any]], float],
 ) -> float | None:
     """What was done over the time of the slowest, as fio's own summary has it; the sum of what is stated where it does not say that.
 

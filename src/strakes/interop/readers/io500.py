@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from strakes.interop.foreign import Figure, Foreign, number, slug, time_of
+from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
 from strakes.units import GIB
 
 _RESULT = re.compile(
@@ -55,13 +55,13 @@ def read_summary(text: str) -> Foreign:
     )
 
 
-def _figure(name: str, is_bandwidth: bool, value: float) -> Figure:
-    return Figure(name, "bytes_per_s" if is_bandwidth else "operations_per_s", (value,))
+def _figure(name: str, is_bandwidth: bool, value: float) -> ForeignFigure:
+    return ForeignFigure(name, "bytes_per_s" if is_bandwidth else "operations_per_s", (value,))
 
 
 def is_ini(text: str) -> bool:
-    return bool(re.search(r"^\s*\[(ior|mdtest)-(easy|hard)-(write|read|stat)\]\s*$", text, re.MULTILINE)) and bool(
-        re.search(r"^\s*score\s*=", text, re.MULTILINE)
+    return bool(re.search(r"^[ \t]*\[(ior|mdtest)-(easy|hard)-(write|read|stat)\]\s*$", text, re.MULTILINE)) and bool(
+        re.search(r"^[ \t]*score\s*=", text, re.MULTILINE)
     )
 
 
@@ -85,7 +85,9 @@ def read_ini(text: str) -> Foreign:
     score = sections.get("SCORE", {})
     stated: tuple[str, ...] = ()
     if "SCORE" in score:
-        stated = (f"IO500 states: score {score['SCORE']}, bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS",)
+        stated = (
+            f"IO500 states: score {score['SCORE']}, bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS",
+        )
     began = re.search(r"; START (\S+ \S+)", text)
     first = next((keys["t_start"] for keys in sections.values() if "t_start" in keys), "")
     path = re.search(r"\s-o (\S+?)/+ior-easy", text)

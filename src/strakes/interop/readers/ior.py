@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.interop.foreign import Figure, Foreign, gathered, number, time_of
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, time_of
 from strakes.units import MIB, parse_bytes
 
 # IOR's words for what strakes calls a setting.
@@ -38,13 +38,15 @@ _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
 
 
 def is_text(text: str) -> bool:
-    return not is_json(text) and bool(re.search(r"^\s*(IOR-\d|access\s+bw\(MiB/s\)|Max (Write|Read):.*MiB/sec)", text, re.MULTILINE))
+    return not is_json(text) and bool(
+        re.search(r"^[ \t]*(IOR-\d|access\s+bw\(MiB/s\)|Max (Write|Read):.*MiB/sec)", text, re.MULTILINE)
+    )
 
 
 def read_text(text: str) -> Foreign:
     """What IOR prints. A script runs several tests in one output; each has its own options before it."""
-    figures: list[Figure] = []
-    fastest: list[Figure] = []
+    figures: list[ForeignFigure] = []
+    fastest: list[ForeignFigure] = []
     settings: dict[str, Setting] = {}
     facts: dict[str, str] = {}
     unusable = 0
@@ -62,11 +64,11 @@ def read_text(text: str) -> Foreign:
             value = number(row[2])
             unusable += value is None
             if value is not None:
-                figures.append(Figure(row[1], "bytes_per_s", (value * MIB,), dict(settings)))
+                figures.append(ForeignFigure(row[1], "bytes_per_s", (value * MIB,), dict(settings)))
         elif most := _MAX.match(line):
             value = number(most[2])
             if value is not None:
-                fastest.append(Figure(most[1].lower(), "bytes_per_s", (value * MIB,), dict(settings)))
+                fastest.append(ForeignFigure(most[1].lower(), "bytes_per_s", (value * MIB,), dict(settings)))
         elif pair := _PAIR.match(line):
             facts.setdefault(pair[1].strip().lower(), pair[2])
             settings.update(_setting(pair[1], pair[2]))
@@ -100,14 +102,14 @@ def read_json(text: str) -> Foreign:
         notes: list[str] = []
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         figures, unusable = _from_tests(_broken_tests(text))
-        notes = [f"the JSON is broken ({error}); its results were read one by one"]
+        notes = [f"the JSON is damaged ({error}); its results were read one by one"]
     if unusable:
         notes.append(_left_out(unusable))
     path = re.search(r'"(?:test filename|testFileName)"\s*:\s*"(.*?)"', text)
     return _foreign(figures, {**lowered, **({"path": path[1]} if path else {})}, facts.get("Version", ""), notes)
 
 
-def _from_tests(tests: list[tuple[Mapping[str, Any], list[Any]]]) -> tuple[list[Figure], int]:
+def _from_tests(tests: list[tuple[Mapping[str, Any], list[Any]]]) -> tuple[list[ForeignFigure], int]:
     figures, unusable = [], 0
     for options, results in tests:
         settings: dict[str, Setting] = {}
@@ -121,7 +123,7 @@ def _from_tests(tests: list[tuple[Mapping[str, Any], list[Any]]]) -> tuple[list[
             value = number(str(one.get("bwMiB", one.get("bwMIB", ""))))
             unusable += value is None
             if value is not None:
-                figures.append(Figure(one["access"], "bytes_per_s", (value * MIB,), settings))
+                figures.append(ForeignFigure(one["access"], "bytes_per_s", (value * MIB,), settings))
     return figures, unusable
 
 
@@ -129,7 +131,9 @@ def _broken_tests(text: str) -> list[tuple[Mapping[str, Any], list[Any]]]:
     """Every test that can be told apart, from objects that are whole in themselves."""
     tests: list[tuple[Mapping[str, Any], list[Any]]] = []
     for part in re.split(r'"TestID"\s*:\s*\d+\s*,\s*"StartTime"', text):
-        options = re.search(r'"Options"\s*:\s*\{([^{}]*)\}', part) or re.search(r'"Parameters"\s*:\s*\{([^{}]*)\}', part)
+        options = re.search(r'"Options"\s*:\s*\{([^{}]*)\}', part) or re.search(
+            r'"Parameters"\s*:\s*\{([^{}]*)\}', part
+        )
         results = [_loose_pairs(found[0]) for found in re.finditer(r'\{[^{}]*"access"\s*:[^{}]*\}', part)]
         if results:
             tests.append((_loose_pairs(options[1]) if options else {}, results))
@@ -155,7 +159,7 @@ def read_csv(text: str) -> Foreign:
                 **_sized(row, "xfer(KiB)", "transfer_bytes"),
                 **_setting("numtasks", row.get("numTasks") or ""),
             }
-            figures.append(Figure(row["access"], "bytes_per_s", (value * MIB,), settings))
+            figures.append(ForeignFigure(row["access"], "bytes_per_s", (value * MIB,), settings))
     return Foreign("ior", gathered(figures))
 
 
@@ -176,8 +180,14 @@ def read_rank_csv(text: str) -> Foreign:
         last["ranks"].add(row["rank"])
         last["bytes"] += seconds * rate
         last["seconds"] = max(last["seconds"], float(row["runtime-with-openclose"]))
-    figures = [Figure(one["access"], "bytes_per_s", (one["bytes"] / one["seconds"],), {"ranks": len(one["ranks"])}) for one in repetitions]
-    note = "made of the ranks' own times: when they began is not in the file, so the rate is an upper bound"
+    figures = [
+        ForeignFigure(one["access"], "bytes_per_s", (one["bytes"] / one["seconds"],), {"ranks": len(one["ranks"])})
+        for one in repetitions
+    ]
+    note = (
+        "computed from the ranks' own times without their start times, which the file lacks, so the rate is an "
+        "upper bound"
+    )
     return Foreign("ior", gathered(figures), notes=(note,))
 
 
@@ -185,7 +195,9 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
     reader = csv.DictReader(text.strip().splitlines())
     for row in reader:
         if None in row or None in row.values():
-            raise BadInputError("a row has another number of columns than the header", where=f"line {reader.line_num}")
+            raise BadInputError(
+                "a row and the header have different numbers of columns", where=f"line {reader.line_num}"
+            )
         yield row
 
 
@@ -209,7 +221,7 @@ def _setting(key: str, value: str) -> dict[str, Setting]:
     return {name: value}
 
 
-def _foreign(figures: list[Figure], facts: Mapping[str, str], version: str, notes: list[str]) -> Foreign:
+def _foreign(figures: list[ForeignFigure], facts: Mapping[str, str], version: str, notes: list[str]) -> Foreign:
     machine = facts.get("machine", "").split()
     return Foreign(
         tool="ior",

@@ -6,8 +6,8 @@ import csv
 import re
 from collections.abc import Mapping
 
-from strakes.interop.foreign import Figure, Foreign, gathered, number, slug, time_of
-from strakes.portrait.model import Setting
+from strakes.findings.portrait import Setting
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
 
 _OPERATION = re.compile(r"^\s*((?:Directory|File|Tree) [a-z]+)\s*:?\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$")
 _LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node")
@@ -16,7 +16,7 @@ _OLD_TREE = re.compile(r"^tree (creation|removal) rate\s*:\s*(\S+)", re.MULTILIN
 
 
 def is_text(text: str) -> bool:
-    return bool(re.search(r"^\s*mdtest-\S+ was launched", text, re.MULTILINE)) or bool(
+    return bool(re.search(r"^[ \t]*mdtest-\S+ was launched", text, re.MULTILINE)) or bool(
         re.search(r"SUMMARY.*iterations\)[\s\S]*File (creation|stat)", text)
     )
 
@@ -33,9 +33,13 @@ def read_text(text: str) -> Foreign:
         settings = {"ranks": int(launched[2]), "nodes": int(launched[3])}
     if items := re.search(r"^(\d+) tasks, (\d+) (files/directories|files|directories)", text, re.MULTILINE):
         settings["items"] = int(items[2])
-    figures = [Figure(slug(name), "operations_per_s", (mean,), settings) for name, mean in _means(text)]
+    figures = [ForeignFigure(slug(name), "operations_per_s", (mean,), settings) for name, mean in _means(text)]
     count = int(iterations[1]) if iterations else 1
-    note = (f"each figure is mdtest's mean of {count} iterations; it does not print the single ones",) if count > 1 else ()
+    note = (
+        (f"each figure is mdtest's mean of {count} iterations; mdtest does not print each iteration",)
+        if count > 1
+        else ()
+    )
     return Foreign(
         tool="mdtest",
         figures=tuple(figures),
@@ -77,15 +81,20 @@ def read_rank_csv(text: str) -> Foreign:
             iterations.append({})
         iterations[-1][row["rank"]] = row
     names = (
-        [column.removeprefix("rate-") for column in next(iter(iterations[0].values())) if column.startswith("rate-")] if iterations else []
+        [column.removeprefix("rate-") for column in next(iter(iterations[0].values())) if column.startswith("rate-")]
+        if iterations
+        else []
     )
     figures = [
-        Figure(slug(name), "operations_per_s", (rate,), {"ranks": len(ranks)})
+        ForeignFigure(slug(name), "operations_per_s", (rate,), {"ranks": len(ranks)})
         for ranks in iterations
         for name in names
         if (rate := _joint_rate(ranks, name)) is not None
     ]
-    note = "made of the ranks' own times: when they began is not in the file, so the rates are upper bounds"
+    note = (
+        "computed from the ranks' own times without their start times, which the file lacks, so the rates are "
+        "upper bounds"
+    )
     return Foreign("mdtest", gathered(figures), notes=(note,))
 
 
@@ -103,15 +112,24 @@ def is_operations_csv(text: str) -> bool:
 
 def read_operations_csv(text: str) -> Foreign:
     """Every call of one rank (savePerOpDataCSV): its bytes, or for metadata its calls, over the time from first to last."""
-    rows = [(float(row["time"]), float(row["runtime"]), number(row["tp"])) for row in csv.DictReader(text.strip().splitlines())]
+    rows = [
+        (float(row["time"]), float(row["runtime"]), number(row["tp"]))
+        for row in csv.DictReader(text.strip().splitlines())
+    ]
     seconds = max(begun + took for begun, took, _ in rows) - min(begun for begun, _, _ in rows) if rows else 0.0
-    note = "the calls of one rank only"
+    note = "only the calls of one rank"
     if seconds <= 0:
         return Foreign("ior", ())
     # Of a metadata call it writes 1 / time as throughput; of a transfer its bytes / time.
     amounts = sorted(took * throughput for _, took, throughput in rows if throughput is not None)
     amount = amounts[len(amounts) // 2] if amounts else 1.0
     if 0.99 < amount < 1.01:
-        return Foreign("mdtest", (Figure("operations", "operations_per_s", (len(rows) / seconds,), {"ranks": 1}),), notes=(note,))
+        return Foreign(
+            "mdtest",
+            (ForeignFigure("operations", "operations_per_s", (len(rows) / seconds,), {"ranks": 1}),),
+            notes=(note,),
+        )
     settings: dict[str, Setting] = {"ranks": 1, "transfer_bytes": round(amount)}
-    return Foreign("ior", (Figure("transfers", "bytes_per_s", (len(rows) * amount / seconds,), settings),), notes=(note,))
+    return Foreign(
+        "ior", (ForeignFigure("transfers", "bytes_per_s", (len(rows) * amount / seconds,), settings),), notes=(note,)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from strakes.interop.foreign import Figure, Foreign, number
+from strakes.interop.foreign import Foreign, ForeignFigure, number
 from strakes.units import KIB, MIB
 
 _FILES = {
@@ -29,8 +29,10 @@ def is_text(text: str) -> bool:
 def read_text(text: str) -> Foreign:
     """Rates of transactions, files and data. Postmark counts whole seconds: what took few of them is rough."""
     figures = []
-    if (transactions := re.search(r"seconds of transactions \(([\d.]+) per second\)", text)) and (rate := number(transactions[1])):
-        figures.append(Figure("transactions", "operations_per_s", (rate,)))
+    if (transactions := re.search(r"seconds of transactions \(([\d.]+) per second\)", text)) and (
+        rate := number(transactions[1])
+    ):
+        figures.append(ForeignFigure("transactions", "operations_per_s", (rate,)))
     last = ""
     for line in text.splitlines():
         if found := _ALL.match(line):
@@ -39,18 +41,20 @@ def read_text(text: str) -> Foreign:
         elif (found := _ALONE.match(line)) and found[1] in _FILES:
             _add(figures, f"{last}-mixed" if found[1] == "Mixed with transactions" else _FILES[found[1]], found[2])
         elif (found := _DATA.match(line)) and (rate := number(found[2])):
-            figures.append(Figure("read" if found[1] == "read" else "write", "bytes_per_s", (rate * _SCALE[found[3]],)))
+            figures.append(
+                ForeignFigure("read" if found[1] == "read" else "write", "bytes_per_s", (rate * _SCALE[found[3]],))
+            )
     version = re.search(r"PostMark v(\S+)", text)
     seconds = re.search(r"(\d+) seconds? total", text)
     rough = (
-        (f"Postmark counts whole seconds, and all of it took {seconds[1]}: rates may be off by half",)
+        (f"Postmark counts whole seconds and ran for only {seconds[1]}, so rates may be wrong by half",)
         if seconds and int(seconds[1]) < 20
         else ()
     )
     return Foreign("postmark", tuple(figures), version=version[1] if version else "", notes=rough)
 
 
-def _add(figures: list[Figure], name: str, rate: str) -> None:
+def _add(figures: list[ForeignFigure], name: str, rate: str) -> None:
     value = number(rate)
     if value is not None:
-        figures.append(Figure(name, "operations_per_s", (value,)))
+        figures.append(ForeignFigure(name, "operations_per_s", (value,)))

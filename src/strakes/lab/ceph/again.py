@@ -7,22 +7,22 @@ from pathlib import Path
 from strakes.errors import BadInputError
 from strakes.lab.ceph.config import CONFIG
 from strakes.lab.cgroup import make_group
-from strakes.lab.places import Place, working_in
+from strakes.lab.lab_directory import LabDirectory, working_in
 from strakes.lab.process import is_alive
 from strakes.lab.site import Site
-from strakes.lab.state import Journal, read_state
+from strakes.lab.state import LabJournal, read_state
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
-    """Nothing is done where it runs. Raises BadInputError where the lab is gone, EnvironmentLacksError where it does not start."""
+    """Start it where it does not run. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
-        raise BadInputError("there is no CephFS lab any more", where=str(directory))
-    with working_in(Place(state.name, directory), make=False) as there:
+        raise BadInputError("the CephFS lab no longer exists", where=str(directory))
+    with working_in(LabDirectory(state.name, directory), make=False) as there:
         role = f"mds.{name}"
-        if not there or any(one.role == role and is_alive(one) for one in state.processes):
+        if not there or any(process.role == role and is_alive(process) for process in state.processes):
             return
-        journal = Journal.reopen(directory)
+        journal = LabJournal.reopen(directory)
         try:
             journal.ended(role)
             site = Site(directory, state.name, state.id, journal, lambda _text: None)

@@ -15,8 +15,10 @@ CONFIG = "ceph.conf"
 _LEAST_MEMORY_TARGET = 939_524_096
 
 
-def config_text(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]) -> str:
-    """The whole file. ``ports`` has each monitor's, ``devices`` the block devices of stores that are not on a file."""
+def config_text(
+    directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
+) -> str:
+    """Return the whole file. ``ports`` has each monitor's, ``devices`` the block devices of stores without a file."""
     sections: dict[str, dict[str, object]] = {
         "global": _everybody(directory, fsid, ports, options),
         "mon": _MONITOR | {"mon_data": f"{directory}/mon/$id"},
@@ -27,7 +29,10 @@ def config_text(directory: Path, fsid: str, ports: Mapping[str, int], options: C
     }
     for number, device in devices.items():
         sections[f"osd.{number}"] = {"bluestore_block_path": device}
-    return "\n".join(f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in section.items()) for name, section in sections.items())
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in section.items())
+        for name, section in sections.items()
+    )
 
 
 def _everybody(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""CephFS: monitors, object stores, metadata ranks with standbys, a manager (it counts the free space), and a FUSE client."""
+"""CephFS: monitors, object stores, metadata ranks with standbys, a manager (for the free space), a FUSE client."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from strakes.lab import ports
-from strakes.lab.base import CLIENT, Lab
 from strakes.lab.ceph.config import CONFIG, config_text
 from strakes.lab.ceph.monitor import Monitors
 from strakes.lab.ceph.options import CephOptions, check
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
+from strakes.lab.kind import CLIENT, Lab
+from strakes.lab.lab_directory import refuse_long_path
 from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.packages import Package, require_packages
-from strakes.lab.places import refuse_long_path
 from strakes.lab.site import Site
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
@@ -56,6 +56,7 @@ class CephLab(Lab[CephOptions]):
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
+        """Refuse what cannot be, before anything is touched."""
         check(options)
         refuse_long_path(directory)
         if os.geteuid() != 0:
@@ -68,6 +69,7 @@ class CephLab(Lab[CephOptions]):
             require_space(directory, options.osds * options.osd_size, "--osd-size")
 
     def up(self) -> None:
+        """Start everything."""
         self._prepare()
         self._start_monitors()
         self._make_stores()
@@ -76,12 +78,14 @@ class CephLab(Lab[CephOptions]):
         self._mount()
 
     def ready(self) -> str:
+        """Return what is still lacking."""
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
         return "" if space and space.free else "the free space is not known yet"
 
     def slow_down(self) -> None:
+        """Put on the limits that were asked for."""
         slow = self._slow_servers()
         for name, group in self._cpu_groups.items():
             limit = slow.get(name, self.options.mds_cpu)
@@ -91,6 +95,7 @@ class CephLab(Lab[CephOptions]):
             device.slow_down(self._device_groups[number])
 
     def facts(self) -> Mapping[str, Any]:
+        """Return what programs need to know to talk to it."""
         return {
             "ceph_conf": str(self._config),
             "keyring": str(self.site.directory / "keyring"),
@@ -115,18 +120,24 @@ class CephLab(Lab[CephOptions]):
             self._devices[number] = attach(self.site, image, iops)
         self.site.write("keyring", "")
         paths = {number: device.path for number, device in self._devices.items()}
-        self.site.write(self._config.name, config_text(self.site.directory, self._fsid, self._ports, self.options, paths))
+        self.site.write(
+            self._config.name, config_text(self.site.directory, self._fsid, self._ports, self.options, paths)
+        )
 
     def _start_monitors(self) -> None:
         self.site.step(f"{self.options.mons} monitor(s)")
         monmap = self.site.directory / "monmap"
-        addresses = [word for name, port in self._ports.items() for word in ("--addv", name, f"[v2:{ports.LOOPBACK}:{port}]")]
+        addresses = [
+            word for name, port in self._ports.items() for word in ("--addv", name, f"[v2:{ports.LOOPBACK}:{port}]")
+        ]
         self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *addresses, monmap)
         for name in self.options.monitors:
             self.site.make_directory("mon")
             self.site.run(*self._daemon("ceph-mon", name), "--mkfs", "--monmap", monmap)
             self.site.start(f"mon.{name}", *self._daemon("ceph-mon", name), "-f")
-        self.site.wait_until("the monitors", lambda: "" if all(map(ports.is_listening, self._ports.values())) else "not all listen yet")
+        self.site.wait_until(
+            "the monitors", lambda: "" if all(map(ports.is_listening, self._ports.values())) else "not all listen yet"
+        )
 
     def _make_stores(self) -> None:
         self.site.step(f"{self.options.osds} object store(s)")
@@ -181,11 +192,13 @@ class CephLab(Lab[CephOptions]):
         return range(self.options.osds if self.options.pool_per_osd else 0)
 
     def _make_pool_on(self, monitors: Monitors, number: int) -> None:
-        """A data pool with one copy of everything on this store alone: a rule for a class of devices that nothing else is of."""
+        """Make a data pool with one copy of everything on this store alone, by a rule for a device class of its own."""
         pool, own_class = _pool_of(number), f"only{number}"
         monitors.command("osd crush rm-device-class", ids=[str(number)])
         monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
-        monitors.command("osd crush rule create-replicated", name=pool, root="default", type="osd", **{"class": own_class})
+        monitors.command(
+            "osd crush rule create-replicated", name=pool, root="default", type="osd", **{"class": own_class}
+        )
         monitors.command("osd pool create", pool=pool, pg_num=_GROUPS_OF_ONE, pgp_num=_GROUPS_OF_ONE, rule=pool, size=1)
         monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
 
@@ -217,7 +230,7 @@ class CephLab(Lab[CephOptions]):
 
 
 def _pool_of(number: int) -> str:
-    """The data pool that is on one store alone."""
+    """Return the data pool that is on one store alone."""
     return f"{DATA_POOL}.osd{number}"
 
 
@@ -228,5 +241,9 @@ def _lacking_stores(monitors: Monitors, wanted: int) -> str:
 
 def _unclean(monitors: Monitors) -> str:
     groups = monitors.command("status")["pgmap"]
-    clean = sum(one["count"] for one in groups["pgs_by_state"] if one["state_name"] == "active+clean")
-    return "" if groups["num_pgs"] and clean == groups["num_pgs"] else f"{clean} of {groups['num_pgs']} placement groups are clean"
+    clean = sum(state["count"] for state in groups["pgs_by_state"] if state["state_name"] == "active+clean")
+    return (
+        ""
+        if groups["num_pgs"] and clean == groups["num_pgs"]
+        else f"{clean} of {groups['num_pgs']} placement groups are clean"
+    )

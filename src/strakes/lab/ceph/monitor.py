@@ -1,4 +1,4 @@
-"""Commands to the monitors through librados: one connection, where every call of the ceph program costs half a second."""
+"""Commands to the monitors over one connection: every call of the ceph program would cost half a second."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Monitors:
     """A connection to the monitors that ``config`` names. Every call ends within half a minute."""
 
     def __init__(self, config: Path) -> None:
-        """Raises EnvironmentLacksError when they do not answer."""
+        """Connect. Raises EnvironmentLacksError when they do not answer."""
         try:
             self._rados = ctypes.CDLL(_LIBRARY)
         except OSError as error:
@@ -27,7 +27,9 @@ class Monitors:
         self._cluster = ctypes.c_void_p()
         self._check(self._rados.rados_create(ctypes.byref(self._cluster), b"admin"), "rados_create")
         try:
-            self._check(self._rados.rados_conf_read_file(self._cluster, os.fsencode(config)), "reading the configuration")
+            self._check(
+                self._rados.rados_conf_read_file(self._cluster, os.fsencode(config)), "reading the configuration"
+            )
             for name in (b"client_mount_timeout", b"rados_mon_op_timeout"):
                 self._rados.rados_conf_set(self._cluster, name, str(_LIMIT_S).encode())
             self._check(self._rados.rados_connect(self._cluster), "connecting")
@@ -36,7 +38,7 @@ class Monitors:
             raise
 
     def command(self, prefix: str, **arguments: object) -> Any:
-        """What they answer, parsed. Raises EnvironmentLacksError with their own words when they refuse."""
+        """Return what they answer, parsed. Raises EnvironmentLacksError with their own words when they refuse."""
         text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
         commands = (ctypes.c_char_p * 1)(text)
         output, status = ctypes.c_void_p(), ctypes.c_void_p()
@@ -54,10 +56,13 @@ class Monitors:
         )
         answer, words = self._take(output, output_length), self._take(status, status_length)
         if result < 0:
-            raise EnvironmentLacksError(f"the monitors refuse: {prefix}", why=words.decode(errors="replace") or os.strerror(-result))
+            raise EnvironmentLacksError(
+                f"the monitors refuse: {prefix}", why=words.decode(errors="replace") or os.strerror(-result)
+            )
         return json.loads(answer) if answer.strip() else None
 
     def close(self) -> None:
+        """Leave the cluster."""
         if self._cluster.value:
             self._rados.rados_shutdown(self._cluster)
             self._cluster = ctypes.c_void_p()
@@ -65,7 +70,9 @@ class Monitors:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _take(self, buffer: ctypes.c_void_p, length: ctypes.c_size_t) -> bytes:

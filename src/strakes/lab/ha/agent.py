@@ -30,7 +30,9 @@ class Running(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         words = json.loads(self.rfile.readline())
         try:
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+            )
         except OSError as error:
             self._tell({"to": 2, "text": base64.b64encode(f"{words[0]}: {error.strerror}\n".encode()).decode()})
             self._tell({"status": 127})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.description import Alerts, Bmc, Cluster, FileSystem, Network, Node, Target
+from strakes.failover.description import Alerts, Bmc, Cluster, FileSystem, MetadataTargetPlan, Network, Node
 from strakes.failover.planned.pacemaker import pacemaker_file
 from strakes.lab.ha.nodes import NODES
 
@@ -36,7 +36,9 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
         )
         for number, name in enumerate(NODES, 1)
     )
-    target = Target(TARGET, {node.name: device for node in nodes}, nodes[0].name, mount, minor=0, port=7788, address="10.1.0.10/24")
+    target = MetadataTargetPlan(
+        TARGET, {node.name: device for node in nodes}, nodes[0].name, mount, minor=0, port=7788, address="10.1.0.10/24"
+    )
     return Cluster(
         name="lab",
         drbd=drbd,
@@ -53,7 +55,7 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
-    """A promotable resource without a device for DRBD, and the journal's service for mount and address."""
+    """Put in a promotable resource without a device for DRBD, and the journal's service for mount and address."""
     root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":
@@ -94,8 +96,10 @@ def machine_cib(planned: Cluster, directory: Path) -> str:
 
 
 def bmc_text(number: int, name: str, script: Path) -> str:
-    """Configuration of the software BMC of a node."""
-    levels = "".join(f" allowed_auths_{level} none md2 md5 straight\n" for level in ("callback", "user", "operator", "admin"))
+    """Return the configuration of the software BMC of a node."""
+    levels = "".join(
+        f" allowed_auths_{level} none md2 md5 straight\n" for level in ("callback", "user", "operator", "admin")
+    )
     return (
         f'name "mds-{name}"\nset_working_mc 0x20\nstartlan 1\n addr 10.9.0.{number} 623\n priv_limit admin\n{levels}'
         f' guid a123456789abcdefa123456789abcde{number}\nendlan\nchassis_control "{script} power {name}"\n'
@@ -103,9 +107,7 @@ def bmc_text(number: int, name: str, script: Path) -> str:
     )
 
 
-BMC_EMULATION = (
-    "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 0x0a\nmc_enable 0x20\n"
-)
+BMC_EMULATION = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 0x0a\nmc_enable 0x20\n"
 
 
 def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
@@ -121,7 +123,9 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
 
 
 def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) -> None:
-    service = Xml.SubElement(group, "primitive", {"id": TARGET, "class": "ocf", "provider": "heartbeat", "type": "anything"})
+    service = Xml.SubElement(
+        group, "primitive", {"id": TARGET, "class": "ocf", "provider": "heartbeat", "type": "anything"}
+    )
     values = Xml.SubElement(service, "instance_attributes", id=f"{TARGET}-values")
     wanted = {"binfile": "/usr/bin/python3", "cmdline_options": f"{directory}/journal.py serve {journal}"}
     for name, value in wanted.items():

@@ -27,12 +27,14 @@ _PATIENCE_S = 2.0
 _CONNECT_S = 0.5
 
 
-class Journal:
+class AcknowledgedJournal:
     """The open journal of one term."""
 
     def __init__(self, directory: str) -> None:
         self.node = os.uname().nodename
         self._lock = threading.Lock()
+        # A record was written in part, when the disk was full: it must not run into the next one.
+        self._torn = False
         path = os.path.join(directory, "journal")
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
@@ -47,10 +49,15 @@ class Journal:
         os.close(parent)
 
     def append(self, client: str, number: str) -> None:
-        """Returns when the record is on disk."""
+        """Return when the whole record is on disk. Raises OSError when it is not: nobody is told that it is kept."""
         with self._lock:
-            line = f"{self.term} {self.node} {client} {number} {time.time():.6f}\n"
-            os.write(self._descriptor, line.encode())
+            line = f"{self.term} {self.node} {client} {number} {time.time():.6f}\n".encode()
+            if self._torn:
+                line = b"\n" + line
+            self._torn = True
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+            self._torn = False
             os.fdatasync(self._descriptor)
 
 
@@ -63,7 +70,10 @@ class Answering(socketserver.StreamRequestHandler):
         journal = self.server.journal
         for line in self.rfile:
             client, number = line.decode().split()
-            journal.append(client, number)
+            try:
+                journal.append(client, number)
+            except OSError:
+                return  # closed without an answer
             self.wfile.write(f"{journal.term} {journal.node}\n".encode())
 
 
@@ -74,7 +84,7 @@ class Service(socketserver.ThreadingTCPServer):
 
     def __init__(self, directory: str) -> None:
         super().__init__(("", PORT), Answering)
-        self.journal = Journal(directory)
+        self.journal = AcknowledgedJournal(directory)
 
 
 class Client:

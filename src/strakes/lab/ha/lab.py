@@ -16,7 +16,6 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.failover.planned.alerts import alert_files
 from strakes.failover.planned.corosync import corosync_file
-from strakes.lab.base import Lab
 from strakes.lab.ha.configuration import BMC_EMULATION, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha.machines import PACKAGES as MACHINE_PACKAGES
 from strakes.lab.ha.machines import READY_LIMIT_S, Machines
@@ -26,6 +25,7 @@ from strakes.lab.ha.pair import lacking
 from strakes.lab.ha.receiver import PORT as RECEIVER_PORT
 from strakes.lab.ha.user_mode import PACKAGES as USER_MODE_PACKAGES
 from strakes.lab.ha.user_mode import UserMode
+from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, flag, seconds
 from strakes.lab.packages import Package
 
@@ -39,9 +39,16 @@ exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-bina
 
 @dataclass(frozen=True)
 class HaOptions(LabOptions):
-    token: float = seconds(1.0, "Silence after which a node is taken for dead; at least 5s for emulated machines.", least=0.5, most=30.0)
-    vm: bool = flag("Emulated machines with real DRBD on disks of their own, instead of namespaces; takes minutes.")
-    uml: bool = flag("The same as User-mode Linux, a kernel as a process: it needs a tenth of the processors.")
+    token: float = seconds(
+        1.0,
+        "Time without messages after which a node counts as dead; at least 5s for emulated machines.",
+        least=0.5,
+        most=30.0,
+    )
+    vm: bool = flag(
+        "Use emulated machines with real DRBD on their own disks instead of namespaces; takes minutes to start."
+    )
+    uml: bool = flag("Use User-mode Linux instead of emulated machines; it needs a tenth of the processor time.")
 
 
 class HaLab(Lab[HaOptions]):
@@ -67,7 +74,9 @@ class HaLab(Lab[HaOptions]):
     @classmethod
     def check(cls, options: HaOptions, directory: Path) -> None:
         if options.vm and options.uml:
-            raise BadInputError("machines are emulated or User-mode Linux", where="--vm --uml", remedy="Give one of them.")
+            raise BadInputError(
+                "machines are emulated or User-mode Linux", where="--vm --uml", remedy="Give one of them."
+            )
         if options.vm or options.uml:
             Machines.check(directory)
 
@@ -96,7 +105,10 @@ class HaLab(Lab[HaOptions]):
         self._listen()
         for file in alert_files(planned):
             site.write(Path(file.path).name, file.text).chmod(file.mode)
-        site.write("hosts", "127.0.0.1 localhost\n" + "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1)))
+        site.write(
+            "hosts",
+            "127.0.0.1 localhost\n" + "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1)),
+        )
         key, configuration, cib = secrets.token_bytes(256), corosync_file(planned).text, self._nodes.cib(planned)
         for name in NODES:
             self._make_disks(name, key, configuration, cib)
@@ -117,7 +129,13 @@ class HaLab(Lab[HaOptions]):
             "links": {str(number): [script, "link", str(number)] for number in range(2)},
             "power": {f"mds-{name}": [script, "ipmi", name] for name in NODES},
             "journals": {f"mds-{name}": [script, "journal", name] for name in NODES},
-            "clients": ["nsenter", f"--net={directory / 'net.hub'}", "/usr/bin/python3", str(directory / "journal.py"), "ask"],
+            "clients": [
+                "nsenter",
+                f"--net={directory / 'net.hub'}",
+                "/usr/bin/python3",
+                str(directory / "journal.py"),
+                "ask",
+            ],
             "addresses": [f"10.9.{number}.1" for number, _ in enumerate(NODES, 1)],
             "bmc_log": str(directory / "bmc.log"),
             "alerts": str(directory / "alerts.jsonl"),
@@ -141,7 +159,9 @@ class HaLab(Lab[HaOptions]):
         script = self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n")
         script.chmod(0o700)
         state = self.site.make_directory(f"bmc-{name}")
-        self.site.start(f"bmc.{name}", *self._at_hub, "ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state)
+        self.site.start(
+            f"bmc.{name}", *self._at_hub, "ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state
+        )
 
     def _listen(self) -> None:
         directory = self.site.directory
@@ -150,7 +170,9 @@ class HaLab(Lab[HaOptions]):
         # Pacemaker runs its alerts as this user.
         shutil.chown(address, _OWNER)
         address.chmod(0o400)
-        self.site.start("alerts", *self._at_hub, "/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl")
+        self.site.start(
+            "alerts", *self._at_hub, "/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl"
+        )
 
     @property
     def _at_hub(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class Machines(Nodes):
 
     @classmethod
     def check(cls, directory: Path) -> None:
-        """Raises BadInputError and EnvironmentLacksError for what cannot be."""
+        """Check the options. Raises BadInputError and EnvironmentLacksError for what cannot be."""
         require_space(directory, len(NODES) * sum(_SIZES.values()), "--at")
         if not Path("/dev/net/tun").exists():
             raise EnvironmentLacksError(
@@ -100,7 +100,7 @@ class Machines(Nodes):
             site.run("mkfs.ext4", "-q", "-E", "nodiscard", site.directory / f"{name}.plain")
 
     def make_kernel(self) -> None:
-        """The kernel, and what it needs before it has its files."""
+        """Make the kernel, and what it needs before it has its files."""
         self.site.step("an initial file system of this machine's kernel")
         kernel = _newest_kernel()
         shutil.copyfile(f"/boot/vmlinuz-{kernel}", self.site.directory / "kernel")
@@ -156,7 +156,7 @@ class Machines(Nodes):
 
 
 def _newest_kernel() -> str:
-    """Raises EnvironmentLacksError where no installed kernel has DRBD."""
+    """Find the kernel. Raises EnvironmentLacksError where no installed kernel has DRBD."""
     found = [path.parents[4].name for path in Path("/lib/modules").glob("*/kernel/drivers/block/drbd/drbd.ko*")]
     bootable = [one for one in found if os.access(f"/boot/vmlinuz-{one}", os.R_OK)]
     if not bootable:

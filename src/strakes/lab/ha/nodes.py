@@ -33,11 +33,11 @@ class Nodes(ABC):
 
     @abstractmethod
     def plan(self, token_s: float) -> Cluster:
-        """The pair as it is planned."""
+        """Return the pair as it is planned."""
 
     @abstractmethod
     def cib(self, planned: Cluster) -> str:
-        """The planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
+        """Return the planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
 
     @abstractmethod
     def connect(self) -> None:
@@ -45,14 +45,14 @@ class Nodes(ABC):
 
     @abstractmethod
     def furnish(self, planned: Cluster) -> None:
-        """What the nodes have on their disks beside what all have."""
+        """Put in place what the nodes have on their disks beside what all have."""
 
     @abstractmethod
     def start(self) -> None:
         """Switch both on."""
 
     def facts(self) -> Mapping[str, str]:
-        """What is only there in this kind."""
+        """Return what is only there in this kind."""
         return {}
 
     def hub(self, *words: str | Path) -> None:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.errors import MeasurementError
 from strakes.failover.split_brain import Record
-from strakes.lab.process import Completed, run
+from strakes.lab.process import LabCompleted, run
 
 _ASK_S = 30.0
 _COMMAND_S = 60.0
@@ -46,8 +46,8 @@ class Pair:
         self.nodes: tuple[str, ...] = tuple(facts["nodes"])
         self._look_every_s = float(facts["look_every_s"])
 
-    def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> Completed:
-        """A command on a node."""
+    def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> LabCompleted:
+        """Run a command on a node."""
         return run([*self._facts["commands"][node], *words], limit_s=limit_s)
 
     def power_off(self, node: str) -> None:
@@ -61,7 +61,7 @@ class Pair:
         return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
 
     def cut(self, link: int) -> None:
-        """The cable of one heartbeat link (0 or 1)."""
+        """Pull the cable of one heartbeat link (0 or 1)."""
         self._do([*self._facts["links"][str(link)], "down"])
 
     def cut_all(self) -> None:
@@ -93,7 +93,7 @@ class Pair:
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """What is not as it should be, as a node sees it: a copy that is being brought up to date cannot take over yet."""
+        """Return what is not as it should be, as a node sees it: a copy that is being brought up to date cannot take over yet."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -105,12 +105,14 @@ class Pair:
         while not condition():
             if time.monotonic() > deadline:
                 raise MeasurementError(
-                    f"waited {limit_s:.0f} s for {what}", where="the pair", remedy="Look at it: strakes lab status; or start a new one."
+                    f"waited {limit_s:.0f} s for {what}",
+                    where="the pair",
+                    remedy="Look at it: strakes lab status; or start a new one.",
                 )
             time.sleep(tick_s)
 
     def buttons(self, since_s: float) -> tuple[Button, ...]:
-        """What the BMCs wrote down."""
+        """Read what the BMCs wrote down."""
         lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
         found = [Button(float(at), node, what) for at, node, what in lines]
         return tuple(one for one in found if one.at_s >= since_s)
@@ -125,7 +127,7 @@ class Pair:
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
-        """The command that is ``count`` clients until its standard input ends; their names end with ``name``."""
+        """Return the command that is ``count`` clients until its standard input ends; their names end with ``name``."""
         return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
 
     def _status(self, node: str) -> Xml.Element | None:
@@ -139,7 +141,7 @@ class Pair:
 
 
 def read_journal(text: str) -> tuple[Record, ...]:
-    """The complete records of a journal; what a power cut tore is none.
+    """Read the complete records of a journal; what a power cut tore is none.
 
     >>> read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
     (Record(term=1, node='mds-a', client='start', number=0), Record(term=1, node='mds-a', client='c0', number=7))
@@ -149,15 +151,19 @@ def read_journal(text: str) -> tuple[Record, ...]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """What a cluster still lacks, as the node says whose ``command`` is given; empty when it is whole and serves."""
+    """Return what a cluster still lacks, as the node says whose ``command`` is given; empty when it is whole and serves."""
     status = _status(command, lab_id)
     if status is None:
         return "the cluster does not answer yet"
     offline = [str(node.get("name")) for node in status.iterfind("./nodes/node") if node.get("online") != "true"]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    idle = [str(one.get("id")) for one in status.iter("resource") if one.get("role") not in _ROLES or one.get("pending")]
-    copies = sorted(str(one.get("role")) for one in status.iter("resource") if one.get("role") in ("Promoted", "Unpromoted"))
+    idle = [
+        str(one.get("id")) for one in status.iter("resource") if one.get("role") not in _ROLES or one.get("pending")
+    ]
+    copies = sorted(
+        str(one.get("role")) for one in status.iter("resource") if one.get("role") in ("Promoted", "Unpromoted")
+    )
     if idle:
         return f"not started: {', '.join(idle)}"
     return "" if copies == ["Promoted", "Unpromoted"] else f"the copies are: {', '.join(copies) or 'none'}"

@@ -25,7 +25,9 @@ class UserMode(Machines):
         site.step("modules of User-mode Linux")
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
         if not kernels:
-            raise EnvironmentLacksError("there is no kernel for the machines", where=str(_KERNELS), why="none there has a DRBD module")
+            raise EnvironmentLacksError(
+                "there is no kernel for the machines", where=str(_KERNELS), why="none there has a DRBD module"
+            )
         # modprobe looks below lib/modules of the directory that it is given.
         root = site.make_directory("uml", "lib")
         (root / "modules").symlink_to(_KERNELS)

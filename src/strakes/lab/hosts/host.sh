@@ -23,15 +23,17 @@ boot)
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root
     hostname "$name"
     mount -t proc proc /proc
-    mount -t tmpfs tmpfs /dev/shm
-    # An empty /tmp of its own, with what of strakes and of the lab lies in the machine's. /mnt is as it was afterwards.
-    mount -t tmpfs -o mode=1777 tmpfs /mnt
-    while read -r kept; do
-        mkdir -p "/mnt/${kept#/tmp/}"
-        mount --rbind "$kept" "/mnt/${kept#/tmp/}"
-    done <"$here/kept"
-    mount --move /mnt /tmp
-    mount -t tmpfs -o mode=0755 tmpfs /run
+    # Empty ones of its own, with what of strakes and of the lab lies in the machine's. /mnt is as it was afterwards.
+    for own in /tmp:1777 /dev/shm:1777 /run:0755; do
+        place=${own%:*}
+        mount -t tmpfs -o "mode=${own#*:}" tmpfs /mnt
+        while read -r kept; do
+            case $kept in "$place"/*) ;; *) continue ;; esac
+            mkdir -p "/mnt${kept#"$place"}"
+            mount --rbind "$kept" "/mnt${kept#"$place"}"
+        done <"$here/kept"
+        mount --move /mnt "$place"
+    done
     mkdir -p /run/sshd /run/munge
     for place in etc/hosts etc/ssh/ssh_config etc/slurm; do
         [ ! -e "$here/$place" ] || mount --bind "$here/$place" "/$place"

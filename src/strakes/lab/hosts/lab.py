@@ -1,4 +1,4 @@
-"""Several hosts on one machine, reached by ssh: each with processes, network, name and /tmp of its own, and a directory that all share."""
+"""Several hosts on one machine, reached by ssh: each with processes, network, name and /tmp, and a shared directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from strakes.lab.base import Lab
+from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, count, maybe_size, size
 from strakes.lab.packages import Package
 
@@ -23,9 +23,13 @@ _BURST_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class HostsOptions(LabOptions):
-    hosts: int = count(4, "Hosts to measure from: n1, n2, ... Beside them there is one to log in to.", most=64)
-    size: int = size("2GiB", "Most that the files in the shared directory may take, in memory.", least="1MiB")
-    link: int | None = maybe_size("What the link of each host carries a second, each way  [default: what the machine can].", least="1MiB")
+    """What ``lab up hosts`` takes."""
+
+    hosts: int = count(4, "Number of hosts to measure from (n1, n2, ...). There is also a login host.", most=64)
+    size: int = size("2GiB", "Capacity of the shared directory, which is in memory.", least="1MiB")
+    link: int | None = maybe_size(
+        "Bandwidth of the link of each host in each direction, per second  [default: unlimited].", least="1MiB"
+    )
 
 
 HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsOptions)
@@ -43,6 +47,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the hosts that are measured from."""
         return tuple(f"n{number}" for number in range(1, self.options.hosts + 1))
 
     @property
@@ -51,14 +56,28 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         return {name: str(_NETWORK[_FIRST + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
+        """Start everything."""
         site = self.site
-        self._script = site.write("host.sh", resources.files("strakes").joinpath("lab/hosts/host.sh").read_text(encoding="utf-8"))
+        self._script = site.write(
+            "host.sh", resources.files("strakes").joinpath("lab/hosts/host.sh").read_text(encoding="utf-8")
+        )
         self._script.chmod(0o755)
         for directory in ("mnt", "log", "etc/ssh"):
             site.make_directory(directory)
-        site.run("mount", "-t", "tmpfs", "-o", f"size={self.options.size},mode=0755", f"strakes-lab-{site.name}", site.mount_point)
-        site.write("etc/hosts", "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items()))
-        site.write("kept", "".join(f"{path}\n" for path in _below_tmp((site.directory, Path(sys.prefix), _sources()))))
+        site.run(
+            "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            f"size={self.options.size},mode=0755",
+            f"strakes-lab-{site.name}",
+            site.mount_point,
+        )
+        site.write(
+            "etc/hosts",
+            "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items()),
+        )
+        site.write("kept", "".join(f"{path}\n" for path in _outermost(site.directory, Path(sys.prefix), *_sources())))
         self._prepare_ssh()
         site.step("a switch with a link for each host")
         self._connect()
@@ -67,10 +86,12 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
             site.start(f"host.{name}", self._script, "host", name, address)
 
     def ready(self) -> str:
+        """Return what is still lacking."""
         absent = [name for name in self.addresses if not (self.site.directory / f"{name}.up").exists()]
         return f"not up yet: {', '.join(absent)}" if absent else ""
 
     def facts(self) -> Mapping[str, Any]:
+        """Return what programs need to know to talk to it."""
         script = str(self._script)
         return {
             "hosts": list(self.names),
@@ -80,7 +101,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         }
 
     def on(self, host: str) -> tuple[str | Path, ...]:
-        """What a command is prefixed with to run there."""
+        """Return what a command is prefixed with to run there."""
         return (self._script, "enter", host)
 
     def _prepare_ssh(self) -> None:
@@ -132,12 +153,14 @@ class PlainHostsLab(HostsLab[HostsOptions]):
     options_type = HostsOptions
 
 
-def _sources() -> Path:
-    """The directory that strakes is imported from."""
-    return Path(str(resources.files("strakes"))).parent
+def _sources() -> tuple[Path, ...]:
+    """Return the directory that strakes is imported from, and the checkout that it belongs to, if it does."""
+    # Not by importlib.resources: an editable installation answers with several places at once.
+    source = Path(__file__).resolve().parents[3]
+    return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 
 
-def _below_tmp(paths: tuple[Path, ...]) -> list[Path]:
-    """Those that an empty /tmp would hide, without those that lie in another of them."""
-    hidden = sorted({path.resolve() for path in paths if path.resolve().is_relative_to("/tmp")})
-    return [path for path in hidden if not any(other != path and path.is_relative_to(other) for other in hidden)]
+def _outermost(*paths: Path) -> list[Path]:
+    """Return the paths without those that lie in another of them."""
+    found = sorted({path.resolve() for path in paths})
+    return [path for path in found if not any(other != path and path.is_relative_to(other) for other in found)]

@@ -1,4 +1,4 @@
-"""Slurm on the hosts of a lab: a controller, a daemon for each host, and munge, without systemd and without a data base."""
+"""Slurm on the hosts of a lab: a controller, a daemon for each host, and munge, without systemd or a data base."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _KEY_BYTES = 128
 
 @dataclass(frozen=True)
 class SlurmOptions(HostsOptions):
-    cpus: int = count(8, "Processors that Slurm believes each host has.", most=64)
-    mpi: str = choice("none", "pmi2", "pmix", text="What srun speaks where it is not told with --mpi.")
+    """What ``lab up slurm`` takes."""
+
+    cpus: int = count(8, "Number of processors that each host reports to Slurm.", most=64)
+    mpi: str = choice("none", "pmi2", "pmix", text="MPI plugin that srun uses by default.")
 
 
 class SlurmLab(HostsLab[SlurmOptions]):
@@ -36,6 +38,7 @@ class SlurmLab(HostsLab[SlurmOptions]):
     )
 
     def up(self) -> None:
+        """Start everything."""
         site = self.site
         key = site.directory / "munge.key"
         key.touch(mode=0o600)
@@ -49,23 +52,38 @@ class SlurmLab(HostsLab[SlurmOptions]):
         site.step("Slurm")
         for name in self.addresses:
             site.start(
-                f"munged.{name}", *self.on(name), "munged", "--foreground", "--force", f"--key-file={key}", "--seed-file=/run/munge/seed"
+                f"munged.{name}",
+                *self.on(name),
+                "munged",
+                "--foreground",
+                "--force",
+                f"--key-file={key}",
+                "--seed-file=/run/munge/seed",
             )
         site.start("slurmctld", *self.on(LOGIN), "slurmctld", "-D", "-c")
         for name in self.names:
             site.start(f"slurmd.{name}", *self.on(name), "slurmd", "-D", "-N", name)
 
     def ready(self) -> str:
-        asked = run([*map(str, self.on(LOGIN)), "sinfo", "-h", "-N", "-t", "idle", "-o", "%N"], limit_s=_ASK_S, lab_id=self.site.id)
+        """Return what is still lacking."""
+        asked = run(
+            [*map(str, self.on(LOGIN)), "sinfo", "-h", "-N", "-t", "idle", "-o", "%N"],
+            limit_s=_ASK_S,
+            lab_id=self.site.id,
+        )
         absent = set(self.names) - set(asked.stdout.split())
         return f"not idle yet: {', '.join(sorted(absent))}" if absent else ""
 
     def facts(self) -> Mapping[str, Any]:
+        """Return what programs need to know to talk to it."""
         return {**super().facts(), "partition": "main"}
 
     def _configuration(self) -> str:
         directory: Path = self.site.directory
-        nodes = "".join(f"NodeName={name} NodeAddr={self.addresses[name]} CPUs={self.options.cpus} State=UNKNOWN\n" for name in self.names)
+        nodes = "".join(
+            f"NodeName={name} NodeAddr={self.addresses[name]} CPUs={self.options.cpus} State=UNKNOWN\n"
+            for name in self.names
+        )
         return f"""ClusterName=strakes
 SlurmctldHost={LOGIN}({self.addresses[LOGIN]})
 SlurmUser=root

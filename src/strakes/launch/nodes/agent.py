@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import fcntl
-import json
+import hmac
 import os
 import platform
 import socket
@@ -20,6 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from strakes.launch.nodes.channel import Channel, stream_pass
+
+SECRET = "STRAKES_HUB_SECRET"
+_MOST_SECRET = 256
+_MOST_STREAMS = 64
 _CONNECT_S = 5.0
 # Whoever started it has gone, without a word, when it asks nothing for so long.
 _QUIET_S = 120.0
@@ -29,35 +34,58 @@ _SIOCGIFADDR = 0x8915  # netdevice(7)
 
 
 def main(arguments: Sequence[str]) -> int:
-    addresses, port, secret = arguments[0].rsplit(":", 2)
+    secret = _read_secret()
     name = arguments[1] if len(arguments) > 1 else os.environ.get("SLURMD_NODENAME", platform.node())
-    hub = _connected(addresses.split(","), int(port))
+    hub = _find_hub(arguments[0], secret)
     listener = socket.create_server(("", 0))
-    threading.Thread(target=_receive_all, args=(listener,), daemon=True).start()
-    with hub, hub.makefile("rwb") as talk:
-        _say(talk, {"secret": secret, "host": name, **_facts(listener.getsockname()[1])})
-        for line in talk:
-            _say(talk, _answer(json.loads(line)))
+    threading.Thread(target=_receive_all, args=(listener, secret), daemon=True).start()
+    hub.send({"host": name, **_facts(listener.getsockname()[1])}, _ANSWER_S)
+    with suppress(EOFError):
+        while True:
+            hub.send(_answer(hub.receive(_QUIET_S), secret), _ANSWER_S)
     return 0
 
 
-def _answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+def _read_secret() -> bytes:
+    """From the environment, or a line of standard input: command lines are everybody's to read. Launchers pass on one or the other."""
+    text = os.environ.pop(SECRET, "") or sys.stdin.readline(_MOST_SECRET).strip()
+    if not text:
+        raise SystemExit(f"strakes: the launcher passes on neither the variable {SECRET} nor standard input")
+    return bytes.fromhex(text)
+
+
+def _find_hub(where: str, secret: bytes) -> Channel:
+    """Of its addresses the one that proves to know the secret. Raises OSError, the last one."""
+    failure = OSError("it has no address")
+    for place in where.split(","):
+        address, _, port = place.rpartition(":")
+        try:
+            return Channel(_connected([address], int(port)), secret, asks=False, limit_s=_CONNECT_S)
+        except (OSError, EOFError) as error:
+            failure = OSError(str(error))
+    raise failure
+
+
+def _answer(asked: Mapping[str, Any], secret: bytes) -> Mapping[str, Any]:
     if asked["do"] == "clock":
         return {"wall_ns": time.time_ns()}
     if asked["do"] == "look":
         return _look(Path(asked["directory"]), str(asked["file"]))
-    return _send(asked["to"], int(asked["port"]), float(asked["seconds"]), int(asked["streams"]))
+    return _send(asked["to"], int(asked["port"]), float(asked["seconds"]), int(asked["streams"]), secret)
 
 
 def _facts(port: int) -> dict[str, Any]:
-    from strakes import __version__
     from strakes.launch.mpi_family import find_mpi_engine
+    from strakes.memory import memory_sizes
+    from strakes.version import __version__
 
     engine = ""
     with suppress(Exception):
-        done = subprocess.run([find_mpi_engine(), "--version"], capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+        done = subprocess.run(
+            [find_mpi_engine(), "--version"], capture_output=True, text=True, timeout=_ANSWER_S, check=False
+        )
         engine = done.stdout.strip()
-    memory = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in Path("/proc/meminfo").read_text().splitlines() if "kB" in line}
+    memory = memory_sizes()
     return {
         "strakes": __version__,
         "engine": engine,
@@ -73,8 +101,7 @@ def _facts(port: int) -> dict[str, Any]:
 def _look(directory: Path, file: str) -> dict[str, Any]:
     """What is mounted there, and what the file says that was put there; calls on a dead mount have their own limit."""
     from strakes.errors import StrakesError
-    from strakes.targets.calls import sizes_of
-    from strakes.targets.mountinfo import mount_of
+    from strakes.targets.calls import mount_of, sizes_of
 
     try:
         mount = mount_of(directory)
@@ -96,7 +123,7 @@ def _look(directory: Path, file: str) -> dict[str, Any]:
     }
 
 
-def _send(addresses: Sequence[str], port: int, seconds: float, streams: int) -> dict[str, Any]:
+def _send(addresses: Sequence[str], port: int, seconds: float, streams: int, secret: bytes) -> dict[str, Any]:
     """As much as goes through in so many seconds, until the other side has all of it."""
     sent = [0] * streams
     try:
@@ -107,10 +134,11 @@ def _send(addresses: Sequence[str], port: int, seconds: float, streams: int) -> 
 
     def send(number: int) -> None:
         with connections[number] as connection, suppress(OSError):
+            connection.sendall(stream_pass(secret))
             while time.monotonic() - began < seconds:
                 connection.sendall(_PIECE)
             connection.shutdown(socket.SHUT_WR)
-            sent[number] = int(connection.makefile("r").readline() or 0)
+            sent[number] = int(connection.makefile("r").readline(_MOST_SECRET) or 0)
 
     threads = [threading.Thread(target=send, args=(number,)) for number in range(streams)]
     for thread in threads:
@@ -120,16 +148,29 @@ def _send(addresses: Sequence[str], port: int, seconds: float, streams: int) -> 
     return {"bytes": sum(sent), "seconds": time.monotonic() - began}
 
 
-def _receive_all(listener: socket.socket) -> None:
+def _receive_all(listener: socket.socket, secret: bytes) -> None:
+    room = threading.BoundedSemaphore(_MOST_STREAMS)
+
+    def receive(connection: socket.socket) -> None:
+        try:
+            _receive(connection, secret)
+        finally:
+            room.release()
+
     while True:
         connection, _ = listener.accept()
-        threading.Thread(target=_receive, args=(connection,), daemon=True).start()
+        room.acquire()
+        threading.Thread(target=receive, args=(connection,), daemon=True).start()
 
 
-def _receive(connection: socket.socket) -> None:
+def _receive(connection: socket.socket, secret: bytes) -> None:
     """All of one stream; then says how much that was."""
     buffer, received = bytearray(len(_PIECE)), 0
     with connection, suppress(OSError):
+        connection.settimeout(_CONNECT_S)
+        expected = stream_pass(secret)
+        if not hmac.compare_digest(connection.recv(len(expected), socket.MSG_WAITALL), expected):
+            return
         while count := connection.recv_into(buffer):
             received += count
         connection.sendall(f"{received}\n".encode())
@@ -159,11 +200,6 @@ def _connected(addresses: Sequence[str], port: int) -> socket.socket:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
     raise failure
-
-
-def _say(talk: Any, message: Mapping[str, Any]) -> None:
-    talk.write(json.dumps(message).encode() + b"\n")
-    talk.flush()
 
 
 if __name__ == "__main__":

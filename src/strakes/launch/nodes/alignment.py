@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
+from strakes.findings.begun import begun
 from strakes.launch.choice import Launch, engine_for
 from strakes.plan import MetadataPhase, Plan
-from strakes.portrait.begun import begun
 
 _PHASES = 31
 _LIMIT_S = 60.0
@@ -32,11 +32,16 @@ class Alignment:
 
 def measure_alignment(launch: Launch, nodes: int, workspace: Path) -> Alignment:
     """With one rank on each node, in a workspace that all of them see. Raises MeasurementError when the plan fails."""
-    phases = tuple(MetadataPhase(f"create{number}", "file-create", "unique", items=1, files=f"set{number}") for number in range(_PHASES))
+    phases = tuple(
+        MetadataPhase(f"create{number}", "file-create", "unique", items=1, files=f"set{number}")
+        for number in range(_PHASES)
+    )
     with engine_for(replace(launch, ranks=nodes, ranks_per_node=1)) as engine:
         result = engine.run(Plan(nodes, phases), workspace, "alignment", _LIMIT_S)
     if result.ended != "ok" and result.errors:
         raise result.errors[0].to_exception()
-    phases_begun = [one for sample in result.samples if (one := begun(sample.raw)) is not None]
+    phases_begun = [one for sample in result.samples if (one := begun(sample)) is not None]
     uncertainty_s = max((one.clock_uncertainty_s for one in phases_begun), default=0.0)
-    return Alignment(tuple(one.apart_s for one in phases_begun), uncertainty_s, any(one.crowded for one in phases_begun))
+    return Alignment(
+        tuple(one.apart_s for one in phases_begun), uncertainty_s, any(one.crowded for one in phases_begun)
+    )

@@ -20,7 +20,7 @@ _SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class Node:
+class CheckedNode:
     """One node. ``seen``: what it finds in the directory to be measured. ``link_bytes_per_s``: one for each round, the better direction."""
 
     host: str
@@ -49,7 +49,9 @@ class Difference:
     remedy: str = ""
 
 
-def examine(launch: Launch, directory: str = "", file: str = "", content: str = "") -> tuple[list[Node], list[Difference]]:
+def examine(
+    launch: Launch, directory: str = "", file: str = "", content: str = ""
+) -> tuple[list[CheckedNode], list[Difference]]:
     """Ask all nodes. ``file`` in ``directory`` says ``content`` to whoever sees the same directory.
 
     Raises EnvironmentLacksError when some do not answer.
@@ -61,7 +63,7 @@ def examine(launch: Launch, directory: str = "", file: str = "", content: str = 
         seen = hub.look(directory, file) if directory else {}
         links = hub.links()
         nodes = [
-            Node(
+            CheckedNode(
                 host=agent.host,
                 strakes=str(agent.facts["strakes"]),
                 engine=str(agent.facts["engine"]),
@@ -88,9 +90,9 @@ def link_of(host: str, links: Mapping[tuple[str, str], Sequence[float]]) -> tupl
     return tuple(max(rates) for rates in zip(*own, strict=True)) if own else ()
 
 
-def differences(nodes: Sequence[Node], content: str = "") -> list[Difference]:
+def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Difference]:
     """What keeps nodes from being measured together, and what would bend the figures, each with its host."""
-    update = "Install the same strakes on all nodes."
+    update = "Install the same version of strakes on all nodes."
     found = [
         *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=update),
         *_unlike(nodes, "engine", lambda node: node.engine or "none", wrong=True, remedy=update),
@@ -106,18 +108,36 @@ def differences(nodes: Sequence[Node], content: str = "") -> list[Difference]:
         if abs(away) > CLOCK_LIMIT_S:
             text = f"its wall clock is {abs(away):.3f} s {'ahead of' if away > 0 else 'behind'} the others"
             found.append(
-                Difference(node.host, text, wrong=False, remedy="Phases are aligned all the same; set the clock (NTP) for the logs.")
+                Difference(
+                    node.host,
+                    text,
+                    wrong=False,
+                    remedy="Phases start together anyway; set the clock (NTP) so that the logs agree.",
+                )
             )
     return found
 
 
-def _unlike(nodes: Sequence[Node], what: str, value: Callable[[Node], str], *, wrong: bool = False, remedy: str = "") -> list[Difference]:
+def _unlike(
+    nodes: Sequence[CheckedNode],
+    what: str,
+    value: Callable[[CheckedNode], str],
+    *,
+    wrong: bool = False,
+    remedy: str = "",
+) -> list[Difference]:
     values = {node.host: value(node) for node in nodes}
     ((usual, _),) = Counter(values.values()).most_common(1) or [("", 0)]
-    return [Difference(host, f"{what} {one}, the others {usual}", wrong, remedy) for host, one in values.items() if one != usual]
+    return [
+        Difference(host, f"{what} {one}, the others {usual}", wrong, remedy)
+        for host, one in values.items()
+        if one != usual
+    ]
 
 
-def _less(nodes: Sequence[Node], what: str, value: Callable[[Node], float | None], write: Callable[[float], str]) -> list[Difference]:
+def _less(
+    nodes: Sequence[CheckedNode], what: str, value: Callable[[CheckedNode], float | None], write: Callable[[float], str]
+) -> list[Difference]:
     values = {node.host: amount for node in nodes if (amount := value(node)) is not None}
     if not values:
         return []
@@ -129,19 +149,21 @@ def _less(nodes: Sequence[Node], what: str, value: Callable[[Node], float | None
     ]
 
 
-def _directories(nodes: Sequence[Node], content: str) -> list[Difference]:
+def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
     found = []
     for node in nodes:
         seen = node.seen
         if seen is None:
             continue
         if "why" in seen:
-            text = f"the directory cannot be reached there: {seen['why']}"
+            text = f"the directory cannot be reached on this node: {seen['why']}"
         elif content and seen["content"] != content:
-            text = f"it sees another directory of that name ({seen['file_system']} of {seen['source']})"
+            text = f"this node sees another directory of that name ({seen['file_system']} of {seen['source']})"
         elif seen["read_only"]:
-            text = "the directory is mounted read-only there"
+            text = "the directory is mounted read-only on this node"
         else:
             continue
-        found.append(Difference(node.host, text, wrong=True, remedy="Mount the file system there, or leave the node out."))
+        found.append(
+            Difference(node.host, text, wrong=True, remedy="Mount the file system on that node, or leave the node out.")
+        )
     return found

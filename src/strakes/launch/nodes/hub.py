@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
+import os
+import queue
 import secrets
+import select
 import socket
 import subprocess
-import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,13 +19,18 @@ from typing import Any, Self
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
-from strakes.launch.nodes.agent import own_addresses
+from strakes.launch.nodes.agent import SECRET, own_addresses
+from strakes.launch.nodes.channel import Channel
+from strakes.processes import python_module
 
 # Starting Python on a node reads its files from a shared file system, all nodes at once.
 _START_S = 60.0
 _LAGGARD_S = 10.0
 _ANSWER_S = 30.0
 _LEAVE_S = 2.0
+_PROOF_S = 5.0
+# Who has connected and not proved himself yet.
+_MOST_UNPROVED = 64
 _TICK_S = 0.1
 _QUESTIONS = 32
 _LINK_S = 0.1
@@ -43,32 +49,37 @@ class ClockReading:
 
 
 @dataclass
-class Agent:
+class NodeAgent:
     """One node that answers."""
 
     host: str
     facts: Mapping[str, Any]
-    talk: io.BufferedRWPair
-    connection: socket.socket
+    channel: Channel
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        self.talk.write(json.dumps(message).encode() + b"\n")
-        self.talk.flush()
+        try:
+            self.channel.send(message, _ANSWER_S)
+        except OSError as error:
+            raise self._silence(error) from error
 
     def hear(self) -> Mapping[str, Any]:
         """Raises EnvironmentLacksError when it says nothing in time."""
         try:
-            line = self.talk.readline()
-            answer: Mapping[str, Any] = json.loads(line)
-        except (OSError, ValueError) as error:
-            raise EnvironmentLacksError(
-                "a node does not answer", where=self.host, why=str(error), remedy="Look on that node, or leave it out of --hosts."
-            ) from error
-        return answer
+            return self.channel.receive(_ANSWER_S)
+        except (OSError, EOFError) as error:
+            raise self._silence(error) from error
 
     def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         self.tell(message)
         return self.hear()
+
+    def _silence(self, error: Exception) -> EnvironmentLacksError:
+        return EnvironmentLacksError(
+            "a node does not answer",
+            where=self.host,
+            why=str(error),
+            remedy="Look on that node, or leave it out of --hosts.",
+        )
 
 
 class Hub:
@@ -76,15 +87,22 @@ class Hub:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._secret = secrets.token_hex(8)
-        self._listener = socket.create_server(("", 0))
+        self._secret = secrets.token_bytes(32)
+        addresses = _addresses_towards(launch.hosts)
+        self._listeners = [socket.create_server((address, 0)) for address in addresses or [""]]
+        self._addresses = addresses or own_addresses()
+        self._proved: queue.SimpleQueue[NodeAgent] = queue.SimpleQueue()
+        self._room = threading.BoundedSemaphore(_MOST_UNPROVED)
         self._started: list[subprocess.Popen[bytes]] = []
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the hub
-        self.agents: list[Agent] = []
+        self.agents: list[NodeAgent] = []
 
     @property
     def where(self) -> str:
-        return f"{','.join(own_addresses())}:{self._listener.getsockname()[1]}:{self._secret}"
+        ports = [listener.getsockname()[1] for listener in self._listeners]
+        if len(ports) < len(self._addresses):
+            ports *= len(self._addresses)
+        return ",".join(f"{address}:{port}" for address, port in zip(self._addresses, ports, strict=True))
 
     def __enter__(self) -> Self:
         """Raises EnvironmentLacksError that names the nodes that do not answer."""
@@ -95,15 +113,16 @@ class Hub:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
         for agent in self.agents:
-            with suppress(OSError):
-                agent.talk.close()
-            agent.connection.close()
-        self._listener.close()
+            agent.channel.close()
+        for listener in self._listeners:
+            listener.close()
         for process in self._started:
             try:
                 process.wait(_LEAVE_S)
@@ -112,7 +131,7 @@ class Hub:
                 process.wait()
         self._words.close()
 
-    def clock(self, agent: Agent) -> ClockReading:
+    def clock(self, agent: NodeAgent) -> ClockReading:
         """Cristian's method (Distributed Computing 3, 1989): the answer with the shortest way counts."""
         best = ClockReading(0.0, float("inf"))
         for _ in range(_QUESTIONS):
@@ -136,7 +155,11 @@ class Hub:
         found: dict[tuple[str, str], list[float]] = {}
         if count < 2:
             return found
-        turns = [[one] for one in range(count)] if count <= _ONE_BY_ONE else [list(range(start, count, 2)) for start in (0, 1)]
+        turns = (
+            [[one] for one in range(count)]
+            if count <= _ONE_BY_ONE
+            else [list(range(start, count, 2)) for start in (0, 1)]
+        )
         for _ in range(_LINK_ROUNDS):
             for turn in turns:
                 pairs = [(self.agents[one], self.agents[(one + 1) % count]) for one in turn]
@@ -147,25 +170,28 @@ class Hub:
                     said = sender.hear()
                     if "why" in said:
                         raise EnvironmentLacksError(
-                            "two nodes do not reach each other", where=f"{sender.host} to {receiver.host}", why=str(said["why"])
+                            "two nodes cannot reach each other",
+                            where=f"{sender.host} to {receiver.host}",
+                            why=str(said["why"]),
                         )
-                    found.setdefault((sender.host, receiver.host), []).append(float(said["bytes"]) / float(said["seconds"]))
+                    found.setdefault((sender.host, receiver.host), []).append(
+                        float(said["bytes"]) / float(said["seconds"])
+                    )
         return found
 
     def _start(self) -> None:
         wanted = starts(self._launch, self.where)
         for command, _ in wanted:
             try:
-                self._started.append(
-                    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._words, process_group=0)
-                )
+                self._started.append(self._start_agent(command))
             except OSError as error:
-                raise EnvironmentLacksError("the launcher cannot be started", where=command[0], why=error.strerror or "") from error
+                raise EnvironmentLacksError(
+                    "the launcher cannot be started", where=command[0], why=error.strerror or ""
+                ) from error
         names = [host for _, hosts in wanted for host in hosts]
         count = sum(len(hosts) for _, hosts in wanted)
         began = time.monotonic()
         patience_s = _START_S
-        self._listener.settimeout(_TICK_S)
         while len(self.agents) < count:
             if self._take_one():
                 # From the first one on it is known how long starting takes here.
@@ -177,29 +203,53 @@ class Hub:
                 raise self._absent(names, count)
         if len({agent.host for agent in self.agents}) < count:
             raise EnvironmentLacksError(
-                "the launcher put several on one node",
+                "the launcher started several processes on one node",
                 where=", ".join(sorted(agent.host for agent in self.agents)),
-                remedy="Let its command spread them: {nodes} and {ranks_per_node}, or {hosts}.",
+                remedy="Spread them with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command.",
             )
         order = {name: place for place, name in enumerate(names)}
         self.agents.sort(key=lambda agent: (order.get(agent.host, count), agent.host))
 
+    def _start_agent(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """It is told the secret in ways that others cannot see; launchers pass on one of them, or both."""
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._words,
+            process_group=0,
+            env={**os.environ, SECRET: self._secret.hex()},
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(self._secret.hex().encode() + b"\n")
+        return process
+
     def _take_one(self) -> bool:
+        """Whether an agent has proved itself by now; whoever connects proves himself beside the others."""
+        ready, _, _ = select.select(self._listeners, [], [], 0.0)
+        for listener in ready:
+            connection, _ = listener.accept()
+            if self._room.acquire(blocking=False):
+                threading.Thread(target=self._prove, args=(connection,), daemon=True).start()
+            else:
+                connection.close()
         try:
-            connection, _ = self._listener.accept()
-        except TimeoutError:
+            self.agents.append(self._proved.get(timeout=_TICK_S))
+        except queue.Empty:
             return False
-        connection.settimeout(_ANSWER_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        talk = connection.makefile("rwb")
-        with suppress(OSError, ValueError):
-            facts = json.loads(talk.readline())
-            if facts.get("secret") == self._secret:
-                self.agents.append(Agent(str(facts["host"]), facts, talk, connection))
-                return True
-        talk.close()
-        connection.close()
-        return False
+        return True
+
+    def _prove(self, connection: socket.socket) -> None:
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            channel = Channel(connection, self._secret, asks=True, limit_s=_PROOF_S)
+            facts = channel.receive(_ANSWER_S)
+            self._proved.put(NodeAgent(str(facts["host"]), facts, channel))
+        except (OSError, EOFError, KeyError):
+            connection.close()
+        finally:
+            self._room.release()
 
     def _absent(self, names: Sequence[str], count: int) -> EnvironmentLacksError:
         here = {agent.host for agent in self.agents}
@@ -210,8 +260,22 @@ class Hub:
             "not all nodes answer",
             where=", ".join(absent) or f"{len(here)} of {count} nodes",
             why=" | ".join(lines[-4:]) or "nothing was heard of them",
-            remedy="See whether the launcher reaches them, strakes is installed there too, and they reach this host by TCP.",
+            remedy="Check that the launcher reaches the nodes, that strakes is installed on them, and that they "
+            "reach this host by TCP.",
         )
+
+
+def _addresses_towards(hosts: Sequence[str]) -> list[str]:
+    """Those of this host that the hosts are reached from; none where one of them is not known by name here."""
+    addresses: dict[str, None] = {}
+    for host in hosts:
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect((host, 9))  # nothing is sent
+                addresses[probe.getsockname()[0]] = None
+        except OSError:
+            return []
+    return list(addresses)
 
 
 def starts(launch: Launch, where: str) -> list[tuple[list[str], list[str]]]:
@@ -219,7 +283,7 @@ def starts(launch: Launch, where: str) -> list[tuple[list[str], list[str]]]:
 
     A host that cannot be reached must not keep the others from answering, where the launcher is told of single hosts.
     """
-    agent = [sys.executable, "-m", "strakes.launch.nodes.agent", where]
+    agent = python_module("strakes.launch.nodes.agent", where)
     if launch.launcher == "mpi":
         from strakes.launch.mpi import find_mpiexec, placed
 

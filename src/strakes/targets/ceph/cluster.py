@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from strakes.targets.model import DataTarget, Description, MetadataTarget, Server
+from strakes.targets.description import DataTarget, Description, MetadataTarget, Server
 from strakes.units import KIB
 
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+)")
@@ -26,7 +26,9 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
     """Every rank there should be, with the daemon that has it (None: nobody)."""
-    holding = {one["rank"]: one for one in mdsmap["info"].values() if one["rank"] >= 0 and one["state"] != "up:standby-replay"}
+    holding = {
+        one["rank"]: one for one in mdsmap["info"].values() if one["rank"] >= 0 and one["state"] != "up:standby-replay"
+    }
     return {rank: holding.get(rank) for rank in sorted({*mdsmap["in"], *holding})}
 
 
@@ -46,13 +48,22 @@ def target_name(mdsmap: Json, rank: int) -> str:
 def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
     return tuple(
         MetadataTarget(
-            target_name(mdsmap, rank), rank, f"mds.{daemon['name']}" if daemon else "", state_of_rank(mdsmap, rank, daemon), 0, 0, 0, 0
+            target_name(mdsmap, rank),
+            rank,
+            f"mds.{daemon['name']}" if daemon else "",
+            state_of_rank(mdsmap, rank, daemon),
+            0,
+            0,
+            0,
+            0,
         )
         for rank, daemon in ranks_of(mdsmap).items()
     )
 
 
-def data_targets(osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]) -> tuple[DataTarget, ...]:
+def data_targets(
+    osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
+) -> tuple[DataTarget, ...]:
     """Object stores with their room; ``groups`` say in which pools' placement each of them takes part."""
     names = {pool["pool"]: pool["pool_name"] for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
@@ -60,7 +71,10 @@ def data_targets(osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Ma
         number = int(str(group["pgid"]).partition(".")[0])
         for store in group["acting"]:
             takes_part.setdefault(store, set()).add(names.get(number, str(number)))
-    room = {one["id"]: (one["kb"] * KIB, one["kb_avail"] * KIB) for one in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))}
+    room = {
+        one["id"]: (one["kb"] * KIB, one["kb_avail"] * KIB)
+        for one in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
+    }
     return tuple(
         DataTarget(
             *(f"osd.{one['osd']}", one["osd"], hosts.get(one["osd"], ""), _state_of_store(one)),
@@ -84,9 +98,16 @@ def hosts_of(osd_tree: Json) -> dict[int, str]:
     return {child: one["name"] for one in osd_tree["nodes"] if one["type"] == "host" for child in one["children"]}
 
 
-def servers_of(mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]) -> tuple[Server, ...]:
+def servers_of(
+    mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
+) -> tuple[Server, ...]:
     monitors = [
-        Server(f"mon.{one['name']}", "mon", one["public_addr"], "in quorum" if one["rank"] in mon_dump["quorum"] else "out of quorum")
+        Server(
+            f"mon.{one['name']}",
+            "mon",
+            one["public_addr"],
+            "in quorum" if one["rank"] in mon_dump["quorum"] else "out of quorum",
+        )
         for one in mon_dump["mons"]
     ]
     metadata = [
@@ -119,12 +140,22 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
             kind = "metadata" if pool["pool"] == mdsmap["metadata_pool"] else "data"
             copies = "one copy" if pool["size"] == 1 else f"{pool['size']} copies"
             coded = f", erasure-coded ({pool['erasure_code_profile']})" if pool.get("erasure_code_profile") else ""
-            notes.append(f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement groups.")
+            notes.append(
+                f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement groups."
+            )
     return tuple(notes)
 
 
 def description(
-    *, fs_dump: Json, mdsmap: Json, osd_df: Json, osd_dump: Json, osd_tree: Json, mon_dump: Json, versions: Json, groups: Sequence[Json]
+    *,
+    fs_dump: Json,
+    mdsmap: Json,
+    osd_df: Json,
+    osd_dump: Json,
+    osd_tree: Json,
+    mon_dump: Json,
+    versions: Json,
+    groups: Sequence[Json],
 ) -> Description:
     hosts = hosts_of(osd_tree)
     # Of other pools no file of this file system can be.

@@ -43,9 +43,11 @@ def ask_socket(path: str, prefix: str) -> Any:
             (length,) = struct.unpack(">I", _receive(connection, 4))
             return json.loads(_receive(connection, length))
     except TimeoutError as error:
-        raise MeasurementError("a daemon does not answer", where=path, why=f"nothing came within {_SOCKET_S:g} s") from error
+        raise MeasurementError(
+            "a daemon does not answer", where=path, why=f"no answer within {_SOCKET_S:g} s"
+        ) from error
     except (OSError, ValueError) as error:
-        raise MeasurementError("a daemon cannot be asked", where=path, why=str(error)) from error
+        raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
 
 
 def _receive(connection: socket.socket, length: int) -> bytes:
@@ -53,7 +55,7 @@ def _receive(connection: socket.socket, length: int) -> bytes:
     while len(answer) < length:
         part = connection.recv(length - len(answer))
         if not part:
-            raise ConnectionError("it hung up")
+            raise ConnectionError("it closed the connection")
         answer += part
     return answer
 

@@ -60,4 +60,8 @@ class Daemons:
 
 def no_answer(daemon: str, error: StrakesError) -> str:
     """A sentence for people."""
-    return f"{daemon} does not answer: {error.why or error.what}." if isinstance(error, MeasurementError) else f"{daemon}: {error.why}."
+    return (
+        f"{daemon} does not answer: {error.why or error.what}."
+        if isinstance(error, MeasurementError)
+        else f"{daemon}: {error.why}."
+    )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from strakes.errors import BadInputError
+from strakes.targets.calls import mount_of
 from strakes.targets.ceph.access import Access, access_of
-from strakes.targets.mountinfo import Mount, mount_of
+from strakes.targets.mountinfo import Mount
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ def inside(directory: Path) -> Inside:
             "the backend cephfs needs a directory of a Ceph file system",
             where=str(directory),
             why=f"{mount.mount_point} is {mount.file_system}",
-            remedy="Mount the Ceph file system here, so that strakes can make and mark its directory; the load itself needs no mount.",
+            remedy="Mount the Ceph file system, so that strakes can make and mark its directory. The load itself "
+            "does not use the mount.",
         )
     return Inside(_path_inside(mount, directory.resolve()), _environment(access_of(mount)))
 
@@ -53,7 +55,10 @@ def _environment(access: Access) -> dict[str, str]:
     '--id me'
     """
     options = dict(zip(access.options[::2], access.options[1::2], strict=True))
-    given = {"CEPH_CONF": options.pop("--conf", ""), "CEPH_ARGS": " ".join(f"{option} {value}" for option, value in options.items())}
+    given = {
+        "CEPH_CONF": options.pop("--conf", ""),
+        "CEPH_ARGS": " ".join(f"{option} {value}" for option, value in options.items()),
+    }
     if access.file_system:
         given["CEPH_ARGS"] = f"{given['CEPH_ARGS']} --client-fs {access.file_system}".strip()
     return {name: value for name, value in given.items() if value and name not in os.environ}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from strakes.errors import BadInputError, MeasurementError
-from strakes.targets.model import Layout, Placement
+from strakes.targets.description import Layout, Placement
 from strakes.units import KIB, MIB
 
 FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
@@ -36,7 +36,7 @@ def read_layout(text: str) -> Layout:
             object_bytes=int(values["object_size"]),
         )
     except (KeyError, ValueError):
-        raise MeasurementError("a layout of Ceph is not understood", where=repr(text[:200])) from None
+        raise MeasurementError("a Ceph layout is not understood", where=repr(text[:200])) from None
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
@@ -47,9 +47,15 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
     >>> write_layout(Layout(stripe_size_bytes=1 << 20, stripe_count=-1), Layout(4 << 20, 1, object_bytes=4 << 20), 3)
     'stripe_unit=1048576 stripe_count=3 object_size=4194304'
     """
-    for what, asked in (("the first target", wanted.first_target), ("a pattern", wanted.pattern), ("components", wanted.components)):
+    for what, asked in (
+        ("the first target", wanted.first_target),
+        ("a pattern", wanted.pattern),
+        ("components", wanted.components),
+    ):
         if asked:
-            raise BadInputError(f"{what} cannot be chosen on CephFS", why="objects are placed by a hash of their names")
+            raise BadInputError(
+                f"{what} cannot be chosen on CephFS", why="Ceph places objects by a hash of their names"
+            )
     unit = wanted.stripe_size_bytes or current.stripe_size_bytes or _OBJECT_BYTES
     count = wanted.stripe_count or current.stripe_count or 1
     usual = wanted.object_bytes or current.object_bytes or _OBJECT_BYTES
@@ -80,19 +86,27 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
         return None
     if wanted.kind == "manual":
         if len(wanted.metadata_targets) != 1:
-            raise BadInputError("a directory of CephFS is pinned to one metadata rank", why=f"asked for {len(wanted.metadata_targets)}")
+            raise BadInputError(
+                "a CephFS directory can be pinned to only one metadata rank",
+                why=f"{len(wanted.metadata_targets)} were asked for",
+            )
         (rank,) = wanted.metadata_targets
         # Ceph takes any number, and does nothing about it.
         if rank not in ranks:
             there = ", ".join(map(str, ranks))
             raise BadInputError(
-                f"there is no metadata rank {rank}", why=f"there are {there}", remedy="Raise max_mds, or choose one of them."
+                f"there is no metadata rank {rank}",
+                why=f"there are {there}",
+                remedy="Raise max_mds, or choose one of these ranks.",
             )
         return PIN, str(rank)
     if wanted.hash.startswith(BY_CHANCE):
         return RANDOM, wanted.hash.removeprefix(BY_CHANCE).strip() or "0.01"
     if wanted.count not in (None, 1, -1):
-        why = "it spreads the directory's children over all ranks (distributed), or a share of all directories below (random)"
+        why = (
+            "it spreads the directory's children over all ranks (distributed), or a share of all directories below "
+            "(random)"
+        )
         raise BadInputError(f"CephFS does not spread a directory over {wanted.count} metadata ranks", why=why)
     return DISTRIBUTED, "1"
 

@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
-from strakes.targets.base import Target, TargetFacts, said
 from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
 from strakes.targets.ceph.counters import data_counters, metadata_counters
 from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Runner, Servers, run
-from strakes.targets.model import SERVER, Description, Layout, Limit, Observation, Placement, Striping
+from strakes.targets.description import SERVER, Description, Layout, Limit, Observation, Placement, Striping
 from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts, said
 
 T = TypeVar("T")
 
@@ -46,31 +46,46 @@ class CephTarget(Target):
         return mount.file_system == "ceph" or mount.file_system in _FUSE
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        notes = ["A network file system, measured from this client only."]
+        notes = ["This is a network file system, measured only from this client."]
         if self.mount.file_system != "ceph":
-            notes.append("ceph-fuse keeps data in a cache of its own (client_oc_size): reads of what was just written may come from there.")
+            notes.append(
+                "ceph-fuse has its own data cache (client_oc_size): reads of recently written data may come from it."
+            )
         return self._facts(workspace, notes=tuple(notes))
 
     def _sizes(self) -> calls.Sizes:
         """A mount tells the quota of its own root alone."""
         sizes = super()._sizes()
-        return sizes.within(self._own(lambda: calls.tree_quotas(self._above(self.path), self.run), "the quotas are not known"))
+        return sizes.within(
+            self._own(lambda: calls.tree_quotas(self._above(self.path), self.run), "the quotas cannot be read")
+        )
 
     def controls(self) -> tuple[str, ...]:
         return (
             f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
-            f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({layouts.DISTRIBUTED}, {layouts.RANDOM})",
+            (
+                f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({layouts.DISTRIBUTED}, "
+                f"{layouts.RANDOM})"
+            ),
         )
 
     def describe(self) -> Description:
         client = self._client()
         try:
             self._require_same_cluster()
-            questions = {"fs_dump": "fs dump", "osd_df": "osd df", "osd_tree": "osd tree", "mon_dump": "mon dump", "versions": "versions"}
+            questions = {
+                "fs_dump": "fs dump",
+                "osd_df": "osd df",
+                "osd_tree": "osd tree",
+                "mon_dump": "mon dump",
+                "versions": "versions",
+            }
             # Each is a process that mostly starts and waits.
             with ThreadPoolExecutor(len(questions) + 1) as pool:
                 groups = pool.submit(self._placement_groups)
-                answers = dict(zip(questions, pool.map(lambda words: self._ceph(*words.split()), questions.values()), strict=True))
+                answers = dict(
+                    zip(questions, pool.map(lambda words: self._ceph(*words.split()), questions.values()), strict=True)
+                )
             described = cluster.description(
                 **answers, mdsmap=self._mdsmap(answers["fs_dump"]), osd_dump=self._osd_dump, groups=groups.result()
             )
@@ -82,13 +97,15 @@ class CephTarget(Target):
     def layout(self, path: Path) -> Layout | None:
         """That of the nearest directory which has one, for a directory without."""
         name = str(path)
-        if self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout is not known"):
+        if self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout cannot be read"):
             return self._directory_layout(path)
         text = self._attributes(path, layouts.FILE).get(layouts.FILE)
         return None if text is None else layouts.read_layout(text)
 
     def _directory_layout(self, path: Path) -> Layout | None:
-        text = self._own(lambda: calls.first_attribute(self._above(path), layouts.DIRECTORY, self.run), "the layout is not known")
+        text = self._own(
+            lambda: calls.first_attribute(self._above(path), layouts.DIRECTORY, self.run), "the layout cannot be read"
+        )
         return None if text is None else layouts.read_layout(text)
 
     def _above(self, path: Path) -> list[str]:
@@ -102,10 +119,15 @@ class CephTarget(Target):
         given = self._own(
             lambda: calls.lay_out(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE, self.run),
             f"the layout cannot be set ({value})",
-            "Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the file system.",
+            "Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the file "
+            "system.",
         )
         if given is None:
-            raise MeasurementError("what was set cannot be read back", where=str(directory), why=f"files there have no {layouts.FILE}")
+            raise MeasurementError(
+                "what was set cannot be read back",
+                where=str(directory),
+                why=f"files there have no attribute {layouts.FILE}",
+            )
         return layouts.read_layout(given)
 
     def striping(self) -> Striping | None:
@@ -121,10 +143,13 @@ class CephTarget(Target):
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
         pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
-        self._own(lambda: calls.make_directory(path, self.run), "no directory was made")
+        self._own(lambda: calls.make_directory(path, self.run), "the directory was not made")
         if pin is not None:
             try:
-                self._own(lambda: calls.set_attribute(path, *pin, self.run), f"the directory cannot be pinned ({pin[0]} = {pin[1]})")
+                self._own(
+                    lambda: calls.set_attribute(path, *pin, self.run),
+                    f"the directory cannot be pinned ({pin[0]} = {pin[1]})",
+                )
             except StrakesError:
                 with suppress(OSError, StrakesError):
                     calls.remove_directory(path, self.run)
@@ -139,7 +164,9 @@ class CephTarget(Target):
             stores = self._observed_stores()
         except StrakesError:
             return {}  # limits() says why
-        answers = self._daemons.ask_all({**{name: daemon for name, (daemon, _) in ranks.items()}, **stores}, "perf dump")
+        answers = self._daemons.ask_all(
+            {**{name: daemon for name, (daemon, _) in ranks.items()}, **stores}, "perf dump"
+        )
         seen: dict[str, dict[str, float]] = {}
         for name, answer in answers.items():
             if isinstance(answer, StrakesError):
@@ -158,7 +185,7 @@ class CephTarget(Target):
             stores = {f"osd.{one['osd']}": bool(one["up"]) for one in self._ceph("osd", "dump")["osds"]}
             mdsmap = self._mdsmap(fs_dump)
         except StrakesError as error:
-            return (f"The monitors do not say how the servers are: {said(error)}.",)
+            return (f"The monitors do not report the state of the servers: {said(error)}.",)
         lines = []
         asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
         asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
@@ -176,10 +203,13 @@ class CephTarget(Target):
         limits = [
             Limit(
                 "choose which object stores hold a file",
-                "Ceph places objects by a hash of their names; a stripe count may meet fewer stores",
+                "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count",
             ),
             Limit(
-                "drop this client's caches", "ceph-fuse offers no way" if self.mount.file_system != "ceph" else "only for the whole machine"
+                "drop this client's caches",
+                "ceph-fuse has no command for it"
+                if self.mount.file_system != "ceph"
+                else "it is possible only for the whole machine",
             ),
         ]
         try:
@@ -191,7 +221,7 @@ class CephTarget(Target):
         if len(ranks) == 1:
             limits.append(Limit("spread directories", "there is only one metadata rank"))
         if len(self._observed_stores()) < len(stores):
-            why = f"there are {len(stores)}, not on this machine; asking each would take longer than what is measured"
+            why = f"there are {len(stores)} on other machines, and asking each would take longer than the measurement"
             limits.append(Limit("read counters of object stores", why))
         return tuple(limits)
 
@@ -224,11 +254,17 @@ class CephTarget(Target):
             fs_dump = self._ceph("fs", "dump")
         # Only the mount itself knows which of several it is, and it may hang.
         several = len(fs_dump["filesystems"]) > 1 and not self.access.file_system
-        layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY) if several else None
+        layout = (
+            self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
+            if several
+            else None
+        )
         pool = layouts.read_layout(layout).pool if layout else ""
         found = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
         if found is None:
-            raise EnvironmentLacksError("the cluster has no such file system", where=self.access.file_system or self.mount.source)
+            raise EnvironmentLacksError(
+                "the cluster has no such file system", where=self.access.file_system or self.mount.source
+            )
         self._map = (time.monotonic(), found)
         return found
 
@@ -238,7 +274,11 @@ class CephTarget(Target):
             known = [f"mds.{one['name']}" for one in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):
                 answers = self._daemons.ask_all({name: name for name in known}, "status")
-                ranks = {answer["whoami"]: (name, answer["id"]) for name, answer in answers.items() if not isinstance(answer, StrakesError)}
+                ranks = {
+                    answer["whoami"]: (name, answer["id"])
+                    for name, answer in answers.items()
+                    if not isinstance(answer, StrakesError)
+                }
                 if set(ranks) == set(cluster.ranks_of(self._map[1])):
                     return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
         mdsmap = self._mdsmap()
@@ -253,7 +293,7 @@ class CephTarget(Target):
     def _require_same_cluster(self) -> None:
         """A configuration lying around need not be that of the mount. Raises EnvironmentLacksError."""
         if self._other_cluster:
-            remedy = "Name the mount's own configuration in CEPH_CONF."
+            remedy = "Set CEPH_CONF to the configuration file of the mount."
             raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
 
     @cached_property
@@ -262,7 +302,7 @@ class CephTarget(Target):
         asked = self._ceph("fsid")["fsid"]
         if mounted in (None, asked):  # clients before 2021 do not tell
             return ""
-        return f"the configuration leads to cluster {asked}, the mount is of {mounted}"
+        return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 
     def _client(self) -> dict[str, str]:
         options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
@@ -277,12 +317,15 @@ class CephTarget(Target):
         return rows
 
     def _attributes(self, path: Path, *names: str) -> dict[str, str]:
-        return self._own(lambda: calls.get_attributes(str(path), names, self.run), "an attribute of Ceph cannot be read")
+        return self._own(lambda: calls.get_attributes(str(path), names, self.run), "a Ceph attribute cannot be read")
 
     def _own(self, call: Callable[[], T], what: str, remedy: str = "") -> T:
         try:
             return call()
         except calls.RefusedError as error:
             if error.errno == errno.EPERM:
-                remedy = "Layouts and pins are for the owner with a user of Ceph whose caps have p (mds 'allow rwp')."
+                remedy = (
+                    "To set layouts and pins, own the directory and mount with a Ceph user whose caps have p "
+                    "(mds 'allow rwp')."
+                )
             raise error.as_strakes_error(what, remedy) from error

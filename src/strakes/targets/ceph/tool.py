@@ -14,7 +14,13 @@ _CONNECT_S = 5
 _LIMIT_S = 10.0
 # Words of the command's last line, and who has to do what.
 _NOT_ALLOWED = ("EACCES", "Permission denied", "Operation not permitted", "EPERM", "access denied", "permission denied")
-_NOT_CONFIGURED = ("ObjectNotFound", "error calling conf_read_file", "unable to get monitor info", "no keyring found", "InvalidArgument")
+_NOT_CONFIGURED = (
+    "ObjectNotFound",
+    "error calling conf_read_file",
+    "unable to get monitor info",
+    "no keyring found",
+    "InvalidArgument",
+)
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
@@ -27,7 +33,9 @@ def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]
         try:
             return json.loads(done.stdout)
         except ValueError:
-            raise MeasurementError(f"the answer to ceph {' '.join(words)} is not understood", where=repr(done.stdout[:200])) from None
+            raise MeasurementError(
+                f"the output of ceph {' '.join(words)} is not understood", where=repr(done.stdout[:200])
+            ) from None
 
     return Command(argv, read, limit_s)
 
@@ -47,10 +55,10 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     why = lines[-1] if lines else f"exit status {done.status}"
     where = f"ceph {' '.join(words)}"
     if any(word in done.stderr for word in _NOT_ALLOWED):
-        remedy = "Mount with a user of Ceph that may look at the cluster (caps: mon 'allow r', mgr 'allow r')."
-        return EnvironmentLacksError("the cluster may not be asked", where=where, why=why, remedy=remedy)
+        remedy = "Mount with a Ceph user that can read the state of the cluster (caps: mon 'allow r', mgr 'allow r')."
+        return EnvironmentLacksError("permission to ask the cluster is denied", where=where, why=why, remedy=remedy)
     if any(word in done.stderr for word in _NOT_CONFIGURED):
-        remedy = "Put the cluster's ceph.conf and a keyring into /etc/ceph, or name the file in CEPH_CONF."
+        remedy = "Put the cluster's ceph.conf and a keyring into /etc/ceph, or set CEPH_CONF to the file."
         return EnvironmentLacksError("the cluster cannot be asked", where=where, why=why, remedy=remedy)
-    remedy = "Look at the monitors: ceph health detail."
+    remedy = "Check the monitors: ceph health detail"
     return MeasurementError("the cluster does not answer", where=where, why=why, remedy=remedy)

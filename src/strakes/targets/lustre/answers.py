@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Command, Runner
+from strakes.targets.target import said
 
 T = TypeVar("T")
 
@@ -18,6 +19,7 @@ class Answers:
         self.notes: list[str] = []
 
     def get(self, command: Command[T], otherwise: T) -> T:
+        """Return the answer, or ``otherwise`` and a note."""
         try:
             return command.ask(self.run)
         except StrakesError as error:
@@ -25,10 +27,6 @@ class Answers:
             return otherwise
 
     def note(self, error: StrakesError) -> None:
+        """Keep why something was not answered."""
         if said(error) not in self.notes:
             self.notes.append(said(error))
-
-
-def said(error: StrakesError) -> str:
-    """An error as a note: what, where and why."""
-    return "; ".join(part for part in (error.what, error.where, error.why) if part)

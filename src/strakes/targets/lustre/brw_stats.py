@@ -1,6 +1,6 @@
 """Histograms of requests.
 
-``osd-*.*.brw_stats`` on servers say how the disk of a target was used; ``osc.*.rpc_stats`` and ``mdc.*.rpc_stats`` of clients look alike.
+``osd-*.*.brw_stats`` on servers say how the disk of a target was used; clients' ``*.*.rpc_stats`` look alike.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Histograms:
 
 
 def parse_histograms(text: str) -> Histograms:
-    """Raises NotUnderstoodError."""
+    """Read it. Raises NotUnderstoodError."""
     start: float | None = None
     tables: dict[str, list[Bucket]] = {}
     columns = 0
@@ -64,7 +64,7 @@ def parse_histograms(text: str) -> Histograms:
 
 
 def common(histograms: Histograms) -> dict[str, float]:
-    """What the disk was asked for: fewer and larger requests than the clients', or more and smaller ones."""
+    """Return what the disk was asked for: fewer and larger requests than the clients', or more and smaller ones."""
     buckets = histograms.tables.get(DISK_SIZES, ())
     return {
         "data.disk_reads": float(sum(bucket.reads for bucket in buckets)),

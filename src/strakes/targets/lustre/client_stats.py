@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from strakes.targets.description import CLIENT
 from strakes.targets.lustre.stats import Stats
-from strakes.targets.model import CLIENT
 
 _CALLS = {
     "mknod": "md.create",
@@ -18,7 +18,7 @@ _CALLS = {
     "rename": "md.rename",
     "readdir": "md.readdir",
 }
-# What mdc calls "create" are directories, links and special files only (files come with the open that makes them): left out.
+# What mdc calls "create" are directories, links and special files only (files come with the open): left out.
 _METADATA_REQUESTS = {
     "close": "md.close",
     "getattr": "md.getattr",
@@ -36,13 +36,13 @@ def mount(llite: Stats) -> dict[str, float]:
 
 
 def metadata_target(mdc: Stats, md_stats: Stats) -> dict[str, float]:
-    """Requests of this client to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
+    """Return requests of this client to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
     kinds = {CLIENT + name: float(md_stats.samples(own)) for own, name in _METADATA_REQUESTS.items()}
     return kinds | {f"{CLIENT}md.requests": float(mdc.samples("req_waittime"))} | _data(mdc)
 
 
 def data_target(osc: Stats) -> dict[str, float]:
-    """Requests of this client to one data target (osc.*.stats)."""
+    """Return requests of this client to one data target (osc.*.stats)."""
     return _data(osc)
 
 

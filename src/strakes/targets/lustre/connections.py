@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from strakes.errors import StrakesError
+from strakes.targets.command import Runner, Servers
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.imports import Import, parse_import
 from strakes.targets.lustre.lctl_param import Params, device, get_param
-from strakes.targets.lustre.lfs_check import Check, check
+from strakes.targets.lustre.lfs_check import LfsCheck, check
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.lfs_targets import TargetState, mdts, osts
+from strakes.targets.lustre.state_history import WORKING_STATES, States, parse_states
 
 ACTIVE = "active"
-# Connected, or not connected because there is nothing to do.
-_WORKING_IMPORTS = ("FULL", "IDLE")
+# The host of targets that this node serves itself, whose address is then Lustre's loopback.
+THIS_NODE = "localhost"
+_LOOPBACK = "0@lo"
 _NO_PARAMS = Params({})
 
 
 @dataclass(frozen=True)
 class Connection:
-    """One target as this client reaches it. ``address`` is empty where it is not known; ``state`` is "active" or says what is wrong."""
+    """One target as this client reaches it: its ``address`` where it is known; ``state`` "active", or what is wrong."""
 
     name: str
     kind: str
@@ -31,20 +35,21 @@ class Connection:
 
     @property
     def host(self) -> str:
+        """Return the machine it is on."""
         return host_of(self.address)
 
 
 def host_of(address: str) -> str:
-    """The machine of an address in Lustre's network; this one where client and server are the same.
+    """Return the machine of an address in Lustre's network; this one where client and server are the same.
 
     >>> host_of("192.168.77.1@tcp"), host_of("0@lo")
     ('192.168.77.1', 'localhost')
     """
-    return "localhost" if address == "0@lo" else address.partition("@")[0]
+    return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
 
 
 def target_of(parameter: str, name: ClientName) -> str:
-    """The target behind a client's device.
+    """Return the target behind a client's device.
 
     >>> target_of("osc.labfs-OST0000-osc-ffff01.stats", ClientName("labfs", "ffff01"))
     'labfs-OST0000'
@@ -54,14 +59,27 @@ def target_of(parameter: str, name: ClientName) -> str:
 
 def addresses(answers: Answers, name: ClientName) -> dict[str, str]:
     """Target -> address of the server it is on now. Any user may know that."""
-    asked = get_param(f"mdc.*-{name.instance}.mds_conn_uuid", f"osc.*-{name.instance}.ost_conn_uuid")
-    return {target_of(parameter, name): value for parameter, value in answers.get(asked, _NO_PARAMS).values.items()}
+    return _addresses(answers, f"*-{name.instance}")
+
+
+def addresses_in(answers: Answers, file_system: str) -> dict[str, str]:
+    """Return the same of a mount whose own name is not known, for that is asked of its servers."""
+    return _addresses(answers, f"{file_system}-*")
+
+
+def _addresses(answers: Answers, devices: str) -> dict[str, str]:
+    asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
+    return {_target_in(parameter): value for parameter, value in answers.get(asked, _NO_PARAMS).values.items()}
+
+
+def _target_in(parameter: str) -> str:
+    return re.split("-(?:mdc|osc)-", device(parameter))[0]
 
 
 def connections(answers: Answers, path: str, name: ClientName) -> tuple[tuple[Connection, ...], str, str]:
     """All targets, metadata first; and the address and state of the management server."""
     known = (*answers.get(mdts(path), ()), *answers.get(osts(path), ()))
-    checks = answers.get(check("servers", path), Check((), {}))
+    checks = answers.get(check("servers", path), LfsCheck((), {}))
     imports = _imports(answers, name)
     where = addresses(answers, name)
     failing = {_plain(device, name): why for device, why in checks.failing.items()}
@@ -97,20 +115,42 @@ def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
     return {known.target: known for known in imports}
 
 
+def states(answers: Answers, file_system: str) -> dict[str, States]:
+    """Return the states of all connections to targets of a file system: from the kernel alone, which waits for no server."""
+    params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NO_PARAMS)
+    known: dict[str, States] = {}
+    for parameter, text in () if params.cut_off else params.values.items():
+        try:
+            known[_target_in(parameter)] = parse_states(text)
+        except StrakesError as error:
+            answers.note(error)
+    return known
+
+
 def _state(target: TargetState, known: Import | None, reached: bool, failing: str | None) -> str:
-    """The worst that is said: lfs says ACTIVE as long as nobody took a target out, an import FULL until a request failed."""
+    """Return the worst that is told: lfs says ACTIVE until one is taken out, an import FULL until a request fails."""
     if target.state != "ACTIVE":
         return target.state.lower()
     if known is not None and known.deactivated:
         return "inactive"
     if failing is not None:
         return failing
-    if known is not None and known.state not in _WORKING_IMPORTS:
+    if known is not None and known.state not in WORKING_STATES:
         return known.state.lower()
     return ACTIVE if reached or known is not None else ""
 
 
+def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
+    """Return how commands get to each server that can be asked: this node, where it is one, and others by ``servers``."""
+    ways = {host: run for host in on if host == THIS_NODE}
+    return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
+
+
 def hosts(where: Mapping[str, str] | Iterable[Connection]) -> tuple[str, ...]:
     """Every server once, in the order first seen."""
-    each = (host_of(value) for value in where.values()) if isinstance(where, Mapping) else (target.host for target in where)
+    each = (
+        (host_of(value) for value in where.values())
+        if isinstance(where, Mapping)
+        else (target.host for target in where)
+    )
     return tuple(dict.fromkeys(host for host in each if host))

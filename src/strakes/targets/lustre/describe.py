@@ -7,43 +7,60 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from strakes.errors import StrakesError
-from strakes.targets.command import Servers
+from strakes.targets.command import Runner, Servers
+from strakes.targets.description import DataTarget, Description, MetadataTarget, Server
 from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.connections import ACTIVE, Connection, connections, host_of, hosts
+from strakes.targets.lustre.connections import (
+    ACTIVE,
+    THIS_NODE,
+    Connection,
+    connections,
+    host_of,
+    hosts,
+    ways_to_servers,
+)
 from strakes.targets.lustre.lctl_list_nids import list_nids
 from strakes.targets.lustre.lctl_param import Params, device, get_param
-from strakes.targets.lustre.lfs_df import Space, df
+from strakes.targets.lustre.lfs_df import LustreSpace, df
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.lfs_pools import members, pools
-from strakes.targets.lustre.lfs_quota import Quota, quota, user_name
+from strakes.targets.lustre.lfs_quota import LustreQuota, quota, user_name
 from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.version import module_version, tool_version
-from strakes.targets.model import DataTarget, Description, MetadataTarget, Server
 from strakes.targets.mountinfo import Mount
 from strakes.units import format_bytes
 
 _NOTHING = Params({})
-_NO_SPACE = Space((), ())
-_NO_LIMITS = Quota(0, 0, 0, 0, 0, 0, exact=False)
+_NO_SPACE = LustreSpace((), ())
+_NO_LIMITS = LustreQuota(0, 0, 0, 0, 0, 0, exact=False)
+# With these, large buffered calls are direct ones (2.17 and newer).
+_HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
 # What decides how fast this client may be; any user may read them.
 _SETTINGS = {
-    "llite": ("max_read_ahead_mb", "max_read_ahead_per_file_mb", "max_cached_mb", "statahead_max"),
+    "llite": ("max_read_ahead_mb", "max_read_ahead_per_file_mb", "max_cached_mb", "statahead_max", *_HYBRID),
     "mdc": ("max_rpcs_in_flight", "max_mod_rpcs_in_flight"),
     "osc": ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb", "checksums"),
 }
 
 
 def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
-    """What can be known; notes say what could not, and why."""
+    """Return what can be known; notes say what could not, and why."""
     targets, manager, manager_state = connections(answers, path, name)
-    if servers is not None:
-        targets = _restated(targets, _recovering(answers, servers, name, hosts(targets)))
+    ways = ways_to_servers(answers.run, servers, hosts(targets))
+    targets = _restated(targets, _recovering(answers, ways, name))
+    if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
+        # As other clients call this node.
+        targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = answers.get(df(path), _NO_SPACE)
     targets = _with_complaints(targets, space)
     room = {target.name: (target.total, target.free) for target in space.targets}
-    inodes = {target.name: (target.total, target.free) for target in answers.get(df(path, inodes=True), _NO_SPACE).targets}
-    in_pool = {pool: answers.get(members(name.file_system, pool), ()) for pool in answers.get(pools(name.file_system), ())}
+    inodes = {
+        target.name: (target.total, target.free) for target in answers.get(df(path, inodes=True), _NO_SPACE).targets
+    }
+    in_pool = {
+        pool: answers.get(members(name.file_system, pool), ()) for pool in answers.get(pools(name.file_system), ())
+    }
 
     def sizes(target: Connection) -> tuple[int, int, int, int]:
         return (*room.get(target.name, (0, 0)), *inodes.get(target.name, (0, 0)))
@@ -73,36 +90,37 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     )
 
 
-def _with_complaints(targets: Iterable[Connection], space: Space) -> tuple[Connection, ...]:
-    """What ``lfs df`` says of a target that is otherwise well: degraded, read-only, no answer."""
-    said = {target.name: target.state for target in space.targets if target.state}
-    said |= {missing.name.removesuffix("_UUID"): missing.why.lower() for missing in space.missing}
-    return _restated(targets, said)
+def _with_complaints(targets: Iterable[Connection], space: LustreSpace) -> tuple[Connection, ...]:
+    """Return what ``lfs df`` says of a target that is otherwise well: degraded, read-only, no answer."""
+    complaints = {target.name: target.state for target in space.targets if target.state}
+    complaints |= {missing.name.removesuffix("_UUID"): missing.why.lower() for missing in space.missing}
+    return _restated(targets, complaints)
 
 
 def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple[Connection, ...]:
     return tuple(
-        replace(target, state=states[target.name]) if target.state == ACTIVE and target.name in states else target for target in targets
+        replace(target, state=states[target.name]) if target.state == ACTIVE and target.name in states else target
+        for target in targets
     )
 
 
-def _recovering(answers: Answers, servers: Servers, name: ClientName, on: Iterable[str]) -> dict[str, str]:
+def _recovering(answers: Answers, ways: Mapping[str, Runner], name: ClientName) -> dict[str, str]:
     """Targets that take their clients back at the moment, with their state."""
-    found: dict[str, str] = {}
-    for host in on:
+    recovering: dict[str, str] = {}
+    for way in ways.values():
         try:
-            params = get_param(*RECOVERY).ask(servers.runner(host, answers.run))
+            params = get_param(*RECOVERY).ask(way)
             states = {device(parameter): parse_recovery(text) for parameter, text in params.values.items()}
         except StrakesError as error:
             answers.note(error)
             continue
-        found |= {target: state.status.lower() for target, state in states.items() if not state.serving}
-    return {target: state for target, state in found.items() if target.startswith(f"{name.file_system}-")}
+        recovering |= {target: state.status.lower() for target, state in states.items() if not state.serving}
+    return {target: state for target, state in recovering.items() if target.startswith(f"{name.file_system}-")}
 
 
 def _servers(targets: Iterable[Connection], manager: str, manager_state: str) -> tuple[Server, ...]:
     """One entry for each machine and what it does there."""
-    found = [Server(host_of(manager), "mgs", manager, manager_state)] if manager else []
+    servers = [Server(host_of(manager), "mgs", manager, manager_state)] if manager else []
     for kind, role in (("MDT", "mds"), ("OST", "oss")):
         by_address: dict[str, list[Connection]] = {}
         for target in targets:
@@ -111,12 +129,12 @@ def _servers(targets: Iterable[Connection], manager: str, manager_state: str) ->
         for address, there in by_address.items():
             ill = [target.name for target in there if target.state != ACTIVE]
             state = f"{len(ill)} of {len(there)} targets not active" if ill else ACTIVE
-            found.append(Server(host_of(address), role, address, state))
-    return tuple(found)
+            servers.append(Server(host_of(address), role, address, state))
+    return tuple(servers)
 
 
 def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]:
-    """This client's addresses; the kinds of network its servers are on where only root may know those."""
+    """Return this client's addresses; the kinds of network its servers are on where only root may know those."""
     own = answers.get(list_nids(), ())
     return own or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address))
 
@@ -138,7 +156,7 @@ def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
 
 
 def _value(own: str, text: str) -> str:
-    """The value, which some parameters give among others: "max_cached_mb: 983"."""
+    """Return the value, which some parameters give among others: "max_cached_mb: 983"."""
     lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
     return lines[0] if lines else text
 
@@ -153,7 +171,10 @@ def _quota_notes(answers: Answers, path: str) -> list[str]:
     user = user_name()
     notes = []
     limits = answers.get(quota(user, path), _NO_LIMITS)
-    for used, hard, unit in ((limits.used_bytes, limits.hard_bytes, "bytes"), (limits.used_files, limits.hard_files, "files")):
+    for used, hard, unit in (
+        (limits.used_bytes, limits.hard_bytes, "bytes"),
+        (limits.used_files, limits.hard_files, "files"),
+    ):
         if hard:
             has, may = (format_bytes(used), format_bytes(hard)) if unit == "bytes" else (f"{used:,} files", f"{hard:,}")
             notes.append(f"User {user} has {has} here and may have {may}.")

@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Import:
-    """``state`` is FULL when connected, IDLE when unused (it connects by itself), DISCONN, CONNECTING, REPLAY... otherwise.
+    """``state`` is FULL when connected, IDLE when unused (it connects by itself), else DISCONN, CONNECTING, REPLAY...
 
     ``deactivated``: an administrator took the target out, whatever the state says.
     """
@@ -33,12 +33,20 @@ class Import:
 
 
 def parse_import(text: str) -> Import:
-    """Raises NotUnderstoodError."""
+    """Read it. Raises NotUnderstoodError."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         for key, value in key_values(line):
             values.setdefault(key, value)
-    for key in ("name", "target", "state", "import_flags", "failover_nids", "current_connection", "connection_attempts"):
+    for key in (
+        "name",
+        "target",
+        "state",
+        "import_flags",
+        "failover_nids",
+        "current_connection",
+        "connection_attempts",
+    ):
         if not values.get(key):
             raise not_understood(_TOOL, f"no {key}")
     address = _QUOTED.search(values["current_connection"])
@@ -58,5 +66,5 @@ def parse_import(text: str) -> Import:
 
 
 def _first_number(text: str | None) -> int | None:
-    """The number of "12 sec"."""
+    """Return the number of "12 sec"."""
     return number(text.split()[0], _TOOL) if text else None

@@ -11,10 +11,12 @@ _NID = re.compile(r"^\S+@[a-z0-9]+$")
 
 
 def list_nids() -> Command[tuple[str, ...]]:
+    """Ask for this client's addresses."""
     return Command(("lctl", "list_nids"), read_nids)
 
 
 def read_nids(done: Completed) -> tuple[str, ...]:
+    """Read them."""
     nids = tuple(checked(done, "the network is not known").splitlines())
     for nid in nids:
         if not _NID.match(nid):

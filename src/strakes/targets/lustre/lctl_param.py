@@ -17,8 +17,8 @@ _MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or
 class Params:
     """Full name -> value, which may have many lines.
 
-    ``missing`` are the names asked for of which there is none. ``cut_off``: lctl met another difficulty (mostly that the user is not
-    root), said ``why`` or nothing, and values may lack lines and ends of lines.
+    ``missing`` are the names asked for of which there is none. ``cut_off``: lctl met another difficulty (mostly that
+    the user is not root), gave ``why`` or nothing, and values may lack lines and ends of lines.
     """
 
     values: Mapping[str, str]
@@ -28,6 +28,7 @@ class Params:
 
     @property
     def complete(self) -> bool:
+        """Tell whether everything asked for is there."""
         return not self.missing and not self.cut_off
 
 
@@ -37,7 +38,7 @@ def get_param(*names: str) -> Command[Params]:
 
 
 def read_params(done: Completed) -> Params:
-    """Raises StrakesError for output that is of no parameter."""
+    """Read it. Raises StrakesError for output that is of no parameter."""
     patterns = [word for word in done.argv[2:] if not word.startswith("-")]
     values: dict[str, list[str]] = {}
     for line in done.stdout.splitlines():
@@ -56,7 +57,7 @@ def read_params(done: Completed) -> Params:
 
 
 def device(parameter: str) -> str:
-    """The device in a parameter's name.
+    """Return the device in a parameter's name.
 
     >>> device("mgc.MGC192.168.77.1@tcp.import")
     'MGC192.168.77.1@tcp'
@@ -65,7 +66,7 @@ def device(parameter: str) -> str:
 
 
 def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
-    """Set all parameters whose names match; gives their full names. What is in force may differ from what lctl echoes: read it back."""
+    """Set all parameters whose names match; gives their full names. What is in force may differ: read it back."""
 
     def read(done: Completed) -> tuple[str, ...]:
         if done.status != 0:

@@ -15,19 +15,20 @@ _FAILING = re.compile(r"^(?:lfs check: )?error: check '([^']+)': (.+?)(?: \(\d+\
 
 
 @dataclass(frozen=True)
-class Check:
+class LfsCheck:
     """Names of devices ("labfs-OST0000-osc-ffff8880083a1800"): those that answer, and the others with the reason."""
 
     active: tuple[str, ...]
     failing: Mapping[str, str]
 
 
-def check(kind: Literal["osts", "mds", "servers", "all"], path: str = "") -> Command[Check]:
+def check(kind: Literal["osts", "mds", "servers", "all"], path: str = "") -> Command[LfsCheck]:
+    """Ask which servers answer."""
     return Command(("lfs", "check", kind, *([path] if path else [])), read_check)
 
 
-def read_check(done: Completed) -> Check:
-    """Raises StrakesError when nothing was checked."""
+def read_check(done: Completed) -> LfsCheck:
+    """Read it. Raises StrakesError when nothing was checked."""
     active, failing = [], {}
     for line in done.stdout.splitlines():
         if match := _ACTIVE.match(line):
@@ -39,4 +40,4 @@ def read_check(done: Completed) -> Check:
             failing[match[1]] = match[2]
     if not active and not failing:
         raise refusal(done, "the servers could not be checked")
-    return Check(tuple(active), failing)
+    return LfsCheck(tuple(active), failing)

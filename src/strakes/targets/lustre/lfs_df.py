@@ -41,17 +41,19 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Space:
+class LustreSpace:
+    """The room of targets, and those that did not answer."""
+
     targets: tuple[TargetSpace, ...]
     missing: tuple[Missing, ...]
 
 
-def df(path: str = "", *, inodes: bool = False) -> Command[Space]:
+def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
     """Room of the file system at ``path``, of all that are mounted without one. Inactive targets are left out."""
     return Command(("lfs", "df", *(["-i"] if inodes else []), *([path] if path else [])), read_df)
 
 
-def read_df(done: Completed) -> Space:
+def read_df(done: Completed) -> LustreSpace:
     """Sizes in bytes, or numbers of inodes; targets that answered even where others did not.
 
     Raises StrakesError when none did, or the output is cut off.
@@ -82,4 +84,4 @@ def read_df(done: Completed) -> Space:
         raise refusal(done, "the room on the targets is not known")
     if unit == 0 or (summaries != 0 and done.status == 0):
         raise not_understood(_TOOL, "it ends early")
-    return Space(tuple(targets), tuple(missing))
+    return LustreSpace(tuple(targets), tuple(missing))

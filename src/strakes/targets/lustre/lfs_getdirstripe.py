@@ -1,4 +1,4 @@
-"""``lfs getdirstripe``: which metadata targets hold a directory, and which its new subdirectories get; as YAML and as text."""
+"""``lfs getdirstripe``: the metadata targets of a directory, and of its new subdirectories; as YAML and as text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal
 
 from strakes.errors import BadInputError
 from strakes.targets.command import Command, Completed
+from strakes.targets.description import Placement
 from strakes.targets.lustre.output import checked, key_values, not_understood, number
-from strakes.targets.model import Placement
 
 _TOOL = "lfs getdirstripe"
 # A stripe in the table of the text form: target and object.
@@ -23,8 +23,8 @@ Form = Literal["yaml", "text"]
 class DirStripe:
     """A directory's stripes: a ``count`` of 0 is none, all of it is on the target ``offset``.
 
-    As a default for new subdirectories: a count of -1 is every target, an offset of -1 any, ``max_inherit`` the levels it is handed
-    down (-1: all), ``max_inherit_rr`` those where the targets take turns.
+    As a default for new subdirectories: a count of -1 is every target, an offset of -1 any, ``max_inherit`` the levels
+    it is handed down (-1: all), ``max_inherit_rr`` those where the targets take turns.
     """
 
     count: int
@@ -37,12 +37,12 @@ class DirStripe:
 
 
 def dir_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
-    """The stripes of a directory."""
+    """Return the stripes of a directory."""
     return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), path), read_dir_stripe)
 
 
 def default_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
-    """What a new subdirectory of a directory gets."""
+    """Return what a new subdirectory of a directory gets."""
     return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), "-D", path), read_default)
 
 
@@ -90,9 +90,9 @@ def _read(done: Completed) -> DirStripe:
 
 
 def placement(own: DirStripe, default: DirStripe) -> Placement:
-    """What a directory's stripes and its default mean together.
+    """Return what a directory's stripes and its default mean together.
 
-    That somebody chose a target by hand does not show: such a directory reads as "inherit", for its subdirectories follow it.
+    A target chosen by hand does not show: such a directory reads as "inherit", for its subdirectories follow it.
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1

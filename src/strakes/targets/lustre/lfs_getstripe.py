@@ -1,4 +1,4 @@
-"""``lfs getstripe``: how the data of a file, or of the files to be made in a directory, is spread; as YAML and as text."""
+"""``lfs getstripe``: how the data of a file, or of a directory's new files, is spread; as YAML and as text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from strakes.targets.command import Command, Completed
+from strakes.targets.description import Layout, LayoutComponent
 from strakes.targets.lustre.output import checked, key_values, not_understood, number
-from strakes.targets.model import Layout, LayoutComponent
 
 _TOOL = "lfs getstripe"
 # A stripe in the table of the text form: target, object (decimal, hexadecimal), group.
-_STRIPE = re.compile(r"^\t\s*(0x[0-9a-f]+|\d+)\t\s*(?:\d+\t\s*0x[0-9a-f]+\t\s*(?:0x[0-9a-f]+|\d+)|N/A\t\s*N/A\t\s*N/A)(?: \*)?$")
+_STRIPE = re.compile(
+    r"^\t\s*(0x[0-9a-f]+|\d+)\t\s*(?:\d+\t\s*0x[0-9a-f]+\t\s*(?:0x[0-9a-f]+|\d+)|N/A\t\s*N/A\t\s*N/A)(?: \*)?$"
+)
 _STRIPE_HEADING = re.compile(r"^\tobdidx\t")
 _NO_LAYOUT = " has no stripe info"
 
@@ -21,13 +23,13 @@ Form = Literal["yaml", "text"]
 
 
 def file_layout(path: str, form: Form = "yaml") -> Command[Layout]:
-    """The layout of a file."""
+    """Return the layout of a file."""
     flags = ["-y"] if form == "yaml" else []
     return Command(("lfs", "getstripe", *flags, path), _reader(form))
 
 
 def directory_layout(path: str, form: Form = "yaml") -> Command[Layout]:
-    """The layout that new files in a directory get."""
+    """Return the layout that new files in a directory get."""
     flags = ["-d", "-y"] if form == "yaml" else ["-d"]
     return Command(("lfs", "getstripe", *flags, path), _reader(form))
 
@@ -37,12 +39,12 @@ def _reader(form: Form) -> Callable[[Completed], Layout]:
 
 
 def read_yaml(done: Completed) -> Layout:
-    """The one layout of YAML output. Raises StrakesError."""
-    return _Parser(checked(done, "the layout is not known").splitlines()).only()
+    """Return the one layout of YAML output. Raises StrakesError."""
+    return _Parser(checked(done, "the layout cannot be read").splitlines()).only()
 
 
 def read_text(done: Completed) -> Layout:
-    """The one layout of text output. Raises StrakesError."""
+    """Return the one layout of text output. Raises StrakesError."""
     layouts = read_listing(done)
     if len(layouts) != 1:
         raise not_understood(_TOOL, f"{len(layouts)} layouts")
@@ -50,9 +52,9 @@ def read_text(done: Completed) -> Layout:
 
 
 def read_listing(done: Completed) -> tuple[tuple[str, Layout], ...]:
-    """All layouts of text output with the paths they stand under, which is empty for a directory's alone. Raises StrakesError."""
+    """All layouts of text output by the paths they stand under (none for a directory's alone). Raises StrakesError."""
     listing: list[tuple[str, list[str]]] = []
-    for line in checked(done, "the layout is not known").splitlines():
+    for line in checked(done, "the layout cannot be read").splitlines():
         if line.endswith(_NO_LAYOUT):
             listing.append((line.removesuffix(_NO_LAYOUT), []))
         elif _is_path(line):
@@ -84,7 +86,9 @@ class _Leaf:
         # Older versions have no key of its own for a metadata target.
         first = self._number("mdt_index" if "mdt_index" in self.values else "stripe_offset")
         if count is None or first is None or (self.targets_follow and len(self.targets) != count):
-            raise not_understood(_TOOL, f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes")
+            raise not_understood(
+                _TOOL, f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
+            )
         size = self._number("stripe_size")
         pool = self.values.get("pool", "")
         return Layout(size, count, None if first == -1 else first, pool, pattern, targets=tuple(self.targets))
@@ -112,7 +116,7 @@ class _Part(_Leaf):
         )
 
 
-# Both forms say the same keys, with and without "lmm_" or "lcme_"; others (identifiers, generations, flags) are not needed.
+# Both forms have the same keys, with and without "lmm_" or "lcme_"; others are not needed.
 _LEAF_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _PART_KEYS = frozenset({"e_start", "e_end", "mirror_id"})
 # By these a line of text is known not to be a path.

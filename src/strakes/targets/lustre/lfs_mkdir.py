@@ -1,4 +1,4 @@
-"""``lfs mkdir`` and ``lfs setdirstripe``: put a directory, and what is made in it later, on metadata targets. Both need root."""
+"""``lfs mkdir`` and ``lfs setdirstripe``: put a directory, and what is made in it, on metadata targets; for root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _REMEDY = "strakes target DIR lists the metadata targets there are."
 
 
 def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:
-    """Make a directory on targets by number, or striped over ``count`` of them (-1: all; more than there are: silently all)."""
+    """Make a directory on targets by number, or striped over ``count`` (-1, or more than there are: all)."""
     return Command(("lfs", "mkdir", *_options(count, targets, hash_type), path), _read_made)
 
 
@@ -27,7 +27,9 @@ def set_default(
     """Say what new subdirectories of an existing directory get; a target of -1 leaves the choice to Lustre."""
     levels = [] if max_inherit is None else [f"--max-inherit={max_inherit}"]
     turns = [] if max_inherit_rr is None else [f"--max-inherit-rr={max_inherit_rr}"]
-    return Command(("lfs", "setdirstripe", "-D", *_options(count, targets, hash_type), *levels, *turns, path), _read_set)
+    return Command(
+        ("lfs", "setdirstripe", "-D", *_options(count, targets, hash_type), *levels, *turns, path), _read_set
+    )
 
 
 def _options(count: int | None, targets: Sequence[int], hash_type: str) -> list[str]:
@@ -38,7 +40,7 @@ def _options(count: int | None, targets: Sequence[int], hash_type: str) -> list[
 
 
 def _read_made(done: Completed) -> None:
-    checked(done, "no directory was made", remedy=_REMEDY)
+    checked(done, "the directory was not made", remedy=_REMEDY)
 
 
 def _read_set(done: Completed) -> None:

@@ -9,16 +9,17 @@ _TOOL = "lfs pool_list"
 
 
 def pools(file_system: str) -> Command[tuple[str, ...]]:
-    """The names of a file system's pools, without its own."""
+    """Return the names of a file system's pools, without its own."""
     return Command(("lfs", "pool_list", file_system), read_pools)
 
 
 def members(file_system: str, pool: str) -> Command[tuple[str, ...]]:
-    """The names of the targets in a pool."""
+    """Return the names of the targets in a pool."""
     return Command(("lfs", "pool_list", f"{file_system}.{pool}"), read_members)
 
 
 def read_pools(done: Completed) -> tuple[str, ...]:
+    """Read pools' names."""
     heading, *lines = checked(done, "the pools are not known").splitlines() or [""]
     if not heading.startswith("Pools from ") or not heading.endswith(":"):
         raise not_understood(_TOOL, heading)
@@ -30,6 +31,7 @@ def read_pools(done: Completed) -> tuple[str, ...]:
 
 
 def read_members(done: Completed) -> tuple[str, ...]:
+    """Read targets' names."""
     heading, *lines = checked(done, "the targets of the pool are not known").splitlines() or [""]
     if not heading.startswith("Pool: "):
         raise not_understood(_TOOL, heading)

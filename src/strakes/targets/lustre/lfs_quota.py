@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre.output import checked, not_understood
-from strakes.targets.quota import Quota as AnyQuota
-from strakes.targets.quota import lower
+from strakes.targets.quota import Quota, lower
 
 _TOOL = "lfs quota"
 # A number is in brackets when a server did not answer, and starred when it is over its limit.
@@ -18,7 +17,7 @@ _NUMBER = re.compile(r"^\[?(\d+)\]?\*?$")
 
 
 @dataclass(frozen=True)
-class Quota:
+class LustreQuota:
     """A limit of 0 is none. ``exact`` is False where a server did not answer."""
 
     used_bytes: int
@@ -29,17 +28,19 @@ class Quota:
     hard_files: int
     exact: bool
 
-    def of(self, user: str) -> AnyQuota:
+    def of(self, user: str) -> Quota:
         """As every file system tells it."""
         limit_bytes, limit_files = lower(self.soft_bytes, self.hard_bytes), lower(self.soft_files, self.hard_files)
-        return AnyQuota(f"user {user}", self.used_bytes, limit_bytes, self.used_files, limit_files)
+        return Quota(f"user {user}", self.used_bytes, limit_bytes, self.used_files, limit_files)
 
 
-def quota(user: str, path: str) -> Command[Quota]:
+def quota(user: str, path: str) -> Command[LustreQuota]:
+    """Ask for a user's limits."""
     return Command(("lfs", "quota", "-u", user, path), read_quota)
 
 
-def read_quota(done: Completed) -> Quota:
+def read_quota(done: Completed) -> LustreQuota:
+    """Read them."""
     lines = checked(done, "the quota is not known").splitlines()
     heading = next((i for i, line in enumerate(lines) if line.split()[:1] == ["Filesystem"]), None)
     if heading is None:
@@ -56,7 +57,7 @@ def read_quota(done: Completed) -> Quota:
         numbers.append(int(match[1]))
     used, soft, hard, used_files, soft_files, hard_files = numbers
     exact = "[" not in words[0] + words[4]
-    return Quota(used * 1024, soft * 1024, hard * 1024, used_files, soft_files, hard_files, exact)
+    return LustreQuota(used * 1024, soft * 1024, hard * 1024, used_files, soft_files, hard_files, exact)
 
 
 def user_name() -> str:

@@ -1,4 +1,4 @@
-"""``lfs setstripe``: give a directory's new files a layout. Lustre lowers counts silently, so that the result must be read back."""
+"""``lfs setstripe``: give a directory's new files a layout. Lustre lowers counts silently: read the result back."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Iterator
 
 from strakes.errors import BadInputError
 from strakes.targets.command import Command, Completed
+from strakes.targets.description import Layout, LayoutComponent
 from strakes.targets.lustre.output import checked
-from strakes.targets.model import Layout, LayoutComponent
 from strakes.units import GIB, KIB, MIB
 
 _REMEDY = "Stripe sizes are multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools there are."
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
-    """Set a layout; one that wishes nothing takes away what was set. Raises BadInputError for one that ``lfs`` cannot express."""
+    """Set a layout; an empty one takes away what was set. Raises BadInputError for what ``lfs`` cannot express."""
     options = [*_components(wanted.components)] if wanted.components else [*_options(wanted)]
     return Command(("lfs", "setstripe", *(options or ["-d"]), path), read_nothing)
 
 
 def read_nothing(done: Completed) -> None:
+    """Check that it succeeded."""
     checked(done, "the layout was not set", remedy=_REMEDY)
 
 
@@ -27,9 +28,13 @@ def _components(components: tuple[LayoutComponent, ...]) -> Iterator[str]:
     reached: int | None = 0
     for part in components:
         if part.mirror or part.layout.components:
-            raise BadInputError("no such layout can be set", why="mirrors, and components within components, are not set by strakes")
+            raise BadInputError(
+                "no such layout can be set", why="mirrors, and components within components, are not set by strakes"
+            )
         if part.begin != reached:
-            raise BadInputError("no such layout can be set", why=f"a component begins at {part.begin}, the one before ends at {reached}")
+            raise BadInputError(
+                "no such layout can be set", why=f"a component begins at {part.begin}, the one before ends at {reached}"
+            )
         reached = part.end
         yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
 

@@ -23,15 +23,17 @@ class TargetState:
 
 
 def osts(path: str = "") -> Command[tuple[TargetState, ...]]:
+    """Ask for the data targets."""
     return Command(("lfs", "osts", *([path] if path else [])), read_targets)
 
 
 def mdts(path: str = "") -> Command[tuple[TargetState, ...]]:
+    """Ask for the metadata targets."""
     return Command(("lfs", "mdts", *([path] if path else [])), read_targets)
 
 
 def read_targets(done: Completed) -> tuple[TargetState, ...]:
-    """The targets, in order; none where the path is not on Lustre (that is no error to lfs)."""
+    """Return the targets, in order; none where the path is not on Lustre (that is no error to lfs)."""
     lines = checked(done, "the targets are not known").splitlines()
     return tuple(_target(line) for line in lines if line not in _HEADINGS)
 

@@ -1,7 +1,7 @@
 """The attribute ``lustre.lov``: a file's layout without ``lfs``, for clients that have the kernel module only.
 
-Format: struct lov_user_md_v1, lov_user_md_v3 and lov_comp_md_v1 of Lustre's user API (lustre_user.h), little-endian as clients on
-x86 and ARM write them.
+Format: struct lov_user_md_v1, lov_user_md_v3 and lov_comp_md_v1 of Lustre's user API (lustre_user.h), little-endian as
+clients on x86 and ARM write them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 import struct
 
 from strakes.targets.command import Command, Completed
+from strakes.targets.description import Layout, LayoutComponent
 from strakes.targets.lustre.output import checked, not_understood
-from strakes.targets.model import Layout, LayoutComponent
 
 _TOOL = "getfattr -n lustre.lov"
 _VALUE = re.compile(r"^lustre\.lov=0x((?:[0-9a-f]{2})+)$", re.MULTILINE)
@@ -24,7 +24,9 @@ _PATTERNS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
 _PATTERN_FLAGS = 0xFFFF0000
 _RELEASED = 0x80000000
 
-_PLAIN = struct.Struct("<IIQQIHH")  # magic, pattern, object, sequence, stripe size, stripe count, first target or generation
+_PLAIN = struct.Struct(
+    "<IIQQIHH"
+)  # magic, pattern, object, sequence, stripe size, stripe count, first target or generation
 _STRIPE = struct.Struct("<QQII")  # object (two words), generation, target
 _COMPOSITE_HEAD = struct.Struct("<IIIHHH14x")  # magic, size, generation, flags, entries, mirrors - 1
 _COMPONENT = struct.Struct("<IIQQII16x")  # identifier, flags, begin, end, place of its layout, size of it
@@ -37,21 +39,22 @@ _INSTANTIATED = 0x10
 
 
 def lov_attribute(path: str) -> Command[Layout | None]:
-    """The layout of a file or directory; None for a directory without one of its own."""
+    """Return the layout of a file or directory; None for a directory without one of its own."""
     return Command(("getfattr", "-n", "lustre.lov", "-e", "hex", path), read_lov)
 
 
 def read_lov(done: Completed) -> Layout | None:
+    """Read the attribute as a layout."""
     if done.status == 1 and done.stderr.rstrip().endswith("No such attribute"):
         return None
-    match = _VALUE.search(checked(done, "the layout is not known"))
+    match = _VALUE.search(checked(done, "the layout cannot be read"))
     if match is None:
         raise not_understood(_TOOL, done.stdout)
     return decode(bytes.fromhex(match[1]))
 
 
 def decode(value: bytes) -> Layout:
-    """Raises NotUnderstoodError."""
+    """Read it. Raises NotUnderstoodError."""
     try:
         (magic,) = struct.unpack_from("<I", value)
         return _composite(value) if magic == _COMPOSITE else _plain(value, is_file=_sequence(value) != 0)
@@ -70,9 +73,13 @@ def _composite(value: bytes) -> Layout:
         raise not_understood(_TOOL, value.hex())
     components = []
     for entry in range(entries):
-        identifier, flags, begin, end, place, length = _COMPONENT.unpack_from(value, _COMPOSITE_HEAD.size + entry * _COMPONENT.size)
+        identifier, flags, begin, end, place, length = _COMPONENT.unpack_from(
+            value, _COMPOSITE_HEAD.size + entry * _COMPONENT.size
+        )
         layout = _plain(value[place : place + length], is_file=bool(flags & _INSTANTIATED))
-        components.append(LayoutComponent(begin, None if end == _END else end, layout, mirror=(identifier >> 16) & 0x7FFF))
+        components.append(
+            LayoutComponent(begin, None if end == _END else end, layout, mirror=(identifier >> 16) & 0x7FFF)
+        )
     targets = tuple(target for component in components for target in component.layout.targets)
     return Layout(components=tuple(components), targets=targets)
 
@@ -96,4 +103,6 @@ def _plain(value: bytes, *, is_file: bool) -> Layout:
         count -= 1 << 16
     # In a directory's layout 0 leaves the value to the file system.
     unset = count == 0 and name != "mdt"
-    return Layout(size or None, None if unset else count, None if first == _NONE else first, pool, name, targets=targets)
+    return Layout(
+        size or None, None if unset else count, None if first == _NONE else first, pool, name, targets=targets
+    )

@@ -19,7 +19,7 @@ _TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})
 _NUMBERED = re.compile(r" \(\d+\)$")
 _KEY = re.compile(r"(?<![\w.])([a-z][a-z_.]*):(?=\s|$)")
 
-_ROOT = "Run strakes as root or as the owner, or ask the administrator to allow it."
+_ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
 _SPACE = "lfs df and lfs quota say where the room is gone."
@@ -40,7 +40,9 @@ _BAD_INPUT = {
     errno.ENOTEMPTY: "",
 }
 _FAILED = {
-    **dict.fromkeys((errno.EIO, errno.EAGAIN, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.EHOSTUNREACH), _AGAIN),
+    **dict.fromkeys(
+        (errno.EIO, errno.EAGAIN, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.EHOSTUNREACH), _AGAIN
+    ),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _SPACE),
 }
 _BY_TEXT = {os.strerror(number): number for number in (*_FAILED, *_BAD_INPUT)}
@@ -57,7 +59,7 @@ def not_understood(tool: str, line: str) -> NotUnderstoodError:
 
 
 def number(text: str, tool: str) -> int:
-    """A whole number, decimal or hexadecimal. Raises NotUnderstoodError."""
+    """Return a whole number, decimal or hexadecimal. Raises NotUnderstoodError."""
     try:
         return int(text, 0)
     except ValueError:
@@ -77,7 +79,7 @@ def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
 
 
 def key_values(line: str) -> Iterator[tuple[str, str]]:
-    """The pairs of a line, of which a value may be missing.
+    """Return the pairs of a line, of which a value may be missing.
 
     >>> list(key_values("stripe_count:  1 pattern:        stripe_offset: -1"))
     [('stripe_count', '1'), ('pattern', ''), ('stripe_offset', '-1')]
@@ -89,33 +91,37 @@ def key_values(line: str) -> Iterator[tuple[str, str]]:
 
 
 def explanation(done: Completed) -> str:
-    """What a command said of its failure, in its own words; of lines that end with the same reason the first."""
-    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    if not said and done.status != _USAGE:
-        said = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
+    """Return what a command said of its failure; of lines that end with the same reason the first."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    if not lines and done.status != _USAGE:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
     reasons: dict[str, str] = {}
-    for line in said:
+    for line in lines:
         reasons.setdefault(_NUMBERED.sub("", line).rpartition(": ")[2], line)
-    said = list(reasons.values())
-    return "; ".join(said[:3]) + (f"; and {len(said) - 3} lines more" if len(said) > 3 else "")
+    lines = list(reasons.values())
+    return "; ".join(lines[:3]) + (f"; and {len(lines) - 3} lines more" if len(lines) > 3 else "")
 
 
 def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
-    """The error for a command that ended with a status other than 0: who has to do what follows from the status.
+    """Return the error for a command that ended with a status other than 0: who has to do what follows from the status.
 
     ``remedy`` is for values that are not good; other causes have theirs.
 
     >>> done = Completed(("lfs", "mkdir", "-i", "99", "d"), 19, "", "lfs mkdir: dirstripe error on 'd': No such device")
-    >>> type(refusal(done, "no directory was made")).__name__
+    >>> type(refusal(done, "the directory was not made")).__name__
     'BadInputError'
     """
     where = where or shlex.join(done.argv)
     why = explanation(done)
     if "Operation not permitted" in why or "Permission denied" in why:
         return EnvironmentLacksError(what, where=where, why=why, remedy=_ROOT)
-    if "is not a valid command" in why or (done.status == _USAGE and (not why or "unrecognized option" in why or "invalid option" in why)):
+    if "is not a valid command" in why or (
+        done.status == _USAGE and (not why or "unrecognized option" in why or "invalid option" in why)
+    ):
         why = why or "it printed how it is used instead"
-        return EnvironmentLacksError(what, where=where, why=why, remedy="This version of Lustre does not know that; a newer one may.")
+        return EnvironmentLacksError(
+            what, where=where, why=why, remedy="This version of Lustre does not know that; a newer one may."
+        )
     if "not on a Lustre file" in why:
         return BadInputError(what, where=where, why=why, remedy=_WHERE)
     if done.status == _USAGE:
@@ -127,12 +133,14 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
     if not why:
         why = f"exit status {done.status}" + (f": {os.strerror(number)}" if number in _BY_TEXT.values() else "")
     if number in _BAD_INPUT:
-        return BadInputError(what, where=where, why=why, remedy=_BAD_INPUT[number] or (remedy if done.status != errno.ENOENT else ""))
+        return BadInputError(
+            what, where=where, why=why, remedy=_BAD_INPUT[number] or (remedy if done.status != errno.ENOENT else "")
+        )
     return MeasurementError(what, where=where, why=why, remedy=_FAILED.get(number, ""))
 
 
 def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
-    """Standard output of a command that succeeded. Raises what :func:`refusal` makes of one that did not."""
+    """Return standard output of a command that succeeded. Raises what :func:`refusal` makes of one that did not."""
     if done.status != 0:
         raise refusal(done, what, where, remedy)
     return done.stdout

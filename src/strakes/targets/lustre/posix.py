@@ -17,11 +17,13 @@ _SIZES = re.compile(
 
 
 def sizes(path: str) -> Command[Sizes]:
+    """Ask for the room."""
     return Command(("stat", "-f", path), read_sizes)
 
 
 def read_sizes(done: Completed) -> Sizes:
-    match = _SIZES.search(checked(done, "the size of the file system is not known"))
+    """Read it."""
+    match = _SIZES.search(checked(done, "the size of the file system is unknown"))
     if match is None:
         raise not_understood("stat -f", done.stdout)
     block, unit, total, free, inodes, free_inodes = map(int, match.groups())
@@ -29,7 +31,7 @@ def read_sizes(done: Completed) -> Sizes:
 
 
 def is_directory(path: str) -> Command[bool]:
-    """Raises StrakesError when there is nothing of the name."""
+    """Raise StrakesError when there is nothing of the name."""
 
     def read(done: Completed) -> bool:
         return checked(done, "there is nothing to look at", path) == "directory\n"
@@ -38,14 +40,18 @@ def is_directory(path: str) -> Command[bool]:
 
 
 def make_directory(path: str) -> Command[None]:
+    """Make a directory."""
+
     def read(done: Completed) -> None:
         # mkdir ends with 1 whatever happened.
-        checked(done, "no directory was made")
+        checked(done, "the directory was not made")
 
     return Command(("mkdir", path), read)
 
 
 def make_file(path: str) -> Command[None]:
+    """Make an empty file."""
+
     def read(done: Completed) -> None:
         if done.status != 0:
             raise refusal(done, "no file can be made with this layout")
@@ -54,6 +60,8 @@ def make_file(path: str) -> Command[None]:
 
 
 def remove_file(path: str) -> Command[None]:
+    """Remove a file."""
+
     def read(done: Completed) -> None:
         checked(done, "a file of strakes could not be removed")
 

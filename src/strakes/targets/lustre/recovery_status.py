@@ -1,4 +1,4 @@
-"""``mdt.*.recovery_status`` and ``obdfilter.*.recovery_status``: how far a target that started anew has its clients back."""
+"""``*.*.recovery_status`` of servers: how far a target that started anew has its clients back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SERVING = ("COMPLETE", "INACTIVE")
 
 @dataclass(frozen=True)
 class Recovery:
-    """``status``: COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for other targets), INACTIVE (never needed). None: not told."""
+    """``status``: COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets), INACTIVE (never needed)."""
 
     status: str
     started_unix_s: int | None = None
@@ -29,11 +29,12 @@ class Recovery:
 
     @property
     def serving(self) -> bool:
+        """Tell whether requests are answered."""
         return self.status in _SERVING
 
 
 def parse_recovery(text: str) -> Recovery:
-    """Raises NotUnderstoodError.
+    """Read it. Raises NotUnderstoodError.
 
     >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
     False
@@ -62,7 +63,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def _of(text: str | None) -> tuple[int | None, int | None]:
-    """ "3/4" is three of four; a lone number is of an unknown many."""
+    """Split a share: "3/4" is three of four; a lone number is of an unknown many."""
     if not text:
         return None, None
     part, slash, whole = text.partition("/")

@@ -1,4 +1,4 @@
-"""Counters as Lustre prints them wherever it counts: samples, and of some their smallest, largest, sum and sum of squares."""
+"""Counters as Lustre prints them everywhere: samples, and of some their smallest, largest, sum and sum of squares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+)\.(\d+) s
 
 @dataclass(frozen=True)
 class Counter:
-    """``unit`` is that of the sum (usecs, bytes, pages); "reqs" for those that only count. Only ``samples`` and ``total`` add up."""
+    """``unit`` is that of the sum; "reqs" for those that only count. Only ``samples`` and ``total`` add up."""
 
     samples: int
     unit: str
@@ -28,23 +28,25 @@ class Counter:
 
 @dataclass(frozen=True)
 class Stats:
-    """Counters since ``start_s`` (None: not told) until ``snapshot_s``, in Unix time. A counter of zero is not there."""
+    """Counters from ``start_s`` (None: not told) to ``snapshot_s``, in Unix time. A counter of zero is not there."""
 
     snapshot_s: float
     start_s: float | None
     counters: Mapping[str, Counter]
 
     def samples(self, name: str) -> int:
+        """Return how often it was counted."""
         return self.counters[name].samples if name in self.counters else 0
 
     def total(self, name: str) -> int:
+        """Return the sum."""
         return (self.counters[name].total or 0) if name in self.counters else 0
 
 
 def parse_stats(text: str) -> Stats:
-    """Raises NotUnderstoodError.
+    r"""Read it. Raises NotUnderstoodError.
 
-    >>> stats = parse_stats("snapshot_time 5.0 secs.nsecs\\nopen 600 samples [usecs] 143 14279 755267 2588064233")
+    >>> stats = parse_stats("snapshot_time 5.0 secs.nsecs\nopen 600 samples [usecs] 143 14279 755267 2588064233")
     >>> stats.samples("open"), stats.samples("unlink")
     (600, 0)
     """
@@ -64,6 +66,6 @@ def parse_stats(text: str) -> Stats:
 
 
 def parse_time(line: str) -> tuple[str, float] | None:
-    """The name and seconds of a line that tells a time."""
+    """Return the name and seconds of a line that tells a time."""
     match = _TIME.match(line)
     return (match[1], float(f"{match[2]}.{match[3]}")) if match else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -11,14 +12,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.targets.base import Target, TargetFacts
 from strakes.targets.calls import Sizes
-from strakes.targets.command import Command, Servers
+from strakes.targets.command import Command
+from strakes.targets.description import Description, Interruption, Layout, Limit, Observation, Placement, Striping
 from strakes.targets.lustre import describe as parts
 from strakes.targets.lustre import observe as counters
 from strakes.targets.lustre import posix
-from strakes.targets.lustre.answers import Answers, said
-from strakes.targets.lustre.connections import addresses, hosts
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.connections import addresses, addresses_in, host_of, hosts, states, ways_to_servers
 from strakes.targets.lustre.lctl_param import get_param, set_param
 from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, placement
 from strakes.targets.lustre.lfs_getname import ClientName, getname
@@ -28,8 +29,9 @@ from strakes.targets.lustre.lfs_quota import quota, user_name
 from strakes.targets.lustre.lfs_setstripe import setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
-from strakes.targets.model import Description, Layout, Limit, Observation, Placement, Striping
+from strakes.targets.lustre.state_history import interruptions
 from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts, said
 
 T = TypeVar("T")
 
@@ -45,11 +47,17 @@ class LustreTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
+        """Tell whether it is a client's mount."""
         # On a server a target's own device is mounted under the same name; a client's source is "mgs@net:/name".
         return mount.file_system == "lustre" and ":/" in mount.source
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        notes = () if self.servers else ("A network file system, measured from this client only; servers are asked with --servers.",)
+        """Return what is known now."""
+        notes = (
+            ()
+            if self.servers
+            else ("This is a network file system, measured only from this client; give --servers to ask the servers.",)
+        )
         return replace(self._facts(workspace, notes=notes), remote=True)
 
     def _sizes(self) -> Sizes:
@@ -60,22 +68,27 @@ class LustreTarget(Target):
         return sizes
 
     def controls(self) -> tuple[str, ...]:
+        """Return what strakes can change here."""
         return (
-            "stripe size, count, first target and pool of new files, composite, on metadata targets and overstriped (lfs setstripe)",
+            "stripe size, count, first target and pool of new files; composite, on MDTs, overstriped (lfs setstripe)",
             "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
             "locks and caches of this client (lctl set_param lru_size=clear; root)",
         )
 
     def describe(self) -> Description:
+        """Return the parts that can be known from here."""
         answers = Answers(self.run)
         try:
             name = self._name
         except EnvironmentLacksError as error:
             answers.note(error)
-            return replace(super().describe(), file_system_name=self.mount.source.partition(":/")[2], notes=tuple(answers.notes))
+            return replace(
+                super().describe(), file_system_name=self.mount.source.partition(":/")[2], notes=tuple(answers.notes)
+            )
         return parts.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
+        """Return how data is spread."""
         return self._layout(str(path), directory=self._ask(posix.is_directory(str(path))))
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
@@ -93,6 +106,7 @@ class LustreTarget(Target):
         return given
 
     def striping(self) -> Striping | None:
+        """Return which layouts may be asked for."""
         try:
             return Striping(len(self._ask(osts(str(self.path)))), _STRIPE_UNIT_BYTES)
         except StrakesError:
@@ -107,20 +121,26 @@ class LustreTarget(Target):
         try:
             return self._newest(by_tool)
         except EnvironmentLacksError:
-            # No lfs, or one that may not; the attribute is there for any user. A directory without one has the file system's default.
+            # No lfs, or one that may not; any user may read the attribute. Without one the file system's default holds.
             return self._ask(lov_attribute(path)) or Layout()
 
     def placement(self, directory: Path) -> Placement | None:
+        """Return which metadata targets hold a directory."""
         path = str(directory)
-        return self._newest(lambda form: placement(self._ask(dir_stripe(path, form)), self._ask(default_stripe(path, form))))
+        return self._newest(
+            lambda form: placement(self._ask(dir_stripe(path, form)), self._ask(default_stripe(path, form)))
+        )
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        """Make a directory where it is wanted; returns where it is."""
         path = str(_real(parent) / name)
         if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
             self._ask(posix.make_directory(path))
         elif wanted.kind == "manual":
             if not wanted.metadata_targets:
-                raise BadInputError("no directory was made", where=path, why="a placement by hand names its metadata targets")
+                raise BadInputError(
+                    "the directory was not made", where=path, why="a placement by hand names its metadata targets"
+                )
             self._ask(mkdir(path, targets=wanted.metadata_targets, hash_type=wanted.hash))
         else:
             self._ask(mkdir(path, count=wanted.count, hash_type=wanted.hash))
@@ -133,7 +153,7 @@ class LustreTarget(Target):
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
     def _hand_down(self, path: str, wanted: Placement) -> None:
-        """The default for subdirectories, where one is wanted."""
+        """Set the default for subdirectories, where one is wanted."""
         if wanted.kind == "automatic" and wanted.count in (None, 1):
             self._ask(set_default(path, count=1, targets=(-1,), max_inherit=_ALL_LEVELS, max_inherit_rr=_ALL_LEVELS))
         elif wanted.kind == "manual" and wanted.inherited:
@@ -143,14 +163,34 @@ class LustreTarget(Target):
             self._ask(set_default(path, count=wanted.count, hash_type=wanted.hash))
 
     def observe(self) -> Observation:
+        """Return counters of this client and, where they may be asked, of servers."""
         try:
             name = self._name
         except EnvironmentLacksError:
             return {}  # limits() says why
         return counters.observe(self.run, name, self.servers)
 
+    def trouble(self) -> tuple[str, ...]:
+        """Return which targets do not serve this client, and where they are: from the kernel, which waits for nobody."""
+        answers = Answers(self.run)
+        lost = {name: known for name, known in states(answers, self._file_system).items() if not known.working}
+        where = addresses_in(answers, self._file_system) if lost else {}
+        return tuple(
+            f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(time.time())}."
+            for name, known in lost.items()
+        )
+
+    def interruptions(self) -> tuple[Interruption, ...]:
+        """Return what the kernel remembers of lost connections."""
+        known = states(Answers(self.run), self._file_system)
+        return tuple(lost for name, of in known.items() for lost in interruptions(name, of.changes))
+
+    @property
+    def _file_system(self) -> str:
+        return self.mount.source.partition(":/")[2].partition("/")[0]
+
     def drop_caches(self) -> bool:
-        """Gives back all locks of this mount, and with them the data and metadata they protect. Other users of the machine pay too."""
+        """Give back all locks of this mount, with the data they protect. Other users of the machine pay too."""
         try:
             mine = f"ldlm.namespaces.*-{self._name.instance}"
             self._ask(set_param(f"{mine}.lru_size", "clear"))
@@ -160,14 +200,13 @@ class LustreTarget(Target):
         return left.complete and all(count == "0" for count in left.values.values())
 
     def limits(self) -> tuple[Limit, ...]:
-        limits = []
-        if self.servers is None:
-            limits.append(Limit("read counters of servers", "they are on the servers; --servers says how to reach them"))
-        else:
-            limits += self._servers_not_reached(self.servers)
+        """Return what cannot be done here, and why."""
+        limits = self._servers_not_reached()
         if os.geteuid() != 0:
             root = "Lustre lets only root do that"
-            limits.append(Limit("place directories", f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers"))
+            limits.append(
+                Limit("place directories", f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers")
+            )
             limits += [Limit(what, root) for what in ("read this client's counters", "drop caches")]
         try:
             targets = self._ask(mdts(str(self.path)))
@@ -178,14 +217,19 @@ class LustreTarget(Target):
                 limits.append(Limit("spread directories", "there is only one metadata target"))
         return tuple(limits)
 
-    def _servers_not_reached(self, servers: Servers) -> list[Limit]:
-        answers = Answers(self.run)
+    def _servers_not_reached(self) -> list[Limit]:
+        answers, what = Answers(self.run), "read counters of servers"
         try:
             on = hosts(addresses(answers, self._name))
         except StrakesError as error:
-            return [Limit("read counters of servers", said(error))]
-        return [Limit(f"read counters of server {host}", why) for host, why in counters.not_reached(self.run, servers, on).items()] or [
-            Limit("read counters of servers", note) for note in answers.notes
+            return [Limit(what, said(error))]
+        ways = ways_to_servers(self.run, self.servers, on)
+        if self.servers is None and len(ways) < max(1, len(on)):
+            others = ", ".join(host for host in on if host not in ways) or "the servers"
+            what = "read counters of other servers" if ways else what
+            return [Limit(what, f"they are on {others}; give --servers to reach them")]
+        return [Limit(f"read counters of server {host}", why) for host, why in counters.not_reached(ways).items()] or [
+            Limit(what, note) for note in answers.notes
         ]
 
     @cached_property
@@ -204,5 +248,5 @@ class LustreTarget(Target):
 
 
 def _real(parent: Path) -> Path:
-    """A directory's name: /proc/self is another process for a command."""
+    """Return a directory's name: /proc/self is another process for a command."""
     return Path(os.readlink(parent)) if parent.is_relative_to("/proc/self/fd") else parent

@@ -11,15 +11,17 @@ _VERSION = re.compile(r"^(?:version=|lfs |lctl |lustre: |)(\d+\.\S+)$", re.MULTI
 
 
 def tool_version() -> Command[str]:
+    """Ask lfs for its version."""
     return Command(("lfs", "--version"), read_version)
 
 
 def module_version() -> Command[str]:
+    """Ask the kernel modules for theirs."""
     return Command(("lctl", "get_param", "version"), read_version)
 
 
 def read_version(done: Completed) -> str:
-    """The version in "version=2.17.57", "lfs 2.17.57", and among others in "lustre: 2.10.8"."""
+    """Return the version in "version=2.17.57", "lfs 2.17.57", and among others in "lustre: 2.10.8"."""
     match = _VERSION.search(checked(done, "the version is not known"))
     if match is None:
         raise not_understood(" ".join(done.argv), done.stdout)

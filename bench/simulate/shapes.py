@@ -1,0 +1,100 @@
+"""Shapes that runs of a benchmark take, each with its true median, around 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A distribution of rates: its name, its median, and how to draw from it."""
+
+    name: str
+    median: float
+    draw: Draw
+
+
+def coverage_shapes() -> tuple[Shape, ...]:
+    """Return the shapes the coverage of cells is proven on."""
+    return (
+        *(normal(deviation) for deviation in (0.05, 0.1, 0.2, 0.3)),
+        *(log_normal(deviation) for deviation in (0.1, 0.2, 0.5, 1.0)),
+        *(heavy_tailed(scale) for scale in (0.05, 0.1, 0.2)),
+        *(slowed_down(scale) for scale in (0.1, 0.4)),
+        *two_modes(),
+    )
+
+
+def normal(deviation: float) -> Shape:
+    """Return a normal shape around 1."""
+    return Shape(
+        f"normal, {100 * deviation:.0f} %", 1.0, lambda generator, size: 1 + deviation * generator.standard_normal(size)
+    )
+
+
+def log_normal(deviation: float) -> Shape:
+    """Log-normal; ``deviation`` is that of the logarithm."""
+
+    def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
+        import numpy as np
+
+        return np.asarray(np.exp(deviation * generator.standard_normal(size)))
+
+    return Shape(f"log-normal, σ {deviation:g}", 1.0, draw)
+
+
+def heavy_tailed(scale: float) -> Shape:
+    """Return the logarithm is Student's t with 3 degrees of freedom: far outliers on both sides."""
+
+    def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
+        import numpy as np
+
+        return np.asarray(np.exp(scale * generator.standard_t(3, size)))
+
+    return Shape(f"log of Student t₃, {scale:g}", 1.0, draw)
+
+
+def slowed_down(scale: float) -> Shape:
+    """Return a steady rate whose time is stretched by a Pareto variable (index 1.5, infinite variance).
+
+    Rare, long stalls.
+    """
+    median = 1 / (1 + scale * (2 ** (1 / 1.5) - 1))
+    return Shape(
+        f"Pareto stalls, {scale:g}", median, lambda generator, size: 1 / (1 + scale * generator.pareto(1.5, size))
+    )
+
+
+def two_modes() -> Iterator[Shape]:
+    """Two groups of runs, each with 3 % of noise."""
+    for share, low in ((0.5, 0.6), (0.5, 0.8), (0.55, 0.6), (0.6, 0.8), (0.7, 0.6), (0.9, 0.6)):
+        yield bimodal(share, low)
+
+
+def bimodal(share: float, low: float, noise: float = 0.03) -> Shape:
+    """``share`` of the runs around 1, the others around ``low``."""
+
+    def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
+        import numpy as np
+
+        return np.where(generator.random(size) < share, 1.0, low) * (1 + noise * generator.standard_normal(size))
+
+    def below(rate: float) -> float:
+        fast, slow = ((rate / mode - 1) / noise / math.sqrt(2) for mode in (1.0, low))
+        return share * (1 + math.erf(fast)) / 2 + (1 - share) * (1 + math.erf(slow)) / 2
+
+    bottom, top = low / 2, 2.0
+    for _ in range(60):
+        middle = (bottom + top) / 2
+        bottom, top = (middle, top) if below(middle) < 0.5 else (bottom, middle)
+    return Shape(f"two modes, {100 * share:.0f} % at 1, {100 * (1 - share):.0f} % at {low:g}", bottom, draw)

@@ -1,0 +1,110 @@
+"""What a portrait of a planted truth says that is false, found from its structure; its sentences are looked at only for what has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.truth.noise import Noise
+from bench.truth.planted import Truth
+from strakes.findings.claims import Claim
+from strakes.findings.portrait import Portrait
+from strakes.plan import MixedPhase, Phase
+from strakes.store import Run
+
+# States of a file system that differ by less are not worth a word.
+ALIKE = 1.25
+# What a claim may be off by without being called false: figures are sizes of samples, too.
+SLACK = 1e-6
+CACHE = "cache-suspect"
+CHANGED = "not-stationary"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The false sentences of one survey, whether it told the truth or its cause, and how much of use it said."""
+
+    false: tuple[str, ...]
+    told: bool
+    decided: int
+    confirmed: int
+
+
+@dataclass(frozen=True)
+class _Measure:
+    phase: Phase
+    ranks: int
+    unit: str
+
+
+def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
+    """Every sentence with a structure, held against the truth."""
+    measures = dict(_measures(run))
+    flagged = {
+        code: {cell for one in portrait.warnings if one.code == code for cell in one.cells} for code in (CACHE, CHANGED)
+    }
+    false = [*_claims(portrait, measures, truth, flagged[CACHE]), *_tones(portrait)]
+    false += _warnings(measures, flagged, truth, noise)
+    false += _figures(portrait, measures, flagged[CHANGED], truth)
+    texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
+    texts += [f"{one.code} {one.text}" for one in portrait.warnings]
+    texts += [f"{one.setting} = {one.value}" for one in portrait.recommendations if one.confirmed]
+    told = not truth.told_by or any(part in text for part in truth.told_by for text in texts)
+    decided = sum(bool(one.claims) for one in portrait.findings)
+    return Verdict(tuple(false), told, decided, len(portrait.recommendations))
+
+
+def _measures(run: Run) -> Iterator[tuple[str, _Measure]]:
+    units = {"bytes_per_s": "B/s", "operations_per_s": "op/s", "seconds_per_item": "s"}
+    for cell in run.cells:
+        phases = {phase.name: phase for phase in cell.plan.phases}
+        for measure in cell.measures:
+            if measure.metric in units:
+                phase = phases[measure.phase]
+                yield cell.measure_id(measure.suffix), _Measure(phase, cell.plan.ranks, units[measure.metric])
+
+
+def _claims(portrait: Portrait, measures: dict[str, _Measure], truth: Truth, cached: set[str]) -> Iterator[str]:
+    stated = [
+        (one.statement, claim) for one in portrait.findings if one.verdict != "inconclusive" for claim in one.claims
+    ]
+    stated += [(f"{one.setting} = {one.value}", claim) for one in portrait.recommendations for claim in one.claims]
+    for text, claim in stated:
+        of, to = measures[claim.of], measures[claim.to]
+        for state in truth.states:
+            ratio = truth.value(of.phase, of.ranks, state, of.unit) / truth.value(to.phase, to.ranks, state, to.unit)
+            if of.unit == "s":
+                ratio = 1 / ratio
+            if not _holds(claim, ratio):
+                yield f"{text} [{claim}], in truth {ratio:.3f}"
+                break
+        for measure, cell in ((of, claim.of), (to, claim.to)):
+            if not isinstance(measure.phase, MixedPhase) and truth.from_cache(measure.phase) > 0 and cell not in cached:
+                yield f"{text}: a cache answered {cell}, and nobody says so"
+
+
+def _holds(claim: Claim, ratio: float) -> bool:
+    over = claim.low is None or ratio >= claim.low * (1 - SLACK)
+    return over and (claim.high is None or ratio <= claim.high * (1 + SLACK))
+
+
+def _tones(portrait: Portrait) -> Iterator[str]:
+    """No planted truth does badly at anything beyond what processors and one queue explain."""
+    return (f"does badly: {one.statement}" for one in portrait.findings if one.tone == "bad")
+
+
+def _warnings(measures: dict[str, _Measure], flagged: dict[str, set[str]], truth: Truth, noise: Noise) -> Iterator[str]:
+    for cell in flagged[CACHE]:
+        if truth.from_cache(measures[cell].phase) == 0:
+            yield f"a cache is said to have answered {cell}"
+    if len(truth.states) == 1 and not noise.changes and flagged[CHANGED]:
+        yield f"said to change: {', '.join(sorted(flagged[CHANGED])[:3])}"
+
+
+def _figures(portrait: Portrait, measures: dict[str, _Measure], changed: set[str], truth: Truth) -> Iterator[str]:
+    """One median for a figure that differs between the states of the file system."""
+    for line in portrait.headlines:
+        measure = measures[line.cell]
+        values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in truth.states]
+        if max(values) / min(values) > ALIKE and line.cell not in changed:
+            yield f"one figure for {line.label}, of {min(values):.4g} and {max(values):.4g}"

@@ -1,0 +1,230 @@
+"""An engine, a clock and a target that exist only as a planted truth with noise; the survey that drives them is the real one."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from bench.truth.noise import Noise
+from bench.truth.planted import State, Truth, moved
+from strakes.analysis.build import study_portrait
+from strakes.findings.portrait import Portrait
+from strakes.launch.engine import Engine
+from strakes.launch.impact import UNLIMITED
+from strakes.launch.messages import Hello, PlanResult, sample_from_message
+from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
+from strakes.store import Run, Store
+from strakes.studies.study import Study
+from strakes.survey.request import Request
+from strakes.survey.runner import perform
+from strakes.targets.block_device import BlockDevice
+from strakes.targets.description import Observation
+from strakes.targets.local import LocalTarget
+from strakes.targets.mountinfo import Mount
+from strakes.targets.target import TargetFacts
+from strakes.units import GIB
+
+# What a visit costs beside its phases: making and removing a directory, barriers, the messages.
+OVERHEAD_S = 0.01
+START_UNIX_S = 1_700_000_000.0
+CPUS = 4
+
+
+class Clock(ModuleType):
+    """Stands in for the module ``time`` where surveys look at it; it moves only when the engine works or somebody sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__("time")
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def perf_counter(self) -> float:
+        self.now_s += 1e-6
+        return self.now_s
+
+    def time(self) -> float:
+        return START_UNIX_S + self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+class SimulatedEngine(Engine):
+    """Answers plans as the planted truth has it, and lets the clock move by what that takes."""
+
+    def __init__(self, truth: Truth, noise: Noise, clock: Clock, budget_s: float, seed: int) -> None:
+        import numpy as np
+
+        super().__init__()
+        self._truth, self._clock, self._budget_s = truth, clock, budget_s
+        self._factors = noise.start(np.random.default_rng(seed))
+        self.state = State()
+        self.served: dict[str, dict[str, float]] = {
+            server: {"data.read_bytes": 0.0, "data.write_bytes": 0.0, "data.busy_s": 0.0}
+            for server in truth.servers or ({"server 0": 1.0} if truth.remote else {})
+        }
+        self.impact = UNLIMITED
+
+    def command(self) -> list[str]:
+        raise AssertionError("a simulated engine is no process")
+
+    def patience_s(self) -> float:
+        return 0.0
+
+    def start(self) -> Hello:
+        return Hello("simulated", "simulated", 1, ("posix",), ("transfer", "metadata"), "simulated")
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+    def run(self, plan: Plan, directory: Path, cell_id: str, limit_s: float, *_: Any, **__: Any) -> PlanResult:
+        factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s)
+        samples = []
+        for number, (phase, factor) in enumerate(zip(plan.phases, factors, strict=True)):
+            samples.append(sample_from_message(self._perform(number, phase, plan.ranks, factor, cell_id)))
+        self._clock.now_s += OVERHEAD_S
+        self.state = replace(self.state, now_s=self._clock.now_s)
+        return PlanResult("ok", tuple(samples), (), True, ())
+
+    def _perform(self, number: int, phase: Phase, ranks: int, factor: float, plan_id: str) -> dict[str, Any]:
+        assert isinstance(phase, TransferPhase | MetadataPhase)
+        size = phase.transfer_bytes if isinstance(phase, TransferPhase) else 1
+        asked = phase.operations(ranks)
+        amount = float(asked * size)
+        rate = self._truth.rate(phase, ranks, self.state) * factor
+        elapsed_s, stopped_by = amount / rate, "amount"
+        limit_s = phase.stop.seconds if phase.stop.rule != "amount" else None
+        if limit_s is not None and elapsed_s > limit_s:
+            # What was begun is finished.
+            elapsed_s, stopped_by = max(ranks, math.ceil(rate * limit_s / size)) * size / rate, "seconds"
+        operations = min(asked, round(rate * elapsed_s / size))
+        amount = float(operations * size)
+        self._clock.now_s += elapsed_s
+        self.state = replace(moved(self.state, phase, amount, elapsed_s), now_s=self._clock.now_s)
+        moves = isinstance(phase, TransferPhase)
+        reads = moves and phase.operation == "read"
+        by_device = amount * (1 - self._truth.from_cache(phase)) if moves else 0.0
+        self._serve(by_device, reads, elapsed_s)
+        resident = self._truth.from_cache(phase) if not self._truth.remote else 0.0
+        counted = {
+            "busy_s": 0.5 * elapsed_s,
+            "read_bytes": int(by_device if reads else 0),
+            "write_bytes": int(0 if reads else by_device),
+        }
+        return {
+            "type": "sample",
+            "version": 1,
+            "id": plan_id,
+            "phase": number,
+            "name": phase.name,
+            "operation": phase.operation,
+            "host": "simulated",
+            "stopped_by": stopped_by,
+            "bytes": int(amount) if moves else 0,
+            "operations": operations,
+            "errors": 0,
+            "elapsed_s": elapsed_s,
+            "bytes_per_s": amount / elapsed_s if moves else 0.0,
+            "operations_per_s": operations / elapsed_s,
+            "columns": ["rank", "start_s", "end_s", "bytes", "operations"],
+            "ranks": [
+                [rank, 0.0, elapsed_s, int(amount / ranks) if moves else 0, operations // ranks]
+                for rank in range(ranks)
+            ],
+            "effective": {"backend": "posix"},
+            "cache": {"method": "cachestat", "file_bytes": int(amount), "resident_before_bytes": int(amount * resident)}
+            if reads
+            else {},
+            "counters": {
+                "memory_available_bytes": 16 * GIB,
+                **{f"cpu_{what}_s": elapsed_s for what in ("user", "system", "iowait", "idle")},
+                "devices": {} if self._truth.remote else {"sim": counted},
+            },
+        }
+
+    def _serve(self, amount: float, reads: bool, elapsed_s: float) -> None:
+        shares = self._truth.servers or {"server 0": 0.5}
+        for server, counters in self.served.items():
+            counters["data.read_bytes" if reads else "data.write_bytes"] += amount / len(self.served)
+            counters["data.busy_s"] += elapsed_s * shares[server]
+
+
+class SimulatedTarget(LocalTarget):
+    """A directory of this machine whose facts are those of the simulated file system."""
+
+    def __init__(self, path: Path, engine: SimulatedEngine, *, remote: bool) -> None:
+        mount = Mount(1, 0, 0, 0, "/", str(path), ("rw",), "simulated", "simulated", ())
+        super().__init__(path, mount)
+        self._engine, self._remote = engine, remote
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        return TargetFacts(
+            self.path,
+            "simulated",
+            "sim",
+            str(self.path),
+            (),
+            1000 * GIB,
+            900 * GIB,
+            10**8,
+            10**8,
+            4096,
+            True,
+            self._remote,
+            block_device=None if self._remote else BlockDevice("sim", 1000 * GIB, False, "none", 512, 0, "", ""),
+        )
+
+    def observe(self) -> Observation:
+        return {server: dict(counters) for server, counters in self._engine.served.items()}
+
+    def environment(self) -> dict[str, Any]:
+        return {"host": "simulated", "cpus": CPUS, "memory_bytes": 64 * GIB, "load_average": [0.0, 0.0, 0.0]}
+
+
+class _Quiet:
+    def update(self, text: str, fraction: float, detail: str) -> None:
+        """Nobody looks."""
+
+    def note(self, text: str) -> None:
+        """Nobody looks."""
+
+
+def survey(
+    truth: Truth, noise: Noise, seed: int, studies: tuple[Study, ...], place: Path, budget_s: float = 120.0
+) -> Run:
+    """One whole survey, as ``strakes survey`` makes it; its run lies below ``place``."""
+    clock = Clock()
+    engine = SimulatedEngine(truth, noise, clock, budget_s, seed)
+    directory = place / f"target{seed}"
+    directory.mkdir(parents=True, exist_ok=True)
+    target = SimulatedTarget(directory, engine, remote=truth.remote)
+    request = Request("survey", "survey", directory, studies, budget_s, 0.9, 0.1, seed, "strakes survey DIR")
+    store = Store(place / "store")
+    with _instead_of(engine, target, clock):
+        writer = perform(request, store, _Quiet())
+    return store.open(writer.id)
+
+
+def portrait_of(run: Run) -> Portrait:
+    return study_portrait(run)
+
+
+@contextmanager
+def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[None]:
+    """The runner gets the simulated engine and target; whatever in the survey asks for the time asks the simulated clock."""
+    with ExitStack() as stack:
+        stack.enter_context(patch("strakes.survey.runner.engine_for", lambda *_: engine))
+        stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("strakes.survey.", "strakes.measure.")) and hasattr(module, "time"):
+                stack.enter_context(patch.object(module, "time", clock))
+        yield

@@ -1,0 +1,197 @@
+# Sourced by dev: the steps of which ./dev lint and ./dev test are made, what each came to, and the engines that they need.
+
+# What each step came to, a line each: a file, because steps run in several processes.
+steps=build/steps.txt
+
+begin_steps() { mkdir -p build && : >"$steps"; }
+
+note_step() { # NAME STATE SECONDS
+    printf '%-28s %-6s %4d s\n' "$@" >>"$steps"
+}
+
+step() { # NAME COMMAND...
+    local name=$1 began=$SECONDS state=ok
+    shift
+    printf '\n=== %s\n' "$name"
+    "$@" </dev/null || state=FAILED
+    note_step "$name" "$state" $((SECONDS - began))
+    printf '=== %s: %s after %d s\n' "$name" "$state" $((SECONDS - began))
+}
+
+summary() { # [LAST-LINE]
+    printf '\n'
+    cat "$steps"
+    [[ -z ${1:-} ]] || printf '%s\n' "$1"
+    ! grep -q ' FAILED ' "$steps"
+}
+
+cpp_files() { find engine bench -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h'; }
+
+shell_files() { printf '%s\n' strakes dev .ci/run bootstrap/install bootstrap/*.sh src/strakes/lab/ha/*.sh src/strakes/lab/hosts/*.sh; }
+
+clang_format() { cpp_files | xargs clang-format "$@"; }
+
+check_shell() {
+    local file
+    for file in $(shell_files); do bash -n "$file" || return; done
+}
+
+check_layers() {
+    lint-imports --no-logo --cache-dir build/imports >build/layers.log 2>&1 && return
+    cat build/layers.log
+    return 1
+}
+
+build_site() { mkdocs build --strict --quiet; }
+
+check_types() { mypy src tests bench bootstrap packaging/licences.py packaging/live.py packaging/site.py; }
+
+check_format() { ruff check --quiet && ruff format --check --quiet && clang_format --dry-run --Werror; }
+
+lint() {
+    step "format" check_format
+    step "layers" check_layers
+    step "types" check_types
+    step "shell syntax" check_shell
+    step "documents" build_site
+}
+
+build_engine() { # DIRECTORY TARGET OPTION...
+    local directory=build/$1 log=build/$1.log target=$2
+    shift 2
+    mkdir -p build
+    use_compiler_cache "$PWD"
+    cmake -S . -B "$directory" -G Ninja -DSTRAKES_TESTS=ON "$@" >"$log" 2>&1 &&
+        nice cmake --build "$directory" --parallel "$jobs" --target "$target" >>"$log" 2>&1 && return
+    tail -n 60 "$log"
+    return 1
+}
+
+build_sanitized() { # DIRECTORY SANITIZERS [OPTION...]
+    # Debug keeps the assertions; optimised a little, so that it ends soon.
+    build_engine "$1" all -DSTRAKES_SANITIZE="$2" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=-O1 "${@:3}"
+}
+
+# GCC 12's thread sanitizer needs addresses that are not randomised as much as today's kernels do it.
+under_sanitizer() { # COMMAND...
+    ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
+        nice setarch "$(uname -m)" -R "$@"
+}
+
+sanitized() { # DIRECTORY SANITIZERS
+    build_sanitized "$@" && under_sanitizer ctest --test-dir "build/$1" --output-on-failure --no-tests=error
+}
+
+engine_tests() { # PATH below engine...
+    # engine/ROOM is tested by engine/tests/ROOM*.cpp.
+    local path room files=
+    for path in "$@"; do
+        room=${path#engine/}
+        room=${room#tests/}
+        room=${room%%/*}
+        [[ $room == engine || $room == tests || -z $room ]] && room=
+        files+=${files:+,}*/engine/tests/${room%.cpp}*
+    done
+    build_sanitized address address,undefined || return
+    under_sanitizer build/address/strakes-engine-tests --source-file="$files" | tee build/engine-tests.log
+    # A name that no test has is no success.
+    [[ ${PIPESTATUS[0]} -eq 0 ]] && ! grep -q 'test cases: *0 ' build/engine-tests.log
+}
+
+mpi_sanitized() {
+    # Each process writes what is found into a file of its own: a launcher may lose what it says at its end.
+    local found=$PWD/build/mpi-address/found status=0
+    build_sanitized mpi-address address,undefined -DSTRAKES_MPI=both || return
+    rm -f "$found".*
+    # Not 256 processes, which no machine has the memory for, nor the labs, whose hosts use the engine that is installed.
+    # Tests that note every access have a library loaded before the sanitizers'.
+    STRAKES_ENGINE=$PWD/build/mpi-address/strakes-engine LSAN_OPTIONS=suppressions=$PWD/engine/mpi/leaks.txt:print_suppressions=0 \
+        ASAN_OPTIONS=log_path=$found:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:log_path=$found \
+        python -I -m pytest --all -m 'not lab' -k 'not 256' tests/launch tests/integration/test_examples.py || status=1
+    for report in "$found".*; do
+        [[ -s $report ]] || continue
+        cat "$report"
+        status=1
+    done
+    return "$status"
+}
+
+# C++ files of the engine that differ from what main has, committed or not; all where there is no main to compare with.
+changed_sources() {
+    local base
+    base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null) || {
+        find engine -name '*.cpp'
+        return
+    }
+    { git diff --name-only --diff-filter=d "$base" -- 'engine/*.cpp' && git ls-files --others --exclude-standard 'engine/*.cpp'; } | sort -u
+}
+
+# One file, unless it, all it includes, the checks and the tool are what they were when it passed, in whatever checkout.
+tidy_one() { # FILE
+    local sum passed=${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/strakes/tidy
+    sum=$({ clang-tidy --version && cat .clang-tidy CMakeLists.txt && c++ -std=c++20 -Iengine -MM -MG "$1" | tr -d '\\\n' |
+        sed 's/^[^:]*://' | xargs -n 1 2>/dev/null | while read -r file; do [[ ! -f $file ]] || cksum "$file"; done; } | sha256sum)
+    [[ ! -e $passed/${sum%% *} ]] || return 0
+    clang-tidy -p build/address --quiet "$1" && mkdir -p "$passed" && : >"$passed/${sum%% *}"
+}
+export -f tidy_one
+
+clang_tidy() { # LIST-COMMAND...
+    "$@" | nice xargs -r -n 1 -P "$jobs" bash -c 'tidy_one "$1"' tidy
+}
+
+python_tests() { # ARGUMENT...
+    # The engine under test is the one that ./strakes has installed. Tests that touch the machine follow one another in one
+    # process, the others run beside them (tests/conftest.py says which).
+    python -I -m pytest --numprocesses 2 --dist loadgroup "$@" 2>&1 | tee -i build/pytest.log
+}
+
+engine_checks() { # quick | more | all
+    step "engine, ASan and UBSan" sanitized address address,undefined
+    if [[ $1 == quick ]]; then
+        step "clang-tidy, changed files" clang_tidy changed_sources
+        return
+    fi
+    step "engine, TSan" sanitized thread thread
+    step "clang-tidy" clang_tidy find engine -name '*.cpp'
+    [[ $1 != all ]] || step "engines for MPI, sanitized" mpi_sanitized
+}
+
+run_tests() { # quick | more | all
+    local options=()
+    case $1 in quick) options=(--quick) ;; all) options=(--all) ;; esac
+    # The tests of real servers mostly wait, builds mostly compute: beside each other they take two thirds of the time. Builds
+    # and checks of the engine are nice, since servers that get no processor are taken for dead ones.
+    # In a process group of their own, so that Ctrl-C leaves nothing running: the shell ends at once, tests take down what they set up.
+    set -m
+    {
+        lint
+        engine_checks "$1"
+    } >build/checks.log 2>&1 &
+    checks=$!
+    set +m
+    trap 'kill "$checks" 2>/dev/null; kill -INT -- -"$checks" 2>/dev/null' EXIT
+    step "pytest" python_tests "${options[@]}"
+    wait "$checks"
+    trap - EXIT
+    cat build/checks.log
+    summary "$(tail -n 1 build/pytest.log 2>/dev/null)"
+}
+
+# The tests under paths, and only what they need.
+run_paths() { # LEVEL PATH...
+    local path options=() engine=() python=() status=0
+    [[ $1 != all ]] || options=(--all)
+    shift
+    for path in "$@"; do
+        path=${path#./}
+        [[ -e ${path%%::*} ]] || {
+            echo "$path: there is no such file or directory in $PWD" >&2
+            return 2
+        }
+        case $path in engine | engine/*) engine+=("${path%/}") ;; *) python+=("$path") ;; esac
+    done
+    if ((${#engine[@]} > 0)); then engine_tests "${engine[@]}" || status=1; fi
+    if ((${#python[@]} > 0)); then python -I -m pytest "${options[@]}" "${python[@]}" || status=1; fi
+    return "$status"
+}

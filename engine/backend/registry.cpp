@@ -1,0 +1,55 @@
+// Backends that are not always there.
+#include "backend/registry.hpp"
+
+#ifdef STRAKES_URING
+#include <cerrno>
+#include <system_error>
+
+#include "backend/ring.hpp"
+#endif
+
+namespace strakes {
+
+namespace {
+
+#ifdef STRAKES_URING
+Absence try_uring() {
+    Ring ring;
+    const int error = ring.start(1);
+    if (error == 0) return {};
+    const char* remedy = "Use the backend posix.";
+    if (error == EPERM) remedy = "Allow it: sysctl kernel.io_uring_disabled=0, and the seccomp profile of a container.";
+    if (error == ENOSYS) remedy = "It needs a kernel with io_uring: 5.11 or newer.";
+    if (error == ENOMEM) remedy = "Raise the limit of locked memory (ulimit -l).";
+    return {"the kernel refuses io_uring: " + std::system_category().message(error), remedy};
+}
+#endif
+
+}  // namespace
+
+Absence absence_of_uring() {
+#ifdef STRAKES_URING
+    static const Absence kAnswer = try_uring();
+    return kAnswer;
+#else
+    return {"this engine was built without liburing",
+            "Install liburing-dev (RHEL: liburing-devel) and build strakes again."};
+#endif
+}
+
+Absence absence_of_cephfs() {
+#ifdef STRAKES_CEPHFS
+    return {};
+#else
+    return {"this engine was built without libcephfs",
+            "Install libcephfs-dev (RHEL: libcephfs-devel) and build strakes again."};
+#endif
+}
+
+Absence absence_of(Backend backend) {
+    const BackendRow& row = row_of(backend);
+    if (row.needs_processes) return absence_of_library(backend);
+    return row.absence != nullptr ? row.absence() : Absence{};
+}
+
+}  // namespace strakes

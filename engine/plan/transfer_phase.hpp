@@ -1,0 +1,169 @@
+// Moving data: what a transfer phase, or a stream, says.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "backend/registry.hpp"
+#include "plan/cache.hpp"
+#include "plan/field.hpp"
+#include "plan/stop.hpp"
+
+namespace strakes {
+
+enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
+enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
+enum class Grouping : std::uint8_t { node, global };
+enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole, draws, zipf, pareto, hotspot };
+// Each transfer is drawn by itself.
+[[nodiscard]] constexpr bool is_drawn(Access access) noexcept {
+    return access == Access::draws || access == Access::zipf || access == Access::pareto || access == Access::hotspot;
+}
+enum class Sync : std::uint8_t { none, close, fsync };
+enum class Pattern : std::uint8_t { stamped, once };
+
+inline constexpr std::array kTransferOperations =
+    std::to_array<std::pair<std::string_view, TransferOperation>>({{"write", TransferOperation::write},
+                                                                   {"read", TransferOperation::read},
+                                                                   {"rewrite", TransferOperation::rewrite},
+                                                                   {"mixed", TransferOperation::mixed}});
+inline constexpr std::array kStreamOperations = std::to_array<std::pair<std::string_view, TransferOperation>>(
+    {{"write", TransferOperation::write}, {"read", TransferOperation::read}});
+inline constexpr std::array kLayouts =
+    std::to_array<std::pair<std::string_view, Layout>>({{"file-per-process", Layout::file_per_process},
+                                                        {"shared-file", Layout::shared_file},
+                                                        {"file-per-writer", Layout::file_per_writer}});
+inline constexpr std::array kGroupings =
+    std::to_array<std::pair<std::string_view, Grouping>>({{"node", Grouping::node}, {"global", Grouping::global}});
+inline constexpr std::array kAccesses =
+    std::to_array<std::pair<std::string_view, Access>>({{"segmented", Access::segmented},
+                                                        {"strided", Access::strided},
+                                                        {"random", Access::random},
+                                                        {"whole", Access::whole},
+                                                        {"random-whole", Access::random_whole},
+                                                        {"draws", Access::draws},
+                                                        {"zipf", Access::zipf},
+                                                        {"pareto", Access::pareto},
+                                                        {"hotspot", Access::hotspot}});
+inline constexpr std::array kSyncs = std::to_array<std::pair<std::string_view, Sync>>(
+    {{"none", Sync::none}, {"close", Sync::close}, {"fsync", Sync::fsync}});
+inline constexpr std::array kPatterns =
+    std::to_array<std::pair<std::string_view, Pattern>>({{"stamped", Pattern::stamped}, {"once", Pattern::once}});
+
+// Names and values for a library, which may know them or not; by name.
+using Hints = std::vector<std::pair<std::string, std::string>>;
+
+struct TransferPhase {
+    std::string name;
+    bool stream = false;  // of the kind stream: file-per-process, segmented, every transfer a segment
+    TransferOperation operation{};
+    Backend backend = Backend::posix;
+    std::uint32_t queue_depth = 1;
+    std::string files = "data";
+    Layout layout{};
+    Access access{};
+    std::uint64_t transfer_bytes = 0;
+    std::uint64_t block_bytes = 0;
+    std::uint64_t segments = 0;
+    std::uint32_t writers = 0;  // 0: every rank writes its own
+    Grouping grouping = Grouping::node;
+    bool direct = false;
+    Sync sync = Sync::close;
+    bool time_open = true;
+    Pattern pattern = Pattern::stamped;
+    std::uint32_t compressible_percent = 0;
+    std::uint32_t duplicate_percent = 0;
+    bool verify = false;
+    bool preallocate = false;
+    Cache cache = Cache::as_is;
+    std::uint64_t rank_shift = 0;
+    std::optional<std::uint32_t> read_percent;
+    std::uint64_t delay_ns = 0;  // busy after each call
+    bool collective = false;     // calls of a library that all ranks make together
+    Hints hints;
+    std::uint64_t chunk_bytes = 0;  // of hdf5; 0: contiguous
+    Stop stop;
+
+    // All ranks have one file open, by one handle.
+    [[nodiscard]] bool opens_together() const noexcept {
+        return row_of(backend).needs_processes && layout == Layout::shared_file;
+    }
+    // Data go to the writers, who alone touch the files.
+    [[nodiscard]] bool gathers() const noexcept { return writers > 0 && operation == TransferOperation::write; }
+    // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
+    [[nodiscard]] std::uint64_t bytes_per_rank() const noexcept { return segments * block_bytes; }
+};
+
+inline constexpr auto kTransferFields = [] {
+    using enum Presence;
+    using Phase = TransferPhase;
+    return std::tuple{Field{"name", &Phase::name, Name{}, needed},
+                      Field{"operation", &Phase::operation, OneOf{kTransferOperations}, needed},
+                      Field{"backend", &Phase::backend, OneBackendOf{Kind::transfer}},
+                      Field{"queue_depth", &Phase::queue_depth, Range{1, kMostDepth}},
+                      Field{"files", &Phase::files, Name{}},
+                      Field{"layout", &Phase::layout, OneOf{kLayouts}, needed},
+                      Field{"access", &Phase::access, OneOf{kAccesses}, needed},
+                      Field{"transfer_bytes", &Phase::transfer_bytes, Range{1, kMostBytes}, needed},
+                      Field{"block_bytes", &Phase::block_bytes, Range{1, kMostBytes}, needed},
+                      Field{"segments", &Phase::segments, Range{1, kMostCount}, needed},
+                      Field{"writers", &Phase::writers, Range{0, kMostRanks}},
+                      Field{"grouping", &Phase::grouping, OneOf{kGroupings}},
+                      Field{"direct", &Phase::direct},
+                      Field{"sync", &Phase::sync, OneOf{kSyncs}},
+                      Field{"time_open", &Phase::time_open},
+                      Field{"pattern", &Phase::pattern, OneOf{kPatterns}},
+                      Field{"compressible_percent", &Phase::compressible_percent, kPercent},
+                      Field{"duplicate_percent", &Phase::duplicate_percent, kPercent},
+                      Field{"verify", &Phase::verify},
+                      Field{"preallocate", &Phase::preallocate},
+                      Field{"cache", &Phase::cache, OneOf{kCaches}},
+                      Field{"rank_shift", &Phase::rank_shift, Range{0, kAnyCount}},
+                      Field{"read_percent", &Phase::read_percent, Range{1, 99}},
+                      Field{"delay_ns", &Phase::delay_ns, Range{0, kMostDelayNs}},
+                      Field{"collective", &Phase::collective},
+                      Field{"hints", &Phase::hints, Form{}},
+                      Field{"chunk_bytes", &Phase::chunk_bytes, Range{0, UINT32_MAX}},
+                      Field{"stop", &Phase::stop, Form{}}};
+}();
+
+// What dd does: a transfer phase whose segments are single transfers.
+inline constexpr auto kStreamFields = [] {
+    using enum Presence;
+    using Phase = TransferPhase;
+    return std::tuple{Field{"name", &Phase::name, Name{}, needed},
+                      Field{"operation", &Phase::operation, OneOf{kStreamOperations}, needed},
+                      Field{"backend", &Phase::backend, OneBackendOf{Kind::stream}},
+                      Field{"files", &Phase::files, Name{}},
+                      Field{"block_bytes", &Phase::block_bytes, Range{1, kMostBytes}, needed},
+                      Field{"count", &Phase::segments, Range{1, kMostCount}, needed},
+                      Field{"direct", &Phase::direct},
+                      Field{"sync", &Phase::sync, OneOf{kSyncs}},
+                      Field{"pattern", &Phase::pattern, OneOf{kPatterns}},
+                      Field{"verify", &Phase::verify},
+                      Field{"cache", &Phase::cache, OneOf{kCaches}},
+                      Field{"rank_shift", &Phase::rank_shift, Range{0, kAnyCount}},
+                      Field{"stop", &Phase::stop, Form{}}};
+}();
+[[nodiscard]] inline TransferPhase stream_defaults() {
+    TransferPhase phase;
+    phase.stream = true;
+    phase.files = "stream";
+    phase.layout = Layout::file_per_process;
+    phase.access = Access::segmented;
+    return phase;
+}
+
+// Both do the same transfers of the same bytes of a rank.
+[[nodiscard]] inline bool same_geometry(const TransferPhase& one, const TransferPhase& other) noexcept {
+    return one.access == other.access && one.transfer_bytes == other.transfer_bytes &&
+           one.block_bytes == other.block_bytes && one.segments == other.segments;
+}
+
+}  // namespace strakes

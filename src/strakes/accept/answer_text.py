@@ -1,0 +1,40 @@
+"""The answers as text and as a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from strakes.accept.judge import FAIL, PASS, UNKNOWN, Answer
+from strakes.foreign_text import for_terminal
+from strakes.report.summary import wrap
+
+_WIDTH = 96
+
+
+def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, Any]:
+    """As values JSON knows; rates in B/s and a second, times in seconds."""
+    return {
+        "schema": 1,
+        "title": title,
+        "run": run,
+        "counts": counts(answers),
+        "answers": [asdict(one) for one in answers],
+    }
+
+
+def counts(answers: Sequence[Answer]) -> dict[str, int]:
+    """Return how many of each verdict."""
+    return {verdict: sum(one.verdict == verdict for one in answers) for verdict in (PASS, FAIL, UNKNOWN)}
+
+
+def render(title: str, run: str, answers: Sequence[Answer]) -> str:
+    """One block for each need: verdict, what is wanted, what was found, and what that does not say."""
+    lines = [for_terminal(title), f"run {run}", ""]
+    for one in answers:
+        lines.append(f"{one.verdict:<8} {for_terminal(one.need.name)}: {one.wanted}")
+        lines += [f"         {line}" for line in wrap(f"measured: {one.found}", _WIDTH - 9)]
+        lines += [f"         {line}" for line in wrap(one.limits, _WIDTH - 9)]
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items())
+    return "\n".join([*lines, "", told])

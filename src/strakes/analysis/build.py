@@ -1,0 +1,161 @@
+"""From a stored run to its portrait. Pure: reads the run, touches neither target nor store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strakes.analysis.collect import collect
+from strakes.analysis.held_back import gave_way
+from strakes.analysis.levels import levels_of, medians_of
+from strakes.analysis.scope import amounts_of, scope_of
+from strakes.analysis.servers import server_counts
+from strakes.analysis.statements import state
+from strakes.analysis.warnings import dropped_cells, run_warnings
+from strakes.findings.begun import begun_together
+from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
+from strakes.findings.results import Measured, Results
+from strakes.foreign_text import for_shell
+from strakes.statistics.stopping import StoppingRule
+from strakes.store import Run
+from strakes.store.records import CellSettled, CellSkipped, NeighbourFelt, PopulationRemoved
+from strakes.studies.imported import imported_scope, imported_warnings
+from strakes.studies.registry import study_named
+
+
+def rule_of(options: Mapping[str, Any]) -> StoppingRule:
+    """Return the stopping rule that a run was made under."""
+    return StoppingRule(
+        confidence=float(options["confidence"]), relative_half_width=float(options["relative_half_width"])
+    )
+
+
+def results_of(run: Run) -> Results:
+    """Everything measured in the run, with the facts of its file system."""
+    facts = dict(run.facts)
+    for removal in run.events_of(PopulationRemoved)[:1]:
+        facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}
+    results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
+    settled = {event.cell for event in run.events_of(CellSettled)}
+    return Results(tuple(_settled(one, settled) for one in results.measured), results.confidence, facts)
+
+
+def _settled(one: Measured, settled: Collection[str]) -> Measured:
+    """Say of a cell that it was ended because no further run would have changed a finding."""
+    if (
+        one.estimate is None
+        or one.estimate.stopped_because != "budget-spent"
+        or not any(one.id.startswith(f"{key}:") for key in settled)
+    ):
+        return one
+    return replace(one, estimate=replace(one.estimate, stopped_because="findings-settled"))
+
+
+def study_portrait(run: Run) -> Portrait:
+    """Everything a run of studies shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    options = run.manifest["options"]
+    results = results_of(run)
+    facts = results.facts
+    studies = [study_named(name) for name in options["studies"]]
+    imported = options.get("imported")
+    levels = levels_of(results)
+    first_s = min((seen.at_s for one in results.measured for seen in one.observations), default=0.0)
+    warnings = imported_warnings(imported) if imported else run_warnings(run, results, levels)
+    cells = tuple(
+        replace(
+            one.estimate,
+            warnings=tuple(dict.fromkeys(warning.code for warning in warnings if one.id in warning.cells)),
+            levels=medians_of(one, levels.shifts, first_s),
+        )
+        for one in results.measured
+        if one.estimate is not None
+    )
+    ranks = [int(one.settings["ranks"]) for one in results.measured if "ranks" in one.settings and one.estimate]
+    stated = state(studies, results, levels.changed)
+    return Portrait(
+        run=_run_facts(run),
+        target=facts,
+        environment=run.environment,
+        scope=imported_scope(imported)
+        if imported
+        else f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}; {stated.told_with(results.confidence)}",
+        headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
+        cells=cells,
+        findings=stated.findings,
+        recommendations=stated.recommendations,
+        figures=tuple(
+            figure
+            for study in studies
+            for figure in study.figures(results.of_study(study.name))
+            if any(series.points for series in figure.series)
+        ),
+        warnings=tuple(_merged(warnings)),
+        skipped=tuple(_skipped(run)),
+        reproduce=(for_shell(options["command"]), f"strakes report {run.id}"),
+        servers=server_counts(run.cells, run.visits),
+    )
+
+
+def _run_facts(run: Run) -> Mapping[str, Any]:
+    spent_s = sum(visit.elapsed_s for visit in run.visits)
+    measured = sum(1 for visit in run.visits if visit.is_measurement)
+    settled = run.events_of(CellSettled)
+    less = (
+        {"cells_settled_early": len(settled), "time_saved_s": sum(event.saved_s for event in settled)}
+        if settled
+        else {}
+    )
+    felt = _felt_by_others(run)
+    keys = ("id", "kind", "name", "created", "status", "command")
+    return {
+        **{key: run.manifest[key] for key in keys if key in run.manifest},
+        "options": run.manifest["options"],
+        **less,
+        **({"neighbour": felt} if felt else {}),
+        **(
+            {"begun_together": begun}
+            if (begun := begun_together(sample for visit in run.visits for sample in visit.samples))
+            else {}
+        ),
+        "visits": len(run.visits),
+        "measured_visits": measured,
+        "measuring_s": spent_s,
+        "blocks": max((visit.block for visit in run.visits), default=0),
+    }
+
+
+def _felt_by_others(run: Run) -> Mapping[str, Any]:
+    """Return what the probe of --neighbour felt before the measurement and meanwhile, and how often that gave way.
+
+    Empty without one.
+    """
+    parts = run.events_of(NeighbourFelt)
+    if not parts:
+        return {}
+    yielded, slowed = gave_way(run.visits)
+    # Of a run that was resumed the part that others felt most.
+    most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
+    about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
+    return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}
+
+
+def _skipped(run: Run) -> list[SkippedCell]:
+    cells = {cell.key: cell for cell in run.cells}
+    dropped = [(cells[key], reason) for key, reason in dropped_cells(run).items()]
+    return [
+        *(SkippedCell(event.study, event.settings, event.reason) for event in run.events_of(CellSkipped)),
+        *(SkippedCell(cell.study, cell.settings, reason) for cell, reason in dropped),
+    ]
+
+
+def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
+    """Each text once: the same warning of several cells is one warning that names them all."""
+    merged: dict[tuple[str, str, str], RunWarning] = {}
+    for warning in warnings:
+        key = (warning.code, warning.text, warning.remedy)
+        before = merged.get(key)
+        merged[key] = (
+            warning if before is None else replace(warning, cells=tuple(dict.fromkeys((*before.cells, *warning.cells))))
+        )
+    return list(merged.values())

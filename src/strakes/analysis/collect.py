@@ -1,0 +1,143 @@
+"""From the stored visits of a run to measured results: pure, so that any run can be analysed again years later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strakes.analysis.held_back import under_one_limit
+from strakes.findings.cell import SIDE_METRICS, UNITS, Cell, Measure, Metric
+from strakes.findings.portrait import CellEstimate
+from strakes.findings.results import Measured, Observation, Results
+from strakes.findings.sample import Sample, sample_named
+from strakes.plan import MixedPhase, Plan
+from strakes.statistics.pooled import pooled_rate
+from strakes.statistics.stopping import StoppingRule
+from strakes.store.records import Visit
+
+
+def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
+    """Return the value of a metric in its unit; ``device``: that of the file system, where it has one here."""
+    if metric == "seconds_per_item":
+        items_per_rank = sample.operations / len(sample.ranks)
+        return sample.elapsed_s / items_per_rank if items_per_rank else float("nan")
+    if metric in SIDE_METRICS:
+        return _side_value(metric, sample, device)
+    return float(getattr(sample, metric))
+
+
+def _side_value(metric: Metric, sample: Sample, device: str) -> float:
+    """Of the node that was measured.
+
+    How busy the device is (else the busiest), the share of processor time that waited, memory left.
+    """
+    counters = sample.counters
+    if metric == "memory_available":
+        return float(counters.get("memory_available_bytes", 0))
+    if metric == "device_busy":
+        devices = counters.get("devices", {})
+        own = [devices[device]] if device in devices else devices.values()
+        busiest = max((float(one["busy_s"]) for one in own), default=0.0)
+        return min(100.0, 100 * busiest / sample.elapsed_s) if sample.elapsed_s else 0.0
+    spent = [float(counters.get(f"cpu_{what}_s", 0.0)) for what in ("iowait", "user", "system", "idle")]
+    return 100 * spent[0] / sum(spent) if sum(spent) else 0.0
+
+
+def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
+    """Return what the servers that tell use together; None where none does."""
+    told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
+    return sum(told) if told else None
+
+
+def collect(
+    cells: Sequence[Cell],
+    visits: Sequence[Visit],
+    rule: StoppingRule,
+    facts: Mapping[str, Any],
+) -> Results:
+    """Results of all cells; visits that did not end well carry no value, nor do those under another limit than most."""
+    by_cell: dict[str, list[Visit]] = {}
+    for visit in under_one_limit(visits):
+        by_cell.setdefault(visit.cell, []).append(visit)
+    measured = [
+        _measured(cell, measure, by_cell.get(cell.key, []), rule, _device(cell, facts))
+        for cell in cells
+        for measure in cell.measures
+    ]
+    return Results(tuple(measured), rule.confidence, facts)
+
+
+def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
+    """Return the device here that the cell's file system is on; empty where there is none."""
+    side = facts.get("against", {}) if cell.place.target == "against" else facts
+    return str((side.get("block_device") or {}).get("name", ""))
+
+
+def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], rule: StoppingRule, device: str) -> Measured:
+    asked = 0 if cell.imported else _asked(cell.plan, measure.phase)
+    observations = []
+    for visit in visits:
+        sample = sample_named(visit.samples, measure.phase)
+        if sample is None:
+            continue
+        of_servers = measure.metric == "servers_memory"
+        value = _memory_of(visit.servers) if of_servers else metric_value(measure.metric, sample, device)
+        if value is not None:
+            at_s = visit.started_unix_s or 0.0
+            observations.append(Observation(visit.block, visit.purpose, value, asked, sample, visit.servers, at_s))
+    identifier = cell.measure_id(measure.suffix)
+    settings = {**cell.settings, **measure.settings}
+    estimate = _estimate(identifier, cell.study, settings, measure.metric, observations, rule)
+    if cell.imported and estimate is not None:
+        # Another tool's repetitions: how they were made is not known, so they carry no interval of ours.
+        estimate = replace(estimate, low=None, high=None, stopped_because="imported")
+    return Measured(identifier, cell.study, settings, UNITS[measure.metric], tuple(observations), estimate)
+
+
+def _asked(plan: Plan, phase_name: str) -> int:
+    parts = [part for phase in plan.phases if isinstance(phase, MixedPhase) for part in phase.parts]
+    asked = {part.phase.name: part.operations(plan.ranks) for part in parts}
+    return (
+        asked[phase_name]
+        if phase_name in asked
+        else next(one.operations(plan.ranks) for one in plan.phases if one.name == phase_name)
+    )
+
+
+def _estimate(
+    identifier: str,
+    study: str,
+    settings: Mapping[str, Any],
+    metric: Metric,
+    observations: Sequence[Observation],
+    rule: StoppingRule,
+) -> CellEstimate | None:
+    regular = [one for one in observations if one.purpose == "measure"]
+    if not regular:
+        return None
+    values = [one.value for one in regular]
+    judgement = rule.judge(values)
+    interval = judgement.estimate.interval
+    return CellEstimate(
+        id=identifier,
+        study=study,
+        settings=settings,
+        median=judgement.estimate.median,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        confidence=rule.confidence,
+        runs=len(values),
+        unit=UNITS[metric],
+        stopped_because=judgement.reason if judgement.stop else "budget-spent",
+        values=tuple(values),
+        pooled=_pooled(metric, regular),
+    )
+
+
+def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
+    work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
+    if work is None or not all(seen.sample.is_measured for seen in observations):
+        return None
+    amounts = [float(getattr(seen.sample, work)) for seen in observations]
+    return pooled_rate(amounts, [seen.sample.elapsed_s for seen in observations])

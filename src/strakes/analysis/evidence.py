@@ -1,0 +1,406 @@
+"""What makes a figure doubtful: physical checks on plain values, each returning the warnings it gives rise to, with figures and a remedy.
+
+Every check takes the ids of the cells it is about (none: the whole run) and returns an empty list where there is
+nothing to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strakes.findings.begun import APART_S, Begun
+from strakes.findings.portrait import RunWarning
+from strakes.statistics.bimodality import TwoGroups
+from strakes.statistics.drift import Trend
+from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.statistics.stopping import runs_for
+from strakes.targets.description import Interruption
+from strakes.units import format_bytes, format_seconds, format_value
+
+# A read of which more than this was in the page cache beforehand is not a measurement of storage.
+CACHED_SHARE = 0.05
+# Read-ahead alone lets buffered large reads overtake direct ones a little; twice as fast takes a cache.
+CACHE_SPEED_UP = 2.0
+# Small calls past the cache wait for each answer, and read-ahead is no cache: of them a ratio says nothing.
+LARGE_CALL_BYTES = 1024**2
+# Where devices or servers read less than this share of what was asked for, something before them answered.
+ANSWERED_SHARE = 0.5
+# Fluctuations of counters and of a load average below this say nothing.
+BUSY_CPU_SHARE = 0.25
+DRIFT_ERROR = 0.05
+DRIFT_CHANGE = 0.05
+CLOCK_JUMP_S = 0.5
+# Intervals of figures whose runs depend on each other by less are hardly too narrow.
+DEPENDENT = 0.2
+
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+
+REMEDIES: Mapping[str, str] = {
+    "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
+    "nodes read the data.",
+    "target-unlike": "strakes target DIR shows them. Measure again when they are like the others, or mention it with "
+    "the figures.",
+    "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
+    "service-interrupted": "Find out why the servers failed over. The figures are those of undisturbed runs, unless it "
+    "says that runs could not be repeated.",
+    "memory-file-system": "Give a directory on the storage that you want to measure.",
+    "interval-not-reached": "Give a larger --budget, or accept the wider interval that is shown.",
+    "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
+    "background-load": "Repeat when the machine and the file system are quiet, or read the figures as those of a "
+    "shared system.",
+    "drift": "Trust only comparisons made within blocks; repeat at another time to see whether the change persists.",
+    "not-stationary": "Take no single figure of these: they depend on what was done before, or on who else was at "
+    "work. Repeat later, and in a fresh directory.",
+    "dependent-runs": "Something outside changes the speed for seconds at a time. Repeat at a quieter time; intervals "
+    "of single figures are too narrow.",
+    "bimodal": "The median may describe neither group. Look at the raw runs and find out what differs (placement, "
+    "cache, other users).",
+    "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "
+    "day do not.",
+    "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",
+    "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
+    "supported.",
+    "node-unlike": "Leave the node out of --hosts, or read the figures as those of unlike nodes.",
+    "begun-apart": "Start no more ranks than processors, and check what else keeps them busy. Longer phases are "
+    "affected less.",
+    "held-back": "Read these rates as lower limits: without --impact or --neighbour the file system may do more.",
+    "gave-way": "Measure at a quieter time. Work that was slowed down shows neither the file system alone nor its "
+    "usual state.",
+    "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
+    "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
+    "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
+}
+
+
+def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`cache-suspect` where more than 5 % of what is about to be read is in the page cache already.
+
+    >>> [warning.text for warning in cached_before(524288, 1048576)]
+    ['512 KiB of the 1 MiB to read (50 %) were in the page cache before the read, so the rate is partly that of memory.']
+    """
+    if read_bytes <= 0 or resident_bytes <= CACHED_SHARE * read_bytes:
+        return []
+    # Of what is shared with others, or read in part, more may be there than is read.
+    resident_bytes = min(resident_bytes, read_bytes)
+    share = resident_bytes / read_bytes
+    text = (
+        f"{format_bytes(resident_bytes)} of the {format_bytes(read_bytes)} to read ({_percent(share)}) were in the "
+        "page cache before the "
+        "read, so the rate is partly that of memory."
+    )
+    return [_warning("cache-suspect", text, cells)]
+
+
+def faster_than_direct(ratio: Estimate, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`cache-suspect` where buffered reads are surely twice as fast as O_DIRECT reads of the same work.
+
+    ``ratio`` is buffered / direct.
+    """
+    if ratio.interval is None or ratio.interval.low < CACHE_SPEED_UP:
+        return []
+    text = (
+        f"Buffered reads are {ratio.median:.3g} times ({ratio.interval.low:.3g} to {ratio.interval.high:.3g}) as "
+        "fast as O_DIRECT reads "
+        "of the same data: a cache answered, not the storage."
+    )
+    return [_warning("cache-suspect", text, cells)]
+
+
+def answered_before(counted_bytes: float, read_bytes: float, who: str, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`cache-suspect` where the counters of a device or of servers show that most of a read never came to them.
+
+    >>> answered_before(1e6, 1e9, "Device sda", ["a:read"])[0].text
+    'Device sda read 977 KiB of 954 MiB: a cache before it answered the rest.'
+    """
+    if read_bytes <= 0 or counted_bytes >= ANSWERED_SHARE * read_bytes:
+        return []
+    text = (
+        f"{who} read {format_bytes(counted_bytes)} of {format_bytes(read_bytes)}: a cache before it answered the rest."
+    )
+    return [_warning("cache-suspect", text, cells)]
+
+
+def faster_than_possible(
+    rate: Estimate, ceiling: float, of: str, unit: str, cells: Sequence[str] = ()
+) -> list[RunWarning]:
+    """`cache-suspect` where a rate surely exceeds what ``of`` (a link, a device) can carry."""
+    if rate.interval is None or rate.interval.low <= ceiling:
+        return []
+    text = (
+        f"{format_value(rate.median, unit)} (at least {format_value(rate.interval.low, unit)}) is more than {of} can "
+        "carry "
+        f"({format_value(ceiling, unit)}): part of the data came from a cache."
+    )
+    return [_warning("cache-suspect", text, cells)]
+
+
+def cache_below(backing_file: str, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`cache-suspect` where the device is a file on another file system, whose page cache no O_DIRECT above it goes around.
+
+    >>> cache_below("/var/disk.img")[0].code, cache_below("")
+    ('cache-suspect', [])
+    """
+    if not backing_file:
+        return []
+    text = (
+        f"The device is a loop device on the file {backing_file}: the page cache below it may answer reads, even "
+        "with O_DIRECT."
+    )
+    return [_warning("cache-suspect", text, cells)]
+
+
+def memory_file_system(file_system: str) -> list[RunWarning]:
+    """`memory-file-system` for tmpfs and its kin.
+
+    >>> memory_file_system("tmpfs")[0].code, memory_file_system("xfs")
+    ('memory-file-system', [])
+    """
+    if file_system not in MEMORY_FILE_SYSTEMS:
+        return []
+    return [
+        _warning("memory-file-system", f"The directory is on {file_system}: every figure shows memory, not storage.")
+    ]
+
+
+def interval_not_reached(
+    estimate: Estimate, wanted: float, stopped_because: str, cells: Sequence[str] = ()
+) -> list[RunWarning]:
+    """`interval-not-reached` or, while there is no interval at all, nothing: that is :func:`few_runs`."""
+    if estimate.interval is None or estimate.relative_half_width <= wanted:
+        return []
+    needed = runs_for(estimate, wanted)
+    guess = f"; about {needed} runs would be enough" if needed else ""
+    text = (
+        f"After {estimate.runs} runs the interval is ±{_percent(estimate.relative_half_width)}, not "
+        f"±{_percent(wanted)} "
+        f"(stopped by {stopped_because}){guess}."
+    )
+    return [_warning("interval-not-reached", text, cells)]
+
+
+def few_runs(runs: int, confidence: float, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`few-runs` where there are too few for any interval."""
+    needed = smallest_runs(confidence)
+    if runs >= needed:
+        return []
+    text = (
+        f"{runs} run{'' if runs == 1 else 's'}: an interval for the median with {_percent(confidence)} confidence "
+        f"needs at least {needed}."
+    )
+    return [_warning("few-runs", text, cells)]
+
+
+def load_before(load_average: float, cpus: int, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`background-load` where others kept more than a quarter of the CPUs busy before the start.
+
+    The average is that of the last minute.
+    """
+    if load_average <= BUSY_CPU_SHARE * cpus:
+        return []
+    return [
+        _warning("background-load", f"The load average was {load_average:.2f} on {cpus} CPUs before the start.", cells)
+    ]
+
+
+def drifting(trend: Trend, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`drift` where a trend is beyond chance (5 %) and beyond 5 % of the median.
+
+    For many cells give the pooled trend: one test, not hundreds.
+    """
+    if trend.p_value > DRIFT_ERROR or abs(trend.change) < DRIFT_CHANGE:
+        return []
+    way = "rose" if trend.direction == "up" else "fell"
+    text = (
+        f"The values {way} by about {_percent(abs(trend.change))} while {trend.runs} runs were made (p = "
+        f"{trend.p_value:.2g})."
+    )
+    return [_warning("drift", text, cells)]
+
+
+def not_stationary(what: str, after_s: float, factor: float, p_value: float, cells: Sequence[str]) -> list[RunWarning]:
+    """`not-stationary` where a kind of work changed its level during the run.
+
+    >>> not_stationary("create", 3.1, 0.11, 0.0005, ["a:create"])[0].text
+    'The level of create changed 3.10 s after the first run: from then on 0.11 times as fast (p = 0.0005).'
+    """
+    text = f"The level of {what} changed {format_seconds(after_s)} after the first run: from then on {factor:.2g} times as fast"
+    return [_warning("not-stationary", f"{text} (p = {p_value:.2g}).", cells)]
+
+
+def dependent_runs(correlation: float) -> list[RunWarning]:
+    """`dependent-runs` where runs made one after the other resemble each other, whatever they measure.
+
+    >>> dependent_runs(0.8)[0].text, dependent_runs(0.1)
+    ('Runs made one after the other resemble each other, whatever they measure (correlation 0.8).', [])
+    """
+    if correlation < DEPENDENT:
+        return []
+    text = f"Runs made one after the other resemble each other, whatever they measure (correlation {correlation:.2g})."
+    return [_warning("dependent-runs", text)]
+
+
+def bimodal(groups: TwoGroups | None, unit: str, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`bimodal` where two groups of runs were found."""
+    if groups is None:
+        return []
+    text = (
+        f"The {groups.runs} runs fall into two groups: {_percent(groups.low_share)} around "
+        f"{format_value(groups.low, unit)}, "
+        f"the others around {format_value(groups.high, unit)}."
+    )
+    return [_warning("bimodal", text, cells)]
+
+
+def clock_jump(wall_s: float, monotonic_s: float, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`clock-jump` where wall clock and monotonic clock disagree about how much time passed."""
+    jump = wall_s - monotonic_s
+    if abs(jump) <= CLOCK_JUMP_S:
+        return []
+    way = "forward" if jump > 0 else "back"
+    return [
+        _warning(
+            "clock-jump", f"The wall clock was set {way} by {format_seconds(abs(jump))} during the measurement.", cells
+        )
+    ]
+
+
+def stonewalled(done: float, asked: float, unit: str, seconds: float, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`stonewalled` where the time ran out before the amount was done."""
+    if asked <= 0 or done >= asked:
+        return []
+    text = f"Only {done:,.0f} {unit} of {asked:,.0f} ({_percent(done / asked)}) done in {format_seconds(seconds)}."
+    return [_warning("stonewalled", text, cells)]
+
+
+def direct_refused(file_system: str, why: str, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`direct-refused`: the target does not take O_DIRECT."""
+    return [
+        _warning(
+            "direct-refused",
+            f"{file_system} refused O_DIRECT ({why}): everything was measured through the page cache.",
+            cells,
+        )
+    ]
+
+
+def setting_differs(setting: str, asked: str, effective: str, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`setting-differs` where the target read back something else than was asked of it."""
+    if asked == effective:
+        return []
+    return [_warning("setting-differs", f"{setting}: {asked} was asked for, {effective} is in effect.", cells)]
+
+
+def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarning]:
+    """`budget-skipped` where cells were never measured for lack of time."""
+    if skipped <= 0:
+        return []
+    text = f"{skipped} of {planned} cells were not measured because the budget of {format_seconds(budget_s)} was spent."
+    return [_warning("budget-skipped", text)]
+
+
+def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
+    """`target-unlike` for servers' targets that bend every figure."""
+    return [_warning("target-unlike", " ".join(sentences))] if sentences else []
+
+
+def nodes_unlike(lines: Sequence[str]) -> list[RunWarning]:
+    """`node-unlike` for nodes that differ from the others, or were not compared, or are other ones since a run was resumed."""
+    return [_warning("node-unlike", f"{'; '.join(lines)}.")] if lines else []
+
+
+def begun_apart(apart: int, phases: int, worst: Begun, cells: Sequence[str] = ()) -> list[RunWarning]:
+    """`begun-apart` for phases whose ranks began further apart than a millisecond; ``worst``: of those.
+
+    >>> begun_apart(3, 90, Begun(0.0051, 3, "n4", 0.12, False, 3e-5), ["a:write"])[0].text
+    'The ranks of 3 of 90 phases started more than 1.00 ms apart: at worst 5.10 ms (12 % of that phase), rank 3 on n4 last.'
+    """
+    if not apart:
+        return []
+    last = f"rank {worst.rank}{f' on {worst.host}' if worst.host else ''} last"
+    text = (
+        f"The ranks of {apart} of {phases} phases started more than {format_seconds(APART_S)} apart: "
+        f"at worst {format_seconds(worst.apart_s)} ({_percent(worst.share)} of that phase), {last}"
+    )
+    why = (
+        "; their machine has fewer processors than ranks, so they cannot all start at the same moment"
+        if worst.crowded
+        else ""
+    )
+    return [_warning("begun-apart", f"{text}{why}.", cells)]
+
+
+def servers_disturbed(lines: Sequence[str]) -> list[RunWarning]:
+    """`server-changed` for counters that began anew: what servers counted then is left out."""
+    return [_warning("server-changed", f"{'; '.join(lines)}.")] if lines else []
+
+
+def service_interrupted(interruptions: Sequence[Interruption], again: int) -> list[RunWarning]:
+    """`service-interrupted` where servers did not serve for a while; ``again``: how many runs were made again for it.
+
+    >>> service_interrupted([Interruption("mds.0", 0, 5)], 1)[0].text
+    'mds.0 did not serve this client from 1970-01-01 00:00:00 UTC for 5.00 s. 1 run was disturbed by that and repeated.'
+    """
+    if not interruptions:
+        return []
+    repeated = f"{_runs_were(again)} disturbed by that and repeated." if again else "Runs meanwhile were not repeated."
+    return [_warning("service-interrupted", " ".join([*map(str, dict.fromkeys(interruptions)), repeated]))]
+
+
+def held_back(limit: str, share: float, cells: Sequence[str]) -> list[RunWarning]:
+    """`held-back` for figures of a limit of ours; ``share``: of their time for which ranks waited, at most.
+
+    >>> held_back("200 MiB/s", 0.6, ["a:write"])[0].text
+    'Limited to 200 MiB/s: the ranks waited for up to 60 % of the time, so the rates show the limit, not the file system.'
+    """
+    if not cells:
+        return []
+    waited = f"the ranks waited for up to {_percent(share)} of the time"
+    return [
+        _warning(
+            "held-back",
+            f"Limited to {limit}: {waited}, so the rates show the limit, not the file system.",
+            cells,
+        )
+    ]
+
+
+def gave_way(yielded: int, slowed: int, stopped: bool) -> list[RunWarning]:
+    """`gave-way` where other people's operations made the measurement less.
+
+    >>> gave_way(2, 7, False)[0].text
+    'To protect other users: 2 runs were stopped and repeated, 7 ran at reduced load.'
+    """
+    if not (yielded or slowed or stopped):
+        return []
+    ended = ", and in the end everything was stopped" if stopped else ""
+    return [
+        _warning(
+            "gave-way",
+            f"To protect other users: {_runs_were(yielded)} stopped and repeated{ended}, {slowed} ran at reduced load.",
+        )
+    ]
+
+
+def left_out(runs: int, limits: Sequence[str], kept: str) -> list[RunWarning]:
+    """`left-out` for runs under other limits than those that are shown: nothing is pooled across limits."""
+    if not runs:
+        return []
+    others = "; ".join(limits)
+    return [
+        _warning(
+            "left-out",
+            f"{_runs_were(runs)} made under other limits ({others}); only those under one limit are shown ({kept}).",
+        )
+    ]
+
+
+def _runs_were(count: int) -> str:
+    return "1 run was" if count == 1 else f"{count} runs were"
+
+
+def _warning(code: str, text: str, cells: Sequence[str] = ()) -> RunWarning:
+    return RunWarning(code, text, REMEDIES[code], tuple(cells))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,69 @@
+"""What limits did to the figures: which runs may stand together, and which cells are figures of a limit. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from strakes.findings.results import Measured
+from strakes.findings.sample import Sample
+from strakes.statistics.interval import median
+from strakes.store.records import Visit
+
+# Of the time of the ranks; less is what a nap more or less comes to.
+HELD_SHARE = 0.02
+
+
+def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
+    """Return the visits that ended well under that limit under which most did; of equals the highest, which distorts least.
+
+    What ran under different limits is never pooled, and cells are never compared across them.
+
+    >>> from strakes.launch.impact import Impact
+    >>> free, half = Visit(1), Visit(2, impact=Impact(share=0.5))
+    >>> under_one_limit([free, half, half]) == [half, half], under_one_limit([half, free]) == [free]
+    (True, True)
+    """
+    ok = [visit for visit in visits if visit.ended_well]
+    # What a confirmation runs again is no further evidence for the limit; without any measured visit all there is
+    # counts.
+    numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
+    if not numbers:
+        return []
+    most = max(numbers, key=lambda limit: (numbers[limit], limit.share))
+    return [visit for visit in ok if visit.impact == most]
+
+
+def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
+    """How many visits were ended for other people's sake, and how many ran to their end with less load.
+
+    >>> from strakes.launch.impact import Impact
+    >>> gave_way([Visit(ended="yielded"), Visit(impact=Impact(share=0.5)), Visit()])
+    (1, 1)
+    """
+    yielded = sum(1 for visit in visits if visit.ended == "yielded")
+    slowed = sum(1 for visit in visits if visit.ended_well and visit.impact.share < 1.0)
+    return yielded, slowed
+
+
+def held_share(sample: Sample) -> float:
+    """Return the share of its ranks' time for which a phase was held back.
+
+    >>> from strakes.findings.sample import HeldBack
+    >>> held_share(Sample("write", impact=HeldBack(1.0), elapsed_s=2.0, ranks=[[0], [1]])), held_share(Sample("write"))
+    (0.25, 0.0)
+    """
+    if sample.impact is None:
+        return 0.0
+    # Where some ranks write or read for all, theirs is the time.
+    operations = sample.column("operations")
+    busy = sum(1 for done in operations if done) if operations else len(sample.ranks)
+    time_s = sample.elapsed_s * max(1, busy)
+    return sample.impact.held_back_s / time_s if time_s else 0.0
+
+
+def held_back(one: Measured) -> float:
+    """By how much a measure was: the median share over its runs; 0 where the limit was out of its reach."""
+    shares = [held_share(seen.sample) for seen in one.observations if seen.purpose == "measure"]
+    share = median(shares) if shares else 0.0
+    return share if share >= HELD_SHARE else 0.0

@@ -1,0 +1,61 @@
+"""Who took part: how many clients, as the file system counts them, with how many ranks, on which nodes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.findings.cell import Cell
+from strakes.findings.results import Results
+from strakes.units import format_bytes, format_seconds
+
+
+def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
+    """One sentence for every report; ``cells`` as the store keeps them, ``measured_ranks`` those of the cells that were measured.
+
+    >>> scope_of([], [1, 8], {"host": "n1"})
+    'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the servers'
+    """
+    span = _span(measured_ranks)
+    nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]
+    where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes)})"
+    # Every rank of these cells has a session with the servers of its own.
+    sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
+    mounts = "one client" if len(nodes) == 1 else f"{len(nodes)} clients, one on each node"
+    if not sessions:
+        return (
+            f"{mounts} measured: {span} on {where}; this says nothing about more clients or about the limits of the "
+            "servers"
+        )
+    clients = f"{_span(sessions, 'client')} measured, each rank is one (libcephfs), on {where}"
+    if len(sessions) < len(cells):
+        clients = f"metadata: {clients}; data: {mounts}, by the mount"
+    return f"{clients}; this says nothing about more nodes"
+
+
+def amounts_of(results: Results) -> str:
+    """How long phases were and how much data each rank moved in them: a rate holds for that."""
+    samples = [
+        seen.sample
+        for one in results.measured
+        if not one.is_side
+        for seen in one.observations
+        if seen.purpose == "measure"
+    ]
+    if not samples:
+        return "nothing was measured"
+    seconds = sorted(sample.elapsed_s for sample in samples)
+    each = sorted(sample.bytes / len(sample.ranks) for sample in samples if sample.bytes)
+    short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
+    data = f", each rank moved {format_bytes(each[0])} to {format_bytes(each[-1])}" if each else ""
+    return f"phases took {short} to {long} (9 of 10){data}"
+
+
+def _span(numbers: Sequence[int], noun: str = "rank") -> str:
+    """
+    >>> _span([4]), _span([1, 2, 8]), _span([1])
+    ('4 ranks', '1 to 8 ranks', '1 rank')
+    """
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    number = str(high) if low == high else f"{low} to {high}"
+    return f"{number} {noun}" if high == 1 else f"{number} {noun}s"

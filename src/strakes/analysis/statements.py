@@ -1,0 +1,168 @@
+"""What a run states, and how sure all of it is together: findings that hold at once, advice that fresh runs confirm. Pure.
+
+Of the error that a run may make in all, two fifths go to its findings, two to its advice, and one to what it says of changes of level;
+each share is divided equally among its statements (Bonferroni), so that the chance of any false one is at most that error, however they
+depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from strakes.analysis.levels import LEVELS_SHARE
+from strakes.findings.claims import Claim
+from strakes.findings.portrait import Finding, IntervalOf, Recommendation
+from strakes.findings.results import Results
+from strakes.statistics.contrast import bonferroni
+from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.studies.compose import better_ratio, describe
+from strakes.studies.study import Advice, Contest, Study
+
+# Of the error, for all findings as for all advice.
+_SHARE = (1 - LEVELS_SHARE) / 2
+# The first block only chooses what is tested on the others.
+_CHOOSING_BLOCKS = 1
+
+
+def shared_out(confidence: float, statements: int) -> float:
+    """Return the confidence of each of so many findings, or settings advised, of one run.
+
+    >>> round(shared_out(0.9, 20), 4)
+    0.998
+    """
+    return bonferroni(1 - (1 - confidence) * _SHARE, max(1, statements))
+
+
+def blocks_to_decide(confidence: float, statements: int) -> int:
+    """Return the fewest blocks with which so many findings can be decided at once.
+
+    >>> blocks_to_decide(0.9, 1), blocks_to_decide(0.9, 28)
+    (7, 12)
+    """
+    return smallest_runs(shared_out(confidence, statements)) + _CHOOSING_BLOCKS
+
+
+@dataclass(frozen=True)
+class Statements:
+    """What the studies of a run state.
+
+    ``settings``: how many were proposed; those that fresh runs confirm are advised.
+    """
+
+    findings: tuple[Finding, ...]
+    recommendations: tuple[Recommendation, ...]
+    settings: int
+
+    def told_with(self, confidence: float) -> str:
+        """In words: how sure all of it is."""
+        decided = sum(1 for one in self.findings if one.claims)
+        return (
+            f"{decided} decided findings and {len(self.recommendations)} settings, of {len(self.findings)} and "
+            f"{self.settings} looked at, hold all together with {100 * confidence:.0f} %; "
+            f"each figure's interval by itself with {100 * confidence:.0f} %"
+        )
+
+
+def state(studies: Sequence[Study], results: Results, changed: Mapping[str, str]) -> Statements:
+    """Judge everything that the studies look at.
+
+    ``changed`` says in which kind of work a measure changed its level during the run.
+    """
+    by_study = [(study, results.of_study(study.name)) for study in studies]
+    looked_at = sum(one.verdict != "unknown" for study, own in by_study for one in study.findings(own))
+    confidence = shared_out(results.confidence, looked_at)
+    findings = [
+        _unless_changed(one, changed)
+        for study, own in by_study
+        for one in study.findings(replace(own, confidence=confidence))
+    ]
+    proposed = proposals(studies, results)
+    recommendations: list[Recommendation] = []
+    for study, advice in proposed:
+        judged = _judge(study, advice, results, shared_out(results.confidence, len(proposed)))
+        if isinstance(judged, Recommendation) and _across_levels(judged.claims, changed):
+            text = f"Whether {judged.setting} = {judged.value} is the best choice depends on what was done before."
+            identifier = f"{advice.chosen}-changed"
+            judged = Finding(identifier, study.name, text, "inconclusive", judged.evidence, judged.interval, _STEADY)
+        if isinstance(judged, Finding):
+            findings.append(judged)
+        else:
+            recommendations.append(judged)
+    return Statements(tuple(findings), tuple(recommendations), len(proposed))
+
+
+_STEADY = "figures that do not change during the run: see the warning not-stationary"
+
+
+def _unless_changed(finding: Finding, changed: Mapping[str, str]) -> Finding:
+    """Return what compares work that changed its level with work that did not was true for a while only."""
+    if not _across_levels(finding.claims, changed):
+        return finding
+    text = f"Depends on what was done before: {finding.statement}"
+    return replace(finding, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())
+
+
+def _across_levels(claims: Sequence[Claim], changed: Mapping[str, str]) -> bool:
+    return any(changed.get(claim.of) != changed.get(claim.to) for claim in claims)
+
+
+def proposals(studies: Sequence[Study], results: Results) -> list[tuple[Study, Advice]]:
+    """Return the settings worth testing on fresh runs, by what the blocks showed."""
+    return [(study, advice) for study in studies for advice in study.advice(results.of_study(study.name))]
+
+
+def _judge(study: Study, advice: Advice, results: Results, confidence: float) -> Recommendation | Finding:
+    """Advise what the fresh runs confirm in every contest; say of anything else that it is refuted, or not known."""
+    what = f"{advice.setting} = {advice.value}"
+    ratios = [(contest, _fresh_ratio(contest, results, confidence)) for contest in advice.contests()]
+    for contest, ratio in ratios:
+        if ratio is not None and ratio.interval is not None and ratio.interval.high < contest.threshold:
+            text = f"{what} looked best in the blocks, but fresh runs refute it: {_told(contest, ratio, results)}."
+            claim = Claim(contest.chosen, contest.rival, None, ratio.interval.high)
+            interval = _interval(contest, ratio, results)
+            return Finding(
+                f"{advice.chosen}-refuted", study.name, text, "does-not", advice.evidence, interval, claims=(claim,)
+            )
+    if all(ratio is not None and _won(contest, ratio) for contest, ratio in ratios):
+        told = "; ".join(_told(contest, ratio, results) for contest, ratio in ratios if ratio is not None)
+        (first, ratio), *_ = ratios
+        assert ratio is not None
+        interval = _interval(first, ratio, results)
+        assert interval is not None
+        claims = tuple(Claim(contest.chosen, contest.rival, contest.threshold) for contest, _ in ratios)
+        reason = f"{advice.reason}: {told}"
+        return Recommendation(advice.setting, advice.value, reason, advice.evidence, interval, True, claims)
+    text = f"Whether {what} is the best choice is not known"
+    told = "; ".join(_told(contest, ratio, results) for contest, ratio in ratios if ratio is not None)
+    needs = "a larger --budget: more fresh runs" if told else "a larger --budget: no fresh runs were made of it"
+    contest, ratio = ratios[0]
+    interval = _interval(contest, ratio, results) if ratio is not None else None
+    text = f"{text}: {told}." if told else f"{text}."
+    return Finding(f"{advice.chosen}-open", study.name, text, "inconclusive", advice.evidence, interval, needs)
+
+
+def _fresh_ratio(contest: Contest, results: Results, confidence: float) -> Estimate | None:
+    return better_ratio(results.get(contest.chosen), results.get(contest.rival), confidence, "confirm")
+
+
+def _won(contest: Contest, ratio: Estimate) -> bool:
+    """Better means by any amount, but surely."""
+    if ratio.interval is None:
+        return False
+    low = ratio.interval.low
+    return low > contest.threshold if contest.threshold >= 1 else low >= contest.threshold
+
+
+def _told(contest: Contest, ratio: Estimate, results: Results) -> str:
+    of = f"{ratio.median:.2f} times {describe(results.get(contest.rival))}"
+    if ratio.interval is None:
+        return f"{of} in {ratio.runs} fresh runs, too few"
+    return f"{of} [{ratio.interval.low:.2f} - {ratio.interval.high:.2f}] in {ratio.runs} fresh runs"
+
+
+def _interval(contest: Contest, ratio: Estimate, results: Results) -> IntervalOf | None:
+    if ratio.interval is None:
+        return None
+    of = f"ratio to {describe(results.get(contest.rival))}, {ratio.runs} fresh paired runs"
+    return IntervalOf(ratio.interval.low, ratio.interval.high, ratio.interval.confidence, of)

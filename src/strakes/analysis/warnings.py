@@ -1,0 +1,304 @@
+"""Which warnings a run earns: feeds what its samples say to the checks in ``statistics.evidence``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from strakes.analysis import evidence
+from strakes.analysis.held_back import gave_way, held_back, under_one_limit
+from strakes.analysis.levels import Levels
+from strakes.findings.begun import all_begun, begun
+from strakes.findings.portrait import RunWarning
+from strakes.findings.record import to_record
+from strakes.findings.results import Measured, Observation, Results
+from strakes.findings.sample import Sample
+from strakes.launch.impact import UNLIMITED
+from strakes.statistics.bimodality import two_groups
+from strakes.statistics.drift import pooled_trend
+from strakes.statistics.interval import Estimate, Interval, median
+from strakes.store import Run
+from strakes.store.records import CellDropped, LayoutGiven, NeighbourFelt, NodesChanged, TargetDescribed, Visit
+from strakes.studies.compose import better_ratio
+from strakes.studies.registry import study_named
+from strakes.targets.description import Layout
+
+_STOPPED_BY = {"budget-spent": "the end of the budget", "max-runs": "the most runs allowed"}
+
+
+def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]:
+    """All warnings of a run, the weightiest first."""
+    environment, options = run.environment, run.manifest["options"]
+    found = [
+        *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
+        *_direct_refused(results),
+        *_limits(run, results),
+        *_cache(results),
+        *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
+        *_levels(levels),
+        *_intervals(results, float(options["relative_half_width"]), levels),
+        *_stonewalled(results),
+        *_hints(results),
+        *_shape(results),
+        *drift(results),
+        *_clock(run.visits),
+        *_dropped(run, float(options["budget_s"])),
+        *_target(run),
+        *_nodes(run, results),
+        *_begun(run, results),
+    ]
+    if "load_average" in environment and "cpus" in environment:
+        found += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
+    return found
+
+
+def _measured(results: Results) -> list[Measured]:
+    return [one for one in results.measured if one.estimate is not None and not one.is_side]
+
+
+def _regular(one: Measured) -> list[Observation]:
+    return [seen for seen in one.observations if seen.purpose == "measure"]
+
+
+def _limits(run: Run, results: Results) -> list[RunWarning]:
+    """Figures of a limit, and runs that could not stand beside them."""
+    visits = run.visits
+    stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
+    shown = under_one_limit(visits)
+    limit = shown[0].impact if shown else UNLIMITED
+    held = {one.id: held_back(one) for one in _measured(results)}
+    touched = [cell for cell, share in held.items() if share]
+    others = [visit.impact for visit in visits if visit.ended_well and visit.impact != limit]
+    return [
+        *evidence.held_back(str(limit), max(held.values(), default=0.0), touched),
+        *evidence.gave_way(*gave_way(visits), stopped),
+        *evidence.left_out(len(others), [str(other) for other in dict.fromkeys(others)], str(limit)),
+    ]
+
+
+def _direct_refused(results: Results) -> list[RunWarning]:
+    if results.facts.get("direct_io", True) is not False:
+        return []
+    return evidence.direct_refused(
+        str(results.facts.get("file_system", "the file system")), "tried with an aligned write and read"
+    )
+
+
+def _cache(results: Results) -> list[RunWarning]:
+    """Pages that were there before a read, and buffered reads that overtake O_DIRECT ones of the same settings."""
+    found: list[RunWarning] = []
+    device = str((results.facts.get("block_device") or {}).get("name", ""))
+    # A device that counted nothing at all is not the one that works here: a volume, or a disk of another name.
+    if not any(device in _devices(seen) for one in _measured(results) for seen in one.observations):
+        device = ""
+    for one in _measured(results):
+        if one.settings.get("operation") != "read":
+            continue
+        caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(one)]
+        resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
+        # Where every rank reads the whole file, what was in memory is held against the file, not against all that was
+        # read.
+        held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
+        read = median([float(amount) for amount in held])
+        in_memory = evidence.cached_before(int(resident), int(read), (one.id,))
+        counted = _counted(one, device)
+        found += in_memory
+        if counted is not None and not in_memory:
+            amounts, who = counted
+            read = median([read for _, read in amounts])
+            found += evidence.answered_before(median([count for count, _ in amounts]), read, who, (one.id,))
+        large = float(one.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES
+        if counted is None and large and one.settings.get("io") == "buffered":
+            found += _against_direct(one, results)
+    return found
+
+
+def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
+    devices: Mapping[str, Mapping[str, float]] = seen.sample.counters.get("devices", {})
+    return devices
+
+
+def _counted(one: Measured, device: str) -> tuple[list[tuple[float, float]], str] | None:
+    """Return what the device, or else the servers, counted for each read, beside what was read.
+
+    None where nobody counts.
+    """
+    if device:
+        # One without an entry moved nothing.
+        reads = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(one)]
+        return [(float(count), float(read)) for count, read in reads], f"Device {device}"
+    amounts = []
+    for seen in _regular(one):
+        told = [
+            float(counters["data.read_bytes"]) for counters in seen.servers.values() if "data.read_bytes" in counters
+        ]
+        if told:
+            amounts.append((sum(told), float(seen.sample.bytes)))
+    return (amounts, f"Servers ({', '.join(sorted(_regular(one)[0].servers))})") if amounts else None
+
+
+def _reads(results: Results) -> list[str]:
+    return [one.id for one in _measured(results) if one.settings.get("operation") == "read"]
+
+
+def _against_direct(buffered: Measured, results: Results) -> list[RunWarning]:
+    same = {**buffered.settings, "io": "direct"}
+    for direct in results.where(**same):
+        ratio = better_ratio(buffered, direct, results.confidence)
+        if direct.study == buffered.study and ratio is not None:
+            return evidence.faster_than_direct(ratio, (buffered.id,))
+    return []
+
+
+def _levels(levels: Levels) -> list[RunWarning]:
+    found = evidence.dependent_runs(levels.correlation)
+    for one in levels.shifts:
+        found += evidence.not_stationary(one.what, one.after_s, one.factor, one.p_value, one.cells)
+    return found
+
+
+def _intervals(results: Results, wanted: float, levels: Levels) -> list[RunWarning]:
+    found: list[RunWarning] = []
+    few: dict[int, list[str]] = {}
+    for one in _measured(results):
+        cell = one.estimate
+        assert cell is not None
+        if cell.low is None or cell.high is None:
+            few.setdefault(cell.runs, []).append(one.id)
+        elif cell.stopped_because != "findings-settled" and one.id not in levels.changed:
+            estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
+            found += evidence.interval_not_reached(
+                estimate, wanted, _STOPPED_BY.get(cell.stopped_because, cell.stopped_because), (one.id,)
+            )
+    for runs, cells in sorted(few.items()):
+        found += evidence.few_runs(runs, results.confidence, cells)
+    return found
+
+
+def _stonewalled(results: Results) -> list[RunWarning]:
+    found = []
+    for one in _measured(results):
+        stopped = [seen for seen in _regular(one) if seen.sample.stopped_by == "seconds"]
+        if stopped:
+            elapsed_s = median([seen.sample.elapsed_s for seen in stopped])
+            done = round(median([float(seen.sample.operations) for seen in stopped]))
+            found += evidence.stonewalled(done, float(stopped[0].asked), "operations", elapsed_s, (one.id,))
+    return found
+
+
+def _hints(results: Results) -> list[RunWarning]:
+    """Of libraries, which pass over what they do not know."""
+    found: list[RunWarning] = []
+    for one in _measured(results):
+        told = [seen.sample.effective for seen in _regular(one)]
+        others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
+        for name, (asked, has) in others.items():
+            found += evidence.setting_differs(f"hint {name}", asked, has or "nothing", (one.id,))
+    return found
+
+
+def _shape(results: Results) -> list[RunWarning]:
+    found: list[RunWarning] = []
+    for one in _measured(results):
+        found += evidence.bimodal(two_groups([seen.value for seen in _regular(one)]), one.unit, (one.id,))
+    return found
+
+
+def drift(results: Results) -> list[RunWarning]:
+    """One test over all cells; times are turned over so that up always means faster.
+
+    A study that goes on where its last visit ended changes as it should: its own findings say how.
+    """
+    series = []
+    for one in _measured(results):
+        values = one.by_block()
+        if study_named(one.study).visits_in_sequence:
+            continue
+        if len(values) >= 2 and all(value > 0 for value in values.values()):
+            series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
+    return evidence.drifting(pooled_trend(series)) if series else []
+
+
+def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
+    """Wall clock against monotonic clock over each visit."""
+    for visit in visits:
+        if visit.ended_unix_s is not None and visit.started_unix_s is not None:
+            found = evidence.clock_jump(visit.ended_unix_s - visit.started_unix_s, visit.elapsed_s)
+            if found:
+                return found
+    return []
+
+
+def _target(run: Run) -> list[RunWarning]:
+    """Targets unlike the others, layouts that were not given, servers that changed while they counted."""
+    found: list[RunWarning] = []
+    for event in run.events:
+        if isinstance(event, TargetDescribed):
+            found += evidence.targets_unlike(event.unlike)
+        elif isinstance(event, LayoutGiven) and event.differences:
+            given = _values(event.given) if event.given else event.differences[0]
+            found += evidence.setting_differs("layout of new files", _values(event.wanted), given)
+    # A drill is there to have servers start anew.
+    drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
+    lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
+    lost = [interruption for visit in run.visits for interruption in visit.interruptions]
+    again = sum(1 for visit in run.visits if visit.ended == "interrupted")
+    return [
+        *found,
+        *evidence.servers_disturbed(list(dict.fromkeys(lines))),
+        *evidence.service_interrupted(lost, again),
+    ]
+
+
+def _nodes(run: Run, results: Results) -> list[RunWarning]:
+    """Where several were measured together."""
+    facts = results.facts.get("nodes") or {}
+    lines = [f"{one['host']}: {one['what']}" for one in facts.get("differences", ())]
+    if "not_compared" in facts:
+        lines.append(f"The nodes were not compared ({facts['not_compared']})")
+    lines += [f"Resumed on other nodes: {', '.join(event.nodes)}" for event in run.events_of(NodesChanged)]
+    return evidence.nodes_unlike(list(dict.fromkeys(lines)))
+
+
+def _begun(run: Run, results: Results) -> list[RunWarning]:
+    """Phases whose ranks began apart; those that had too few processors for it are told apart from the others."""
+    found: list[RunWarning] = []
+    for crowded in (False, True):
+        phases = [
+            one
+            for one in all_begun(sample for visit in run.visits for sample in visit.samples)
+            if one.crowded == crowded
+        ]
+        apart = [one for one in phases if one.is_apart]
+        if apart:
+            touched = [
+                one.id for one in _measured(results) if any(_is_apart(seen.sample, crowded) for seen in _regular(one))
+            ]
+            found += evidence.begun_apart(len(apart), len(phases), max(apart, key=lambda one: one.apart_s), touched)
+    return found
+
+
+def _is_apart(sample: Sample, crowded: bool) -> bool:
+    one = begun(sample)
+    return one is not None and one.is_apart and one.crowded == crowded
+
+
+def _values(layout: Layout) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in to_record(layout).items())
+
+
+def _dropped(run: Run, budget_s: float) -> list[RunWarning]:
+    return evidence.budget_skipped(len(dropped_cells(run)), len(run.cells), budget_s)
+
+
+def dropped_cells(run: Run) -> dict[str, str]:
+    """Return the cells that the budget did not allow, each with the reason.
+
+    A resumed run may have come to them later.
+    """
+    runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
+    return {
+        event.cell: event.reason
+        for event in run.events_of(CellDropped)
+        if event.runs is None or runs[event.cell] <= event.runs
+    }

@@ -1,0 +1,70 @@
+"""What a comparison says, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from strakes.findings.portrait import Setting
+from strakes.statistics.contrast import Verdict
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """One cell of both runs. ``ratio`` is how many times better B is than A (of seconds: how many times shorter).
+
+    ``low`` and ``high`` hold for all cells together with the comparison's confidence; None with too few runs.
+    ``median_a`` and ``median_b`` are in ``unit``.
+    """
+
+    id: str
+    settings: Mapping[str, Setting]
+    unit: str
+    verdict: Verdict
+    ratio: float
+    low: float | None
+    high: float | None
+    median_a: float
+    median_b: float
+    runs_a: int
+    runs_b: int
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Overall:
+    """All cells as one: the ratio of the geometric means over them, run by run."""
+
+    verdict: Verdict
+    ratio: float | None
+    low: float | None
+    high: float | None
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """A cell that is not compared, and why."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Run B against run A. ``confidence`` is that of ``overall``, and of all ``cells`` together.
+
+    ``differs``: what else differs between the runs (machine, versions, target), as text. ``caution``: what bends the
+    verdicts.
+    """
+
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+    confidence: float
+    margin: float
+    overall: Overall
+    cells: tuple[CellVerdict, ...]
+    unlike: tuple[Unlike, ...]
+    differs: tuple[str, ...]
+    caution: tuple[str, ...]

@@ -1,0 +1,87 @@
+"""A comparison as one HTML page that needs nothing else, not even scripts: verdicts, and every ratio with its interval drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from strakes.compare.comparison import CellVerdict, Comparison
+from strakes.compare.comparison_text import order_cells, say_overall, say_scope
+from strakes.report.html import render_page
+from strakes.report.numbers import show
+from strakes.statistics.contrast import Verdict
+
+# The scale is logarithmic and the same in both directions: it ends where the farthest bound does, within these.
+_LEAST_END, _MOST_END = 1.25, 10.0
+_STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A cell as texts; ``place`` and ``bar`` (start, width) are in hundredths of the scale."""
+
+    verdict: str
+    style: str
+    id: str
+    ratio: str
+    interval: str
+    median_a: str
+    median_b: str
+    runs: str
+    place: float
+    bar: tuple[float, float] | None
+
+
+def render_comparison_page(comparison: Comparison) -> str:
+    """Return the page as the text of one file, to be written as UTF-8."""
+    end = _find_end(comparison)
+    cells = order_cells(comparison)
+    low, high = _place(1 - comparison.margin, end), _place(1 + comparison.margin, end)
+    return render_page(
+        "comparison.html.j2",
+        a=comparison.a,
+        b=comparison.b,
+        headline=say_overall(comparison),
+        scope=say_scope(comparison),
+        margin=f"±{100 * comparison.margin:.3g} %",
+        low=f"{1 / end:.2g}",
+        high=f"{end:.2g}",
+        middle=_place(1.0, end),
+        band=(low, round(high - low, 2)),
+        rows=[_to_row(cell, end) for cell in cells],
+        needs=list(dict.fromkeys(cell.needs for cell in cells if cell.needs)),
+        caution=(*comparison.caution, *(f"Differs: {text}" for text in comparison.differs)),
+        unlike=comparison.unlike,
+    )
+
+
+def _to_row(cell: CellVerdict, end: float) -> _Row:
+    known = cell.low is not None and cell.high is not None
+    bar = None
+    if cell.low is not None and cell.high is not None:
+        start, stop = _place(cell.low, end), _place(cell.high, end)
+        bar = (start, round(stop - start, 2))
+    return _Row(
+        str(cell.verdict),
+        _STYLES.get(cell.verdict, ""),
+        cell.id,
+        f"{cell.ratio:.3f}",
+        f"{cell.low:.3f} - {cell.high:.3f}" if known else "too few runs",
+        show(cell.median_a, cell.unit),
+        show(cell.median_b, cell.unit),
+        f"{cell.runs_a} and {cell.runs_b}",
+        round(_place(cell.ratio, end) - 0.45, 2),
+        bar,
+    )
+
+
+def _find_end(comparison: Comparison) -> float:
+    bounds = [value for cell in comparison.cells for value in (cell.low, cell.high, cell.ratio) if value and value > 0]
+    farthest = max((math.exp(abs(math.log(bound))) for bound in bounds if math.isfinite(bound)), default=_LEAST_END)
+    return min(_MOST_END, max(_LEAST_END, farthest))
+
+
+def _place(ratio: float, end: float) -> float:
+    """Where a ratio stands on a scale from 1 / end to end, in hundredths of its length."""
+    share = 0.5 + 0.5 * math.log(ratio) / math.log(end) if ratio > 0 else 0.0
+    return round(100 * min(1.0, max(0.0, share)), 2)

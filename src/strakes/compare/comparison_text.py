@@ -1,0 +1,88 @@
+"""A comparison as text for the terminal and as a document for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from strakes.compare.comparison import CellVerdict, Comparison
+from strakes.foreign_text import for_terminal
+from strakes.report.numbers import percent, show
+from strakes.report.summary import wrap
+from strakes.statistics.contrast import Verdict
+
+_WIDTH = 100
+_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
+_MOST_UNLIKE = 8
+
+
+def to_document(comparison: Comparison) -> dict[str, Any]:
+    """As values JSON knows: the fields of ``Comparison``."""
+    return {"schema": 1, **asdict(comparison)}
+
+
+def render(comparison: Comparison) -> str:
+    """Return the comparison as lines of text, what changed first."""
+    overall = comparison.overall
+    lines = [
+        f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
+        f"B  {for_terminal(str(comparison.b['id']))}  {for_terminal(str(comparison.b['target']))}",
+        "",
+        say_overall(comparison),
+        *([f"  Needed to decide: {overall.needs}"] if overall.needs else []),
+        *wrap(say_scope(comparison), _WIDTH),
+        "",
+    ]
+    ordered = order_cells(comparison)
+    widest = max(len(cell.id) for cell in comparison.cells)
+    lines += [_line(cell, min(widest, 60)) for cell in ordered]
+    needs = {cell.needs: 0 for cell in ordered if cell.needs}
+    if needs:
+        lines += ["", "Needed to decide INCONCLUSIVE cells: " + "; or ".join(needs)]
+    for text in (*comparison.caution, *(f"Differs: {line}" for line in comparison.differs)):
+        lines += wrap(text, _WIDTH, most=4)
+    if comparison.unlike:
+        lines += ["", f"Not compared ({len(comparison.unlike)}):"]
+        lines += [f"  {for_terminal(one.id)}: {for_terminal(one.why)}" for one in comparison.unlike[:_MOST_UNLIKE]]
+        if len(comparison.unlike) > _MOST_UNLIKE:
+            lines.append(f"  {len(comparison.unlike) - _MOST_UNLIKE} more: --json has them all")
+    return "\n".join(lines)
+
+
+def say_overall(comparison: Comparison) -> str:
+    """Return the verdict over all cells as one sentence."""
+    overall = comparison.overall
+    times = _times(overall.ratio, overall.low, overall.high)
+    return f"B is {overall.verdict}{times} over {_counted(len(comparison.cells), 'cell')}."
+
+
+def say_scope(comparison: Comparison) -> str:
+    """Return what ratios, SAME and intervals mean here."""
+    return (
+        f"A ratio says how many times better B is than A; SAME means within ±{100 * comparison.margin:.3g} %. The overall interval "
+        f"holds with {percent(comparison.confidence)} confidence, and so do the intervals of all cells together."
+    )
+
+
+def order_cells(comparison: Comparison) -> list[CellVerdict]:
+    """Return the cells, what changed first."""
+    return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.ratio))
+
+
+def _line(cell: CellVerdict, width: int) -> str:
+    interval = "too few runs" if cell.low is None or cell.high is None else f"{cell.low:.3f} - {cell.high:.3f}"
+    values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
+    return (
+        f"  {cell.verdict:<12} "
+        f"{for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}  ({cell.runs_a} and {cell.runs_b} runs)"
+    )
+
+
+def _times(ratio: float | None, low: float | None, high: float | None) -> str:
+    if ratio is None:
+        return ""
+    return f": {ratio:.3f} times as good" + ("" if low is None or high is None else f" [{low:.3f} - {high:.3f}]")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

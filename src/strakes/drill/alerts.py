@@ -1,0 +1,46 @@
+"""Alerts that arrive while a drill is under way: lines that are appended to a file, as a mailbox's or a web hook's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from strakes.drill.faults.fault import Seen
+from strakes.errors import BadInputError
+from strakes.failover.timeline import Moment
+
+SOURCE = "alert"
+_LOOK_EVERY_S = 0.2
+
+
+class AlertListener:
+    """Only what comes from now on counts. Raises BadInputError for a file that cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            with path.open("rb") as file:
+                self._read = file.seek(0, 2)
+        except OSError as error:
+            raise BadInputError(
+                "the alert file cannot be read", where=str(path), why=error.strerror or str(error)
+            ) from error
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        over = False
+        while not over:
+            over = stop.wait(_LOOK_EVERY_S)
+            for line in self._new_lines():
+                seen(Moment(time.time(), SOURCE, line))
+
+    def _new_lines(self) -> list[str]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                data = file.read()
+        except OSError:
+            return []  # being replaced; looked for again
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read += len(whole)
+        return [line for line in whole.decode(errors="replace").splitlines() if line.strip()]

@@ -1,0 +1,45 @@
+"""The clients of a drill: what they do and when, as a plan for the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strakes.plan import Plan, ProbePhase
+
+# The phase in which the fault comes.
+WATCH = "watch"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The fault comes ``before_s`` after the first file, and is undone ``restore_after_s`` later (None: when the clients have ended)."""
+
+    before_s: float
+    after_s: float
+    restore_after_s: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return self.before_s + self.after_s
+
+
+def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool) -> ProbePhase:
+    """``sessions``: every client is a session of libcephfs, and so a client to the servers; else a thread on the mount."""
+    return ProbePhase(
+        WATCH,
+        "file-create",
+        rate_per_s=rate_per_s,
+        seconds=timing.seconds,
+        backend="cephfs" if sessions else "posix",
+        log=True,
+    )
+
+
+def kind_of_clients(plan: Plan) -> str:
+    """How many there are, and what a client is."""
+    number = "1 client" if plan.ranks == 1 else f"{plan.ranks} clients"
+    return (
+        f"{number} (each a session of libcephfs)"
+        if plan.inside_ceph()
+        else f"{number} (threads on this machine's mount)"
+    )

@@ -1,0 +1,247 @@
+"""The metadata server with rank 0 of a CephFS: killed, stopped, or given up in order; and what the monitors say of the others."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strakes.drill.faults.fault import Ask, Fault, Seen
+from strakes.drill.undo import Continue, StartMetadataServer
+from strakes.errors import BadInputError, MeasurementError, StrakesError
+from strakes.failover.timeline import Moment, TargetRecovery
+from strakes.processes import process_start
+from strakes.targets.command import run
+
+if TYPE_CHECKING:
+    from strakes.lab.ceph.monitor import Monitors
+    from strakes.lab.manager import LabStatus
+
+_LOOK_EVERY_S = 0.1
+_FLUSH_S = 120.0
+_ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
+_USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
+
+
+@dataclass(frozen=True)
+class CephDaemon:
+    """One metadata server as the monitors know it. ``rank`` is -1 for a standby."""
+
+    name: str
+    state: str
+    rank: int
+
+
+class MetadataServerFault(Fault):
+    """Raises BadInputError where nobody stands by, EnvironmentLacksError where the monitors do not answer."""
+
+    def __init__(self, ask: Ask) -> None:
+        from strakes.lab.ceph.monitor import Monitors
+
+        self.lab = lab_of(ask.directory)
+        self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
+        with Monitors(self.config) as monitors:
+            servers = _servers(monitors)
+        self.before = servers
+        victim = next((one for one in servers.values() if one.rank == 0 and one.state == _ACTIVE), None)
+        if victim is None or not any(one.state in _STANDBYS for one in servers.values()):
+            raise BadInputError(
+                "there is no standby metadata server",
+                where=self.lab.name if self.lab else str(self.config),
+                why=", ".join(f"{one.name} is {one.state}" for one in servers.values()),
+                remedy="Start a standby. In a lab: run strakes lab down, then strakes lab up ceph.",
+            )
+        self.victim = victim
+        self._changes: list[tuple[float, CephDaemon]] = []
+        self._counted: dict[str, tuple[int | None, int | None]] = {}
+
+    def level(self) -> None:
+        """Who takes over reads the journal: it is written out, so that every drill begins with an empty one."""
+        words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
+        done = run(words, _FLUSH_S)
+        if done.status != 0:
+            raise MeasurementError(
+                "the journal of the metadata server cannot be flushed", where=shlex.join(words), why=done.stderr.strip()
+            )
+
+    @abstractmethod
+    def strike(self) -> tuple[Moment, ...]: ...
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        from strakes.lab.ceph.monitor import Monitors
+
+        known: Mapping[str, CephDaemon] = self.before
+        try:
+            with Monitors(self.config) as monitors:
+                over = False
+                while not over:
+                    over = stop.wait(_LOOK_EVERY_S)
+                    now, at_s = _servers(monitors), time.time()
+                    for name in sorted(known.keys() | now.keys()):
+                        one = now.get(name, CephDaemon(name, "gone", -1))
+                        if one != known.get(name):
+                            self._changes.append((at_s, one))
+                            if one.state == _ACTIVE:
+                                # Later its clients may have left.
+                                self._counted[name] = self._ask(name)
+                            seen(
+                                Moment(at_s, f"mds.{name}", one.state + (f", rank {one.rank}" if one.rank >= 0 else ""))
+                            )
+                    known = now
+        except StrakesError as error:
+            seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Of every server that took a rank over: from its first step to active, as the monitors told; its own counters where it is here."""
+        found = []
+        for name in dict.fromkeys(one.name for _, one in self._changes if one.state == _ACTIVE):
+            steps = [
+                (at_s, one)
+                for at_s, one in self._changes
+                if one.name == name and one.rank >= 0 and one.state not in _STANDBYS
+            ]
+            done = max(at_s for at_s, one in steps if one.state == _ACTIVE)
+            rank = steps[-1][1].rank
+            sessions, replayed = self._counted[name]
+            took_s = round(done - steps[0][0], 1)
+            found.append(
+                TargetRecovery(f"mds.{name}, rank {rank}", steps[-1][1].state, took_s, sessions, None, replayed)
+            )
+        return tuple(found)
+
+    def _ask(self, name: str) -> tuple[int | None, int | None]:
+        """Sessions that it has, and events of the journal that it replayed."""
+        from strakes.targets.ceph.counters import ask_socket
+
+        if self.lab is None:
+            return None, None
+        try:
+            dump: Mapping[str, Any] = ask_socket(f"{self.lab.facts['admin_sockets']}/mds.{name}.asok", "perf dump")
+        except StrakesError:
+            return None, None
+        return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
+
+    def lacking(self) -> str:
+        from strakes.lab.ceph.monitor import Monitors
+
+        with Monitors(self.config) as monitors:
+            now = _servers(monitors)
+        wanted = sorted(one.state for one in self.before.values())
+        there = sorted(one.state for one in now.values())
+        return "" if wanted == there else f"the metadata servers are {', '.join(there)}; they were {', '.join(wanted)}"
+
+
+class _ProcessFault(MetadataServerFault):
+    """Done to the process of a server that runs on this machine."""
+
+    word: str
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        if self.lab is None:
+            kill, start = (
+                f"'ssh HOST systemctl {what} ceph-mds@{self.victim.name}'" for what in ("kill -s KILL", "start")
+            )
+            raise BadInputError(
+                "strakes can kill or stop a metadata server only in a lab on this machine",
+                where=str(ask.directory),
+                remedy=f"Elsewhere, give the commands: --fault-command {kill} --restore-command {start}",
+            )
+        self._pid = next(
+            (one.pid for one in self.lab.processes if one.role == f"mds.{self.victim.name}" and one.alive), 0
+        )
+        if not self._pid:
+            raise BadInputError(
+                f"mds.{self.victim.name} is active but was not started by this lab", where=self.lab.name
+            )
+        self.text = f"kill -{self.word} mds.{self.victim.name} (process {self._pid}), the active metadata server"
+
+    def strike(self) -> tuple[Moment, ...]:
+        os.kill(self._pid, signal.Signals[f"SIG{self.word}"])
+        return (Moment(time.time(), "drill", f"kill -{self.word} mds.{self.victim.name}"),)
+
+
+class KillServer(_ProcessFault):
+    word = "KILL"
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        assert self.lab is not None
+        self.undo = StartMetadataServer(self.lab.directory, self.victim.name)
+
+
+class StopServer(_ProcessFault):
+    """As one that hangs: it keeps its connections and answers nothing."""
+
+    word = "STOP"
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        self.undo = Continue(f"mds.{self.victim.name}", self._pid, process_start(self._pid) or 0)
+
+
+class FailServer(MetadataServerFault):
+    """The monitors give it up; it starts itself again as a standby."""
+
+    undo = None
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts by itself as a standby)"
+
+    def strike(self) -> tuple[Moment, ...]:
+        from strakes.lab.ceph.monitor import Monitors
+
+        with Monitors(self.config) as monitors:
+            began = time.time()
+            monitors.command("mds fail", role_or_gid=self.victim.name)
+        return (Moment(began, "drill", f"ceph mds fail {self.victim.name}"),)
+
+
+def lab_of(directory: Path) -> LabStatus | None:
+    """Return the CephFS lab that a directory is in."""
+    from strakes.lab.manager import all_labs
+
+    real = directory.resolve()
+    return next((one for one in all_labs() if one.kind == "ceph" and real.is_relative_to(one.mount_point)), None)
+
+
+def is_cephfs(directory: Path) -> bool:
+    """Whether libcephfs finds it."""
+    from strakes.targets.ceph.inside import inside
+
+    try:
+        inside(directory)
+    except BadInputError:
+        return False
+    return True
+
+
+def _configuration(directory: Path) -> Path:
+    from strakes.targets.calls import mount_of
+    from strakes.targets.ceph.access import access_of
+
+    if not is_cephfs(directory):
+        raise BadInputError(
+            "this fault works only on CephFS",
+            where=str(directory),
+            remedy="Try it on a lab (strakes lab up ceph), or give your own command: --fault-command 'ssh mds1 "
+            "reboot -f'",
+        )
+    return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
+
+
+def _servers(monitors: Monitors) -> dict[str, CephDaemon]:
+    dump = monitors.command("fs dump")
+    ranks = [info for system in dump["filesystems"] for info in system["mdsmap"]["info"].values()]
+    found = (
+        CephDaemon(str(info["name"]), str(info["state"]), int(info["rank"])) for info in (*ranks, *dump["standbys"])
+    )
+    return {one.name: one for one in found}

@@ -1,0 +1,42 @@
+"""Commands of the user's, for any system."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.undo import RunCommand, run_command
+from strakes.errors import BadInputError
+from strakes.failover.timeline import Moment
+from strakes.targets.command import Runner, run
+
+
+class CommandFault(Fault):
+    """``--fault-command``, put right by ``--restore-command``."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._words = words_of("--fault-command", ask.command)
+        self.undo = RunCommand(words_of("--restore-command", ask.restore)) if ask.restore else None
+        self.text = f"run: {shlex.join(self._words)}"
+
+    def strike(self) -> tuple[Moment, ...]:
+        return struck_by(self._words, run)
+
+
+def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), answer: str = "") -> tuple[Moment, ...]:
+    """Run the one command that is the fault. Raises MeasurementError with its own words."""
+    began = time.time()
+    run_command(words, look, answer, ask)
+    return Moment(began, "drill", shlex.join(words)), Moment(time.time(), "drill", "the command has ended")
+
+
+def words_of(option: str, text: str) -> tuple[str, ...]:
+    """Split a command. Raises BadInputError for quotes that do not match, and for no words at all."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise BadInputError(f"{option} is not a valid command", where=text, why=str(error)) from error
+    if not words:
+        raise BadInputError(f"{option} is empty")
+    return words

@@ -1,0 +1,57 @@
+"""What every fault is: what will be done, what puts it right, and what the servers say meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.drill.undo import Undo
+from strakes.failover.timeline import Moment, TargetRecovery
+
+Seen = Callable[[Moment], None]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a user said of a fault. Only what its adapter has a use for may be set."""
+
+    directory: Path
+    command: str = ""
+    restore: str = ""
+    node: str = ""
+    resource: str = ""
+    via: str = ""
+    bmc: str = ""
+    bmc_user: str = ""
+    bmc_password_file: Path | None = None
+
+
+class Fault(ABC):
+    """Made anew for every drill: making it looks at the servers, and raises BadInputError where it cannot be done to them.
+
+    ``text`` says what will be done; ``undo`` is None where nothing is left to put right.
+    """
+
+    text: str
+    undo: Undo | None
+
+    def level(self) -> None:  # noqa: B027 - of most servers nothing is known
+        """Before one drill of many: do away with what the one before has left in the servers, and would make this one unlike it."""
+
+    @abstractmethod
+    def strike(self) -> tuple[Moment, ...]:
+        """Do it; what was done when. Raises StrakesError when it could not be done."""
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - of most servers nothing is known
+        """Tell what the servers say, until ``stop`` and once more, so that how it ended is told; runs beside everything else."""
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """How the servers counted it, asked when the clients have ended."""
+        return ()
+
+    def lacking(self) -> str:
+        """Say what is not yet as it was before the drill; empty when the next one may begin."""
+        return ""

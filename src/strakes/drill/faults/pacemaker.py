@@ -1,0 +1,184 @@
+"""A cluster of Pacemaker's: a node hands over, is fenced, or a resource fails; and what the cluster says meanwhile.
+
+``--via`` goes before every command, for a machine that is no node: ``--via 'ssh root@mds-b'``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree as Xml
+
+from strakes.drill.faults.command import struck_by, words_of
+from strakes.drill.faults.fault import Ask, Fault, Seen
+from strakes.drill.undo import RunCommand, Undo
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.failover.timeline import Moment, TargetRecovery
+from strakes.targets.command import Runner, run
+
+_LOOK_EVERY_S = 0.3
+_CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")
+_FENCING_S = "120"
+_PLACE = re.compile(r" on [^,]*")
+# Of a node, in the words of crm_mon; "online" is what remains when none of them is set.
+_TROUBLES = ("unclean", "pending", "standby", "maintenance")
+
+
+@dataclass(frozen=True)
+class View:
+    """What one answer of crm_mon says: nodes and resources with their states, and fencing that was done."""
+
+    nodes: dict[str, str]
+    resources: dict[str, str]
+    fencing: tuple[str, ...]
+
+    def differences(self, before: View) -> Iterator[tuple[str, str]]:
+        """Who changed, and to what."""
+        for prefix, then, now in (("node ", before.nodes, self.nodes), ("", before.resources, self.resources)):
+            for name in sorted(then.keys() | now.keys()):
+                if then.get(name) != now.get(name):
+                    yield f"{prefix}{name}", now.get(name, "no longer in the cluster")
+        yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
+
+    def unlike(self, before: View) -> list[str]:
+        """Nodes that are not what they were, and resources that do not run as they did: on which node they do is theirs to choose."""
+        nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
+        return nodes + [
+            name for name, said in before.resources.items() if _states(self.resources.get(name, "")) != _states(said)
+        ]
+
+
+def _states(said: str) -> list[str]:
+    """Of all copies of a resource, without their nodes.
+
+    >>> _states("Promoted on mds-b; Unpromoted on mds-a, failed")
+    ['Promoted', 'Unpromoted, failed']
+    """
+    return sorted(_PLACE.sub("", one) for one in said.split("; "))
+
+
+def view_of(text: str) -> View:
+    """Read what crm_mon prints. Raises Xml.ParseError for anything else."""
+    status = Xml.fromstring(text)
+    nodes = {}
+    for node in status.iterfind("./nodes/node"):
+        said = [word for word in _TROUBLES if node.get(word) == "true"]
+        nodes[node.get("name", "?")] = ", ".join(["online" if node.get("online") == "true" else "offline", *said])
+    resources: dict[str, list[str]] = {}
+    for one in status.iterfind("./resources//resource"):
+        place = next((node.get("name", "?") for node in one.iterfind("./node")), "nowhere")
+        failed = ", failed" if one.get("failed") == "true" else ""
+        resources.setdefault(one.get("id", "?"), []).append(f"{one.get('role', '?')} on {place}{failed}")
+    events = status.iterfind("./fence_history/fence_event")
+    fencing = (
+        f"{one.get('action')} of {one.get('target')}: {one.get('status')} at {one.get('completed', '?')}"
+        for one in events
+    )
+    return View(nodes, {name: "; ".join(sorted(said)) for name, said in resources.items()}, tuple(sorted(fencing)))
+
+
+class PacemakerFault(Fault):
+    """Raises BadInputError for a node that the cluster does not have, EnvironmentLacksError where it does not answer."""
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        self._run = run_one
+        self._via = words_of("--via", ask.via) if ask.via else ()
+        self.before = self._look()
+        self._last = self.before
+        if ask.node not in self.before.nodes:
+            raise BadInputError(
+                "--node is missing or not in the cluster",
+                where=ask.node or "--node",
+                remedy=f"One of: {', '.join(self.before.nodes)}.",
+            )
+        self.node = ask.node
+        self._strike, self.undo = self._commands(ask)
+        self.text = f"run: {shlex.join(self._strike)}"
+
+    @abstractmethod
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        """Return what is done, and what puts it right."""
+
+    def strike(self) -> tuple[Moment, ...]:
+        return struck_by(self._strike, self._run)
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        silent = over = False
+        while not over:
+            over = stop.wait(_LOOK_EVERY_S)
+            try:
+                now = self._look()
+            except StrakesError as error:
+                if not silent:
+                    seen(Moment(time.time(), "cluster", f"does not answer: {error.why or error.what}"))
+                silent = True
+                continue
+            silent = False
+            for source, text in now.differences(self._last):
+                seen(Moment(time.time(), source, text))
+            self._last = now
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
+
+    def lacking(self) -> str:
+        away = self._look().unlike(self.before)
+        return f"not as before: {', '.join(away)}" if away else ""
+
+    def words(self, *argv: str) -> tuple[str, ...]:
+        return (*self._via, *argv)
+
+    def _look(self) -> View:
+        words = self.words(*_CRM_MON)
+        done = self._run(words)
+        try:
+            if done.status == 0:
+                return view_of(done.stdout)
+            why = done.stderr.strip() or done.stdout.strip()[-200:] or f"status {done.status}"
+        except Xml.ParseError as error:
+            why = str(error)
+        raise EnvironmentLacksError(
+            "the cluster does not answer",
+            where=shlex.join(words),
+            why=why,
+            remedy="Reach a node of the cluster with --via 'ssh NODE'",
+        )
+
+
+class StandbyNode(PacemakerFault):
+    """The graceful switch: everything moves away, nothing is fenced."""
+
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        def standby(value: str) -> tuple[str, ...]:
+            return self.words("crm_standby", "--node", ask.node, *value.split())
+
+        return standby("--update on"), RunCommand(standby("--delete"))
+
+
+class FenceNode(PacemakerFault):
+    """Switched off by the cluster's own fencing devices, then on again."""
+
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        fence, unfence = (
+            self.words("stonith_admin", word, ask.node, "--timeout", _FENCING_S) for word in ("--fence", "--unfence")
+        )
+        return fence, RunCommand(unfence)
+
+
+class FailResource(PacemakerFault):
+    """As if its monitoring had failed: the cluster recovers it, here or on the other node."""
+
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        if ask.resource not in self.before.resources:
+            raise BadInputError(
+                "--resource is missing or not in the cluster",
+                where=ask.resource or "--resource",
+                remedy=f"One of: {', '.join(self.before.resources)}.",
+            )
+        fail = self.words("crm_resource", "--fail", "--resource", ask.resource, "--node", ask.node)
+        return fail, RunCommand(self.words("crm_resource", "--cleanup", "--resource", ask.resource, "--node", ask.node))

@@ -1,0 +1,44 @@
+"""Faults of the lab's pair, which `strakes failover pair` does one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from strakes.drill.faults.fault import Fault
+from strakes.drill.undo import RestorePair
+from strakes.failover.timeline import Moment
+from strakes.lab.ha.pair import Pair
+
+POWER_OFF, CUT_ONE, CUT_ALL = "power-off", "cut-one", "cut-all"
+
+
+class PairEntry(NamedTuple):
+    """``do`` is given the pair and the node that serves."""
+
+    summary: str
+    do: Callable[[Pair, str], None]
+
+
+PAIR_FAULTS: Mapping[str, PairEntry] = {
+    POWER_OFF: PairEntry("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
+    CUT_ONE: PairEntry("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
+    CUT_ALL: PairEntry("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
+}
+
+
+class PairFault(Fault):
+    """One of ``PAIR_FAULTS``, done to the lab ``lab`` while ``node`` serves; its cables and its power are put right again."""
+
+    undo: RestorePair
+
+    def __init__(self, name: str, lab: str, pair: Pair, node: str) -> None:
+        self.text, self._do = PAIR_FAULTS[name]
+        self.undo = RestorePair(lab)
+        self._pair, self._node = pair, node
+
+    def strike(self) -> tuple[Moment, ...]:
+        began = time.time()
+        self._do(self._pair, self._node)
+        return (Moment(began, "drill", self.text), Moment(time.time(), "drill", "the fault is done"))

@@ -1,0 +1,153 @@
+"""Faults that are still to be put right: a file for each, on the disk before the fault is done, in ``drills`` of the store.
+
+The drill itself puts them right; where it is killed its guard does (guard.py); where that is killed too, or the power
+fails, the next strakes command does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from strakes.drill.undo import Undo, from_record, to_record
+from strakes.errors import BadInputError, StrakesError
+from strakes.knobs.owner import Owner
+from strakes.knobs.restore import command_line
+from strakes.store.files import read_json, store_error, write_json
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Pending:
+    """One fault: what it was, whose it is, and what puts it right."""
+
+    path: Path
+    fault: str
+    owner: Owner
+    command: tuple[str, ...]
+    undo: Undo
+
+
+def directory(root: Path) -> Path:
+    return root / "drills"
+
+
+def announce(root: Path, fault: str, undo: Undo) -> Path:
+    """Put on disk what will be to undo. Raises StrakesError when the store cannot be written: then the fault must not be done."""
+    try:
+        directory(root).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise store_error(error, directory(root)) from error
+    # Readable for its owner only: it says which commands will be run in the owner's name.
+    path = directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
+    before = os.umask(0o077)
+    try:
+        write_json(
+            path,
+            {
+                "format": _FORMAT,
+                "fault": fault,
+                "owner": asdict(Owner.this_process()),
+                "command": list(command_line()),
+                "undo": to_record(undo),
+            },
+        )
+    finally:
+        os.umask(before)
+    return path
+
+
+def put_right(path: Path) -> str:
+    """Undo one fault, unless somebody else has; what was done, empty when nothing was. Raises StrakesError when it could not be."""
+    with _held(path) as there:
+        if not there:
+            return ""
+        pending = read(path)
+        pending.undo.do()
+        path.unlink(missing_ok=True)
+        return pending.undo.text
+
+
+def all_pending(root: Path) -> tuple[Pending, ...]:
+    """Oldest first. Raises BadInputError for one that is damaged or somebody else's."""
+    found = []
+    for path in sorted(directory(root).glob("[!.]*.json")):
+        try:
+            found.append(read(path))
+        except FileNotFoundError:
+            continue  # put right meanwhile
+    return tuple(found)
+
+
+def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
+    """Undo, first in every command, the faults of drills that were killed."""
+    for pending in all_pending(root):
+        if pending.owner.life() != "dead":
+            continue
+        try:
+            done = put_right(pending.path)
+        except StrakesError as error:
+            say(
+                f"{pending.owner} ended without undoing its fault ({pending.fault}), and undoing it now failed: {error}"
+            )
+            continue
+        if done:
+            say(f"{pending.owner} ended without undoing its fault ({pending.fault}); done now: {done}")
+
+
+def read(path: Path) -> Pending:
+    """Read one. Raises BadInputError for one that is damaged, or another user's: its commands are not run in our name."""
+    if path.stat().st_uid != os.geteuid():
+        raise BadInputError(
+            "a drill's journal belongs to another user",
+            where=str(path),
+            remedy="Ask that user to run: strakes failover undo",
+        )
+    record = read_json(path)
+    try:
+        if record["format"] != _FORMAT:
+            raise ValueError(f"it has format {record['format']}, this version of strakes reads format {_FORMAT}")
+        owner = Owner.from_json(record["owner"])
+        return Pending(path, str(record["fault"]), owner, tuple(record["command"]), from_record(record["undo"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInputError(
+            "a drill's journal is damaged",
+            where=str(path),
+            why=str(error),
+            remedy="Do by hand what its undo entries say, then remove the file.",
+        ) from error
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[bool]:
+    """One process at a time undoes; False when the fault is put right already."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield False
+        return
+    except OSError as error:
+        raise store_error(error, path) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield os.fstat(descriptor).st_nlink > 0
+    finally:
+        os.close(descriptor)
+
+
+def try_all(root: Path) -> Iterator[tuple[Pending, str, StrakesError | None]]:
+    """``strakes failover undo``: each that no living process is at work with, newest first, with what was done or what failed."""
+    for pending in reversed(all_pending(root)):
+        if pending.owner.life() == "alive":
+            continue
+        try:
+            yield pending, put_right(pending.path), None
+        except StrakesError as error:
+            yield pending, "", error

@@ -1,0 +1,232 @@
+"""The drill itself: probes on a fixed schedule, the fault in their midst, undone in the end, and every acknowledged file looked for."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from strakes.drill.alerts import AlertListener
+from strakes.drill.clients import WATCH, Timing, kind_of_clients, watch_phase
+from strakes.drill.faults.fault import Fault
+from strakes.drill.guard import Promise
+from strakes.drill.outcome import DrillOutcome, file_of, outcome_of
+from strakes.errors import MeasurementError, StrakesError
+from strakes.failover.timeline import Moment
+from strakes.launch.engine import Engine
+from strakes.launch.local import LocalEngine
+from strakes.launch.messages import PlanResult, Progress
+from strakes.plan import Plan
+from strakes.targets.command import run
+from strakes.targets.workspace import Workspace
+
+_CELL = "drill"
+# A stalled file system is what the drill is there to see.
+_PATIENCE_S = 600.0
+_LIST_S = 120.0
+_WATCHER_S = 30.0
+# Servers that were put right need some time until they are what they were.
+_BACK_S = 90.0
+_LOOK_EVERY_S = 0.5
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Drill:
+    """What is asked; ``sessions`` as of ``watch_phase``."""
+
+    directory: Path
+    clients: int
+    rate_per_s: float
+    timing: Timing
+    sessions: bool
+
+    @property
+    def text(self) -> str:
+        rate = f"{self.rate_per_s:g} files a second from each for {self.timing.seconds:g} s"
+        return f"{kind_of_clients(self.plan)}: {rate}, in {self.directory}"
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.clients, (watch_phase(self.rate_per_s, self.timing, sessions=self.sessions),), seed=1)
+
+
+def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener | None = None) -> DrillOutcome:
+    """``root`` is the store, which keeps what is to undo.
+
+    Raises MeasurementError when the fault could not be caused or undone, or the clients did not get to work.
+    """
+    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
+    with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
+        limit_s = drill.timing.seconds + _PATIENCE_S
+        _, outcome = perform(engine, drill.plan, workspace.path, _CELL, limit_s, drill.timing, fault, root, say, alerts)
+        return outcome
+
+
+def perform(
+    engine: Engine,
+    plan: Plan,
+    workspace: Path,
+    name: str,
+    limit_s: float,
+    timing: Timing,
+    fault: Fault,
+    root: Path,
+    say: Say,
+    alerts: AlertListener | None = None,
+) -> tuple[PlanResult, DrillOutcome]:
+    """One plan with a phase of clients at work; what it made stays in ``workspace/name``."""
+    engine.start()
+    with _Stroke(fault, timing, root, say, alerts) as stroke:
+        try:
+            result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
+        finally:
+            # Whatever happens here, a second Ctrl-C too: what is not undone yet is the guard's to undo.
+            stroke.end()
+        if stroke.failure is not None:
+            raise stroke.failure
+        if not stroke.struck or not result.log:
+            raise _nothing(result)
+        lacking = _wait_until_back(fault, stroke.moments)
+    present, recoveries = _present(workspace / name), fault.recoveries()
+    return result, outcome_of(
+        kind_of_clients(plan), result.log, present, stroke.struck[0].at_s, stroke.moments, recoveries, lacking
+    )
+
+
+class _Stroke:
+    """The fault beside the running clients: done when they have been at work for a while, watched, and undone."""
+
+    def __init__(self, fault: Fault, timing: Timing, root: Path, say: Say, alerts: AlertListener | None) -> None:
+        self.moments: list[Moment] = []
+        self.struck: tuple[Moment, ...] = ()
+        self.failure: StrakesError | None = None
+        self._fault, self._timing, self._root, self._say = fault, timing, root, say
+        self._promise: Promise | None = None
+        self._ahead_s = 0.0
+        self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
+        self._striker = threading.Thread(target=self._strike, daemon=True)
+        watches = (fault.watch, alerts.watch) if alerts else (fault.watch,)
+        self._watchers = [
+            threading.Thread(target=one, args=(self.moments.append, self._seen_enough), daemon=True) for one in watches
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in (*self._watchers, self._striker):
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._seen_enough.set()
+        for watcher in self._watchers:
+            watcher.join(_WATCHER_S)
+
+    def progress(self, now: Progress) -> None:
+        """Notice the first word, which comes when the clients have been at work for a while."""
+        if now.name == WATCH and now.operations and not self._begun.is_set():
+            self._ahead_s = now.elapsed_s
+            self._begun.set()
+
+    def end(self) -> None:
+        """Undo the fault: the clients have ended."""
+        self._stop.set()
+        self._begun.set()
+        try:
+            self._striker.join()
+            self._undo()
+        finally:
+            if self._promise is not None:
+                self._promise.close()
+
+    def _strike(self) -> None:
+        self._begun.wait()
+        if self._stop.wait(max(0.0, self._timing.before_s - self._ahead_s)):
+            return
+        self._say(self._fault.text)
+        try:
+            if self._fault.undo is not None:
+                self._promise = Promise(self._root, self._fault.text, self._fault.undo)
+        except StrakesError as error:
+            self.failure = error
+            return
+        try:
+            self.struck = self._fault.strike()
+        except StrakesError as error:
+            self.failure = MeasurementError(
+                "the fault could not be caused", where=error.where, why=error.why or error.what
+            )
+        except OSError as error:
+            self.failure = MeasurementError(
+                "the fault could not be caused", where=self._fault.text, why=error.strerror or str(error)
+            )
+        self.moments.extend(self.struck)
+        if (
+            self.struck
+            and self._timing.restore_after_s is not None
+            and not self._stop.wait(self._timing.restore_after_s)
+        ):
+            self._undo()
+
+    def _undo(self) -> None:
+        if self._promise is None:
+            return
+        began = time.time()
+        try:
+            done = self._promise.keep()
+        except StrakesError as error:
+            self.failure = self.failure or MeasurementError(
+                "the fault could not be undone",
+                where=error.where,
+                why=error.why or error.what,
+                remedy="Try again: strakes failover undo",
+            )
+            return
+        if done:
+            self._say(f"undone: {done}")
+            self.moments.append(Moment(began, "drill", done))
+
+
+def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
+    """Wait, and return what is still not as before; empty when all is."""
+    deadline = time.monotonic() + _BACK_S
+    while True:
+        try:
+            lacking = fault.lacking()
+        except StrakesError as error:
+            lacking = error.why or error.what
+        if not lacking:
+            moments.append(Moment(time.time(), "drill", "the servers are as before"))
+            return ""
+        if time.monotonic() > deadline:
+            return lacking
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _present(directory: Path) -> frozenset[tuple[int, int]]:
+    """Look for the files by a process of its own, which can be given up."""
+    words = ("find", str(directory), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-printf", "%f\\n")
+    found = run(words, _LIST_S)
+    if found.status != 0:
+        raise MeasurementError(
+            "the files of the clients cannot be listed", where=str(directory), why=found.stderr.strip()
+        )
+    return frozenset(file for name in found.stdout.splitlines() if (file := file_of(name)) is not None)
+
+
+def _nothing(result: PlanResult) -> MeasurementError:
+    first = result.errors[0] if result.errors else None
+    return MeasurementError(
+        "the drill did not take place",
+        where=", ".join(f"{key} {value}" for key, value in (first.where if first else {}).items()),
+        why=f"{first.what}: {first.why}" if first else f"the clients' plan ended: {result.ended}",
+        remedy=first.remedy if first else "Give it more time before the fault: --before 10s",
+    )

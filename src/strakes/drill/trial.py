@@ -1,0 +1,212 @@
+"""One fault on the pair of the lab while clients are at work, what it was for them, and the pair made whole again."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from strakes.drill.faults.pair import CUT_ALL, CUT_ONE, POWER_OFF, PairFault
+from strakes.drill.guard import Promise
+from strakes.failover.split_brain import Acknowledgement, Record, SplitBrainJudgement, judge
+from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.lab.ha.journal import ONLY, START
+from strakes.lab.ha.pair import Alert, Button, Pair
+
+_CLIENTS_END_S = 30.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """``watch_s``: how long nothing is waited for to happen; ``answer_s``: the most that the pair may take for an answer."""
+
+    clients: int = 4
+    rate_per_s: float = 10.0
+    before_s: float = 2.0
+    watch_s: float = 5.0
+    after_s: float = 2.0
+    answer_s: float = 600.0
+
+
+@dataclass(frozen=True)
+class FaultTrial:
+    """``switched_off``: nodes that the pair itself made sure to be off, and after how many seconds their BMC was asked for it;
+    ``outage_s``: the longest that any client waited for an answer, None where one was never answered again."""
+
+    fault: str
+    served_before: str
+    served_after: str
+    switched_off: dict[str, float]
+    outage_s: float | None
+    judgement: SplitBrainJudgement
+    line: Timeline
+    told: int
+
+    @property
+    def good(self) -> bool:
+        """Whether it went as a pair is there for."""
+        moved = self.served_after != self.served_before
+        fenced = set(self.switched_off) == {self.served_before}
+        expected = {
+            POWER_OFF: moved and fenced,
+            CUT_ONE: not moved and not self.switched_off,
+            CUT_ALL: len(self.switched_off) == 1,
+        }
+        return self.judgement.good and self.outage_s is not None and expected[self.fault]
+
+
+def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultTrial:
+    """Do one fault to the pair of the lab and undo it. ``root`` is the store, which keeps what is to undo.
+
+    Raises MeasurementError where the pair does not answer in time.
+    """
+    pair.wait_whole(pace.answer_s)
+    before = pair.active()
+    fault = PairFault(name, lab, pair, before)
+    promise = Promise(root, fault.text, fault.undo)
+    try:
+        return _observe(pair, name, fault, before, pace)
+    finally:
+        try:
+            promise.keep()
+        finally:
+            promise.close()
+
+
+def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -> FaultTrial:
+    with _Clients(pair, pace) as clients:
+        time.sleep(pace.before_s)
+        struck = fault.strike()
+        fault_s, done_s = struck[0].at_s, struck[-1].at_s
+        _wait_for_answer(pair, name, before, clients, done_s, pace)
+        time.sleep(pace.after_s)
+    after, answers = pair.active(), clients.answers()
+    copies = {node: answers.own(pair.journal(node)) for node in pair.nodes if node == after or not pair.has_power(node)}
+    buttons = pair.buttons(done_s)
+    outages = [outage_of(name, done, fault_s) for name, done in answers.operations().items()]
+    back = [one.back_after_s for one in outages]
+    alerts = pair.alerts(fault_s)
+    moments = [
+        *struck[:1],
+        *(Moment(one.at_s, f"BMC of {one.node}", one.what) for one in buttons),
+        *(Moment(one.at_s, f"alert by {one.by}", one.text) for one in alerts),
+    ]
+    return FaultTrial(
+        fault=name,
+        served_before=before,
+        served_after=after,
+        switched_off=switched_off(buttons, alerts, name, before, fault_s),
+        outage_s=None if not outages or None in back else max(one.stall_s for one in outages),
+        judgement=judge(copies, answers.acknowledged(), after),
+        line=timeline(name, fault_s, moments, outages),
+        told=len(alerts),
+    )
+
+
+class _Clients:
+    """Clients at work while it is open; what they were answered goes to a file, so that a full pipe holds nobody up."""
+
+    def __init__(self, pair: Pair, pace: Pace) -> None:
+        self._run = secrets.token_hex(3)
+        self._command = pair.clients(self._run, pace.clients, pace.rate_per_s)
+
+    def __enter__(self) -> Self:
+        self._directory = tempfile.TemporaryDirectory(prefix="strakes-clients-")
+        self._path = Path(self._directory.name, "answers")
+        with self._path.open("wb") as output:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=output, start_new_session=True
+            )
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._process.communicate(timeout=_CLIENTS_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        self._last = self.answers()
+        self._directory.cleanup()
+
+    def answers(self) -> ServiceAnswers:
+        """So far; after the end, all."""
+        if not self._path.exists():
+            return self._last
+        return ServiceAnswers(self._run, tuple(json.loads(line) for line in self._path.read_text().split("\n")[:-1]))
+
+
+@dataclass(frozen=True)
+class ServiceAnswers:
+    """What the clients of one ``run`` were told, a mapping for each record that they sent."""
+
+    run: str
+    given: tuple[Mapping[str, Any], ...]
+
+    def acknowledged(self) -> list[Acknowledgement]:
+        return [
+            Acknowledgement(
+                Record(one["term"], one["node"], one["client"], one["number"]), one["sent_s"], one["ended_s"]
+            )
+            for one in self.given
+            if "error" not in one
+        ]
+
+    def operations(self) -> dict[str, list[ClientOperation]]:
+        """Of every client that may ask any node, as it was due."""
+        found: dict[str, list[ClientOperation]] = defaultdict(list)
+        for one in self.given:
+            if not one["client"].startswith(ONLY):
+                found[one["client"]].append(ClientOperation(one["due_s"], one["ended_s"], one.get("error", "")))
+        return found
+
+    def own(self, records: Sequence[Record]) -> list[Record]:
+        """Without those of the clients of other runs."""
+        return [one for one in records if one.client == START or one.client.endswith(self.run)]
+
+
+def _wait_for_answer(pair: Pair, fault: str, before: str, clients: _Clients, done_s: float, pace: Pace) -> None:
+    def answered(since_s: float, *, elsewhere: bool) -> bool:
+        told = [one for one in clients.answers().acknowledged() if one.sent_s > since_s]
+        return any(not elsewhere or one.record.node != before for one in told)
+
+    if fault == POWER_OFF:
+        pair.wait_until("the other node to answer", lambda: answered(done_s, elsewhere=True), pace.answer_s)
+    elif fault == CUT_ONE:
+        time.sleep(pace.watch_s)
+    else:
+        pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), pace.answer_s)
+        cut_s = _powered_off(pair.buttons(done_s))[0].at_s
+        pair.wait_until(
+            "the node that is left to answer", lambda: answered(cut_s + 1.0, elsewhere=False), pace.answer_s
+        )
+
+
+def _powered_off(buttons: Sequence[Button]) -> list[Button]:
+    return [one for one in buttons if one.what.startswith("set power 0")]
+
+
+def switched_off(
+    buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
+) -> dict[str, float]:
+    """Node -> seconds until the pair asked its BMC to cut its power; of one that has none, whether it is off.
+
+    A BMC is also asked now and then for its own sake: only the question that came last before the word that the node is off belongs to it.
+    """
+    if fault != POWER_OFF:
+        found: dict[str, float] = {}
+        for one in _powered_off(buttons):
+            found.setdefault(one.node, one.at_s - fault_s)
+        return found
+    said_s = min(
+        (one.at_s for one in alerts if f"Operation off of {before} " in one.text and ": OK" in one.text),
+        default=0.0,
+    )
+    asked = [one.at_s for one in buttons if one.node == before and one.at_s < said_s]
+    return {before: max(asked) - fault_s} if asked else {}

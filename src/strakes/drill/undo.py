@@ -1,0 +1,153 @@
+"""What puts a fault right again: known, and on disk, before the fault is done, so that another process can do it too."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from strakes.errors import MeasurementError
+from strakes.processes import process_start
+from strakes.targets.command import Runner, run
+
+COMMAND_S = 120.0
+_LOOK_EVERY_S = 0.5
+
+
+class Undo(ABC):
+    """Doing it twice does no harm. ``text`` says word for word what is done."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def text(self) -> str: ...
+
+    @abstractmethod
+    def do(self, ask: Runner = run) -> None:
+        """Undo the fault. Raises StrakesError when it could not be done."""
+
+
+@dataclass(frozen=True)
+class RunCommand(Undo):
+    """A command; then, where given, ``look`` again and again until ``answer`` is in what it prints."""
+
+    kind: ClassVar[str] = "command"
+    argv: tuple[str, ...]
+    look: tuple[str, ...] = ()
+    answer: str = ""
+
+    @property
+    def text(self) -> str:
+        waits = f", until {shlex.join(self.look)} says {self.answer!r}" if self.look else ""
+        return f"run: {shlex.join(self.argv)}{waits}"
+
+    def do(self, ask: Runner = run) -> None:
+        run_command(self.argv, self.look, self.answer, ask)
+
+
+@dataclass(frozen=True)
+class Continue(Undo):
+    """SIGCONT to a process that was stopped; ``started`` tells it from a later one of the same number."""
+
+    kind: ClassVar[str] = "continue"
+    name: str
+    pid: int
+    started: int
+
+    @property
+    def text(self) -> str:
+        return f"kill -CONT {self.name} (process {self.pid})"
+
+    def do(self, ask: Runner = run) -> None:
+        if process_start(self.pid) == self.started:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGCONT)
+
+
+@dataclass(frozen=True)
+class StartMetadataServer(Undo):
+    """Of a CephFS lab, unless it runs."""
+
+    kind: ClassVar[str] = "lab-mds"
+    lab: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        return f"start mds.{self.name} of the lab in {self.lab}"
+
+    def do(self, ask: Runner = run) -> None:
+        from strakes.lab.ceph.again import start_metadata_server
+
+        start_metadata_server(Path(self.lab), self.name)
+
+
+@dataclass(frozen=True)
+class RestorePair(Undo):
+    """Cables in and power on, of the pair of a lab."""
+
+    kind: ClassVar[str] = "lab-pair"
+    lab: str
+
+    @property
+    def text(self) -> str:
+        return f"connect every cable and switch on every node of the lab {self.lab}"
+
+    def do(self, ask: Runner = run) -> None:
+        from strakes.lab.ha.pair import Pair
+        from strakes.lab.manager import status
+
+        lab = status(self.lab)
+        if lab is not None:
+            Pair(lab.facts).restore()
+
+
+_KINDS: Mapping[str, type[Undo]] = {
+    kind.kind: kind for kind in (RunCommand, Continue, StartMetadataServer, RestorePair)
+}
+
+
+def run_command(argv: tuple[str, ...], look: tuple[str, ...], answer: str, ask: Runner) -> None:
+    """Run a command. Raises MeasurementError with its own words when it fails, or when what it should bring about does not come."""
+    done = ask(argv, COMMAND_S)
+    if done.status != 0:
+        raise MeasurementError(
+            "a command failed",
+            where=shlex.join(argv),
+            why=done.stderr.strip() or done.stdout.strip() or f"status {done.status}",
+        )
+    deadline = time.monotonic() + COMMAND_S
+    while look:
+        seen = ask(look)
+        if seen.status == 0 and answer in seen.stdout:
+            return
+        if time.monotonic() > deadline:
+            why = seen.stderr.strip() or seen.stdout.strip()
+            raise MeasurementError(f"no answer {answer!r} within {COMMAND_S:g} s", where=shlex.join(look), why=why)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def to_record(undo: Undo) -> dict[str, Any]:
+    """As the journal keeps it.
+
+    >>> undo = RunCommand(("true",))
+    >>> from_record(to_record(undo)) == undo
+    True
+    """
+    return {"kind": undo.kind, **asdict(undo)}  # type: ignore[call-overload]
+
+
+def from_record(record: Mapping[str, Any]) -> Undo:
+    """Read what the journal keeps. Raises KeyError or TypeError for anything else."""
+    values = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "kind"
+    }
+    return _KINDS[record["kind"]](**values)

@@ -1,0 +1,66 @@
+"""A visit of a study that is a drill: its plan with a fault in the midst, and what came of it beside the engine's own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from strakes.drill.clients import WATCH, Timing
+from strakes.drill.faults.fault import Fault
+from strakes.drill.outcome import DrillOutcome
+from strakes.drill.run import perform
+from strakes.errors import MeasurementError
+from strakes.findings.sample import Sample
+from strakes.launch.engine import Engine, sweep
+from strakes.launch.messages import PlanResult
+from strakes.plan import Plan
+
+
+class DrillVisit:
+    """``make_fault`` gives the fault for the file system of a directory; ``root`` is the store."""
+
+    def __init__(self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path) -> None:
+        self._make_fault, self._timing, self._root = make_fault, timing, root
+
+    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
+        """Do one drill. Raises MeasurementError where a client, or a server, did not come back."""
+        fault = self._make_fault(workspace)
+        fault.level()
+        result, outcome = perform(
+            engine, plan, workspace, name, limit_s, self._timing, fault, self._root, lambda _text: None
+        )
+        left = sweep(workspace, name)
+        if outcome.lacking:
+            raise MeasurementError(
+                "the servers are not what they were before the drill", where=str(workspace.parent), why=outcome.lacking
+            )
+        samples = tuple(_with_figures(sample, outcome) if sample.name == WATCH else sample for sample in result.samples)
+        return replace(result, samples=samples, cleaned=not left, left=left)
+
+
+def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
+    back = outcome.line.back_after_s
+    if back is None:
+        gone = [one.client for one in outcome.line.outages if one.back_after_s is None]
+        raise MeasurementError(
+            "not every client got answers again after the fail-over",
+            where=f"{len(gone)} of {len(outcome.line.outages)} clients: {', '.join(gone[:5])}",
+            why=", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon",
+            remedy="Check the servers' logs; strakes failover drill shows the time line.",
+        )
+    return replace(
+        sample,
+        recovery_first_s=back[0],
+        recovery_median_s=back[1],
+        recovery_last_s=back[2],
+        acknowledged=outcome.acknowledged,
+        lost=outcome.lost,
+        failed=outcome.failed,
+        repeated=outcome.repeated,
+        extra={
+            "unanswered": outcome.unanswered,
+            "outages": [[outage.client, outage.stall_s, outage.back_after_s] for outage in outcome.line.outages],
+            "recoveries": [asdict(target) for target in outcome.line.targets],
+        },
+    )

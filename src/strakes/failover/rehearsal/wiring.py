@@ -1,0 +1,118 @@
+"""What the configuration makes of the room: which links are really there, and whose power each fencing device really cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.failover.cib import Cib, Primitive
+from strakes.failover.description import Cluster
+from strakes.failover.rules.fencing import (
+    address_of,
+    devices_for,
+    is_bmc,
+    is_outlet,
+    plug_of,
+    pretends_because,
+    watchdog_fences,
+)
+from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.setup import Setup
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What one device does when a node is to be powered off. ``node`` is whose power it really cuts, ``feed`` of an outlet which.
+
+    ``pretends``: it reports success and cuts nothing; ``lost``: nobody is at its address; ``surely``: of its kind nothing can fail here.
+    """
+
+    device: str
+    kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
+    node: str = ""
+    feed: str = ""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """``links``: the networks of Corosync's links that connect both nodes; ``levels``: node -> levels, of which each needs all its devices."""
+
+    links: tuple[str, ...]
+    quorum_host: str
+    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]
+
+    @classmethod
+    def described(cls, cluster: Cluster) -> Wiring:
+        """As it is meant."""
+        levels = {}
+        for node in cluster.nodes:
+            outlets = tuple(Cut("outlets", "outlet", node.name, pdu.feed) for pdu in node.pdus)
+            levels[node.name] = ((Cut("bmc", "bmc", node.name),), *((outlets,) if outlets else ()))
+        return cls(tuple(network.name for network in cluster.heartbeats), cluster.quorum_host, levels)
+
+    @classmethod
+    def configured(cls, setup: Setup) -> Wiring:
+        """As the files say, which is what happens."""
+        host = setup.membership.one("quorum").one("device").one("net").get("host")
+        return cls(
+            tuple(_links(setup)), host, {node.name: tuple(_levels(setup, node.name)) for node in setup.described.nodes}
+        )
+
+
+def _links(setup: Setup) -> Iterator[str]:
+    cluster = setup.described
+    network_of = {
+        (node.name, address): network for node in cluster.nodes for network, address in node.addresses.items()
+    }
+    nodes = nodes_of(setup)
+    for number in links_of(nodes[0]) if nodes else ():
+        ends = {(name_of(node), links_of(node).get(number, "")) for node in nodes}
+        networks = {network_of.get(end, "") for end in ends}
+        if len(networks) == 1 and "" not in networks:
+            yield networks.pop()
+
+
+def _levels(setup: Setup, node: str) -> Iterator[tuple[Cut, ...]]:
+    cib = setup.pacemaker
+    devices = {device.id: device for device in devices_for(cib, node)}
+    named = cib.levels_of(node)
+    if named:
+        for level in named:
+            if all(name in devices for name in level):
+                yield tuple(_cut(setup.described, devices[name], node) for name in level)
+        return
+    for device in devices.values():
+        yield (_cut(setup.described, device, node),)
+    if watchdog_fences(setup):
+        yield (Cut("watchdog", "surely", node),)
+
+
+def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
+    if pretends_because(device):
+        return Cut(device.id, "pretends")
+    if is_bmc(device):
+        place = (address_of(device), device.values.get("ipport", ""))
+        owner = next(
+            (
+                other.name
+                for other in cluster.nodes
+                if place[0] == other.bmc.address and place[1] in ("", str(other.bmc.port))
+            ),
+            "",
+        )
+        return Cut(device.id, "bmc", owner) if owner else Cut(device.id, "lost")
+    if is_outlet(device):
+        plug = (address_of(device), plug_of(device, node))
+        for other in cluster.nodes:
+            for pdu in other.pdus:
+                if plug == (pdu.address, pdu.outlet):
+                    return Cut(device.id, "outlet", other.name, pdu.feed)
+        return Cut(device.id, "lost")
+    return Cut(device.id, "surely", node)
+
+
+def has_fencing(cib: Cib) -> bool:
+    """Whether Pacemaker powers off anybody at all, or at least believes so."""
+    enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
+    return enabled and (bool(cib.devices) or cib.watchdog_s != 0)

@@ -1,0 +1,218 @@
+"""Rules about files that say something else than the description: addresses, devices, outlets, NIDs."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import Primitive
+from strakes.failover.rules.fencing import address_of, delays_of, is_bmc, is_outlet, plug_of
+from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.rule import OWN, rule
+from strakes.failover.setup import Setup
+
+_REMEDY = "Correct the file, or the description where that is wrong; then plan or check again."
+
+
+@rule(
+    "nodes-differ-from-the-description",
+    "error",
+    "description",
+    reason="Files and description mean different machines: one of them is wrong, and what is checked is not what will run.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def nodes(setup: Setup) -> Iterator[str]:
+    known = {node.name for node in setup.described.nodes}
+    for name in setup.node_names:
+        if name not in known:
+            yield f"node {name} is not in cluster.toml"
+    for name in known if setup.node_names else ():
+        if name not in setup.node_names:
+            yield f"node {name} of cluster.toml is in no file"
+    if setup.corosync and setup.corosync.one("totem").get("cluster_name", setup.described.name) != setup.described.name:
+        yield f"corosync.conf: cluster_name is not {setup.described.name}"
+
+
+@rule(
+    "link-differs-from-the-description",
+    "error",
+    "description",
+    "corosync",
+    reason="An address that the node does not have is bound by nobody: the link is never there, or it is another one than was thought.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def links(setup: Setup) -> Iterator[str]:
+    described = {node.name: node for node in setup.described.nodes}
+    network_of = {address: name for node in described.values() for name, address in node.addresses.items()}
+    used: dict[int, set[str]] = {}
+    for node in nodes_of(setup):
+        ours = described.get(name_of(node))
+        for number, address in links_of(node).items():
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                continue
+            if ours and address not in ours.addresses.values():
+                yield f"corosync.conf: ring{number}_addr of {ours.name} is {address}, which it does not have"
+            else:
+                used.setdefault(number, set()).add(network_of.get(address, ""))
+    for number, networks in used.items():
+        if len(networks) > 1:
+            yield f"corosync.conf: link {number} connects {' with '.join(sorted(networks))}"
+    beat = {network.name for network in setup.described.heartbeats}
+    for number, networks in used.items():
+        for name in sorted(networks - beat - {""}):
+            yield f"corosync.conf: link {number} is on {name}, which carries no heartbeat"
+    device = setup.membership.one("quorum").one("device").one("net").get("host")
+    if device and setup.described.quorum_host and device != setup.described.quorum_host:
+        yield f"corosync.conf: the quorum device is on {device}, not on {setup.described.quorum_host}"
+
+
+@rule(
+    "fencing-differs-from-the-description",
+    "error",
+    "description",
+    "pacemaker",
+    reason="The power of another machine is cut: the broken node goes on writing, and a healthy one dies.",
+    remedy=f"{_REMEDY} Prove each device: stonith_admin --fence NODE",
+    source=OWN,
+)
+def fencing(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for node in setup.described.nodes:
+        outlets = {(pdu.address, pdu.outlet) for pdu in node.pdus}
+        for device in cib.devices:
+            if node.name not in cib.fences(device):
+                continue
+            if is_bmc(device):
+                yield from _bmc(device, node.name, (node.bmc.address, str(node.bmc.port)))
+            elif is_outlet(device):
+                outlet = (address_of(device), plug_of(device, node.name))
+                if outlet not in outlets:
+                    yield f"cib: {device.id} switches outlet {' '.join(outlet)}, which is not one of {node.name}"
+        switched = {
+            (address_of(device), plug_of(device, node.name))
+            for device in cib.devices
+            if is_outlet(device) and node.name in cib.fences(device)
+        }
+        for address, plug in sorted(outlets - switched) if switched else ():
+            yield f"cib: nobody switches outlet {plug} of {address}, which feeds {node.name}"
+
+
+def _bmc(device: Primitive, node: str, described: tuple[str, str]) -> Iterator[str]:
+    address, port = address_of(device), device.values.get("ipport", described[1])
+    if address and address != described[0]:
+        yield f"cib: {device.id} is {address}, the BMC of {node} is {described[0]}"
+    if port != described[1]:
+        yield f"cib: {device.id} is on port {port}, the BMC of {node} on {described[1]}"
+
+
+@rule(
+    "another-node-survives",
+    "error",
+    "description",
+    "pacemaker",
+    reason="When the links are cut the side that waits longer to be powered off goes on: that is not the one that was wanted.",
+    remedy="pcmk_delay_base on the device of the survivor; or another survivor in cluster.toml.",
+    source=OWN,
+)
+def survivor(setup: Setup) -> Iterator[str]:
+    delays = delays_of(setup)
+    if len(delays) == 2 and len(set(delays.values())) == 2:
+        winner = max(delays, key=lambda node: delays[node])
+        if winner != setup.described.survivor:
+            yield f"cib: {winner} survives, cluster.toml says {setup.described.survivor}"
+
+
+@rule(
+    "replication-differs-from-the-description",
+    "error",
+    "description",
+    "drbd",
+    reason="Another device than described is replicated, or over another network: data are overwritten, or there is no second copy.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def replication(setup: Setup) -> Iterator[str]:
+    targets = {target.name: target for target in setup.described.targets}
+    described = {node.name: node for node in setup.described.nodes}
+    for resource in setup.drbd:
+        target = targets.get(resource.name)
+        for host in resource.hosts:
+            node = described.get(host.name)
+            for address in host.addresses:
+                ip = re.sub(r"^\[|\]$", "", address.rpartition(":")[0])
+                if node and ip not in node.addresses.values():
+                    yield f"drbd: {resource.name} has the address {ip} on {host.name}, which that node does not have"
+            for number, (device, disk, _) in host.volumes.items():
+                wanted = target.devices.get(host.name) if target and number == "0" else None
+                if wanted and disk and disk != wanted:
+                    yield f"drbd: {resource.name} has disk {disk} on {host.name}, cluster.toml says {wanted}"
+                if target and number == "0" and device.startswith("/dev/drbd") and device != f"/dev/drbd{target.minor}":
+                    yield f"drbd: {resource.name} is {device} on {host.name}, cluster.toml says minor {target.minor}"
+    for name in targets.keys() - {resource.name for resource in setup.drbd}:
+        if targets[name].devices:
+            yield f"drbd: there is no resource {name}"
+
+
+@rule(
+    "service-differs-from-the-description",
+    "error",
+    "description",
+    "pacemaker",
+    reason="What is mounted, or where clients look for it, is not what was described: they find nothing, or something else.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def services(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    resources = {resource.name: resource.devices for resource in setup.drbd}
+    points = {one.mount_point: one for one in cib.services if one.is_mount}
+    addresses = {one.values.get("ip", "") for one in cib.services if one.agent == "IPaddr2"}
+    for target in setup.described.targets:
+        mount = points.get(target.mount.rstrip("/"))
+        if mount is None:
+            yield f"cib: nothing is mounted on {target.mount} ({target.name})"
+        elif target.name in resources and mount.device not in resources[target.name]:
+            yield f"cib: {mount.id} mounts {mount.device} on {target.mount}, which is not {target.name}"
+        ip = target.address.partition("/")[0]
+        if ip and ip not in addresses:
+            yield f"cib: the address {ip} of {target.name} is not there"
+
+
+@rule(
+    "lustre-differs-from-the-description",
+    "error",
+    "description",
+    "lustre",
+    reason="Clients and targets look for a server at an address, or under a name, that nobody has.",
+    remedy=_REMEDY,
+    source=OWN,
+)
+def lustre(setup: Setup) -> Iterator[str]:
+    cluster = setup.described
+    if cluster.file_system.kind != "lustre":
+        return
+    known = {f"{node.addresses[cluster.file_system.lnet_network]}@{cluster.file_system.lnet}" for node in cluster.nodes}
+    for file in ("lustre/make-targets.sh", "lustre/mount-clients.sh"):
+        text = setup.texts.get(file, "")
+        for nid in dict.fromkeys(re.findall(r"[0-9a-fA-F.:]*\d@[a-z0-9]+", text)):
+            if nid.lstrip(":") not in known:
+                yield f"{file}: {nid.lstrip(':')} is no server ({', '.join(sorted(known))})"
+        names = dict.fromkeys(re.findall(r"--fsname=(\S+)", text))
+        for name in names:
+            if name != cluster.file_system.name:
+                yield f"{file}: --fsname={name}, cluster.toml says {cluster.file_system.name}"
+    targets = {target.name: target for target in cluster.targets}
+    for resource in setup.drbd:
+        target = targets.get(resource.name)
+        for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
+            words = line.split()
+            if target is None or not words or words[0] != "mkfs.lustre" or words[-1] not in resource.devices:
+                continue
+            index = next((word.partition("=")[2] for word in words if word.startswith("--index=")), "")
+            if "mdt" in target.role and index != str(target.index):
+                yield f"make-targets.sh: {resource.name} has --index={index or '(none)'}, cluster.toml says {target.index}"

@@ -1,0 +1,96 @@
+"""A rule, what it finds, and the list of all rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal
+
+from strakes.failover.setup import Setup
+
+# A note is good practice that is not followed; a configuration without it is not wrong.
+Severity = Literal["error", "warning", "note"]
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+# In place of a source: no public page was found that tells of it.
+OWN = "strakes' own reasoning"
+# Pages that several rules are about.
+PACEMAKER = "https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained"
+COROSYNC_CONF = "https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html"
+VOTEQUORUM = "https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html"
+QDEVICE = "https://manpages.debian.org/bookworm/corosync-qdevice/corosync-qdevice.8.en.html"
+DRBD_CONF = "https://manpages.debian.org/bookworm/drbd-utils/drbd.conf-9.0.5.en.html"
+SBD = "https://manpages.debian.org/bookworm/sbd/sbd.8.en.html"
+# One module for each thing that rules are about.
+_MODULES = (
+    "heartbeat",
+    "quorum",
+    "fencing",
+    "timing",
+    "replication",
+    "services",
+    "lustre",
+    "site",
+    "described",
+    "state",
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks at.
+
+    ``source``: a public page that was read and says what ``reason`` says, or where somebody met it.
+    """
+
+    name: str
+    severity: Severity
+    needs: frozenset[str]
+    reason: str
+    remedy: str
+    source: str
+    find: Callable[[Setup], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class RuleFinding:
+    rule: str
+    severity: Severity
+    where: str
+    reason: str
+    remedy: str
+    source: str
+
+
+_rules: dict[str, Rule] = {}
+
+
+def rule(
+    name: str, severity: Severity, *needs: str, reason: str, remedy: str, source: str
+) -> Callable[[Callable[[Setup], Iterable[str]]], Callable[[Setup], Iterable[str]]]:
+    """Enter a function into the list."""
+
+    def enter(find: Callable[[Setup], Iterable[str]]) -> Callable[[Setup], Iterable[str]]:
+        _rules[name] = Rule(name, severity, frozenset(needs), reason, remedy, source, find)
+        return find
+
+    return enter
+
+
+def all_rules() -> tuple[Rule, ...]:
+    for module in _MODULES:
+        import_module(f"strakes.failover.rules.{module}")
+    return tuple(_rules.values())
+
+
+def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
+    """Return what is wrong, errors first; and the names of the rules that could not look, because their part is not there."""
+    found, passed = [], []
+    for one in all_rules():
+        if not one.needs <= setup.parts:
+            passed.append(one.name)
+            continue
+        found += [
+            RuleFinding(one.name, one.severity, where, one.reason, one.remedy, one.source) for where in one.find(setup)
+        ]
+    return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)

@@ -1,0 +1,134 @@
+"""Rules about the state of the running cluster: what has failed already, and waits for the next failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree as Xml
+
+from strakes.failover.rules.rule import COROSYNC_CONF, PACEMAKER, rule
+from strakes.failover.setup import DRBD_STATE, LINK_STATE, PACEMAKER_STATE, Setup
+
+_REPAIRED = "Repair what has failed, then: crm_resource --cleanup"
+
+
+def _status(setup: Setup) -> Xml.Element:
+    return Xml.fromstring(setup.texts[PACEMAKER_STATE])
+
+
+def _is(element: Xml.Element, key: str) -> bool:
+    return element.get(key) == "true"
+
+
+@rule(
+    "node-not-there",
+    "error",
+    "state",
+    reason="With a node that is off, unclean or set aside there is nobody left to take over.",
+    remedy="Repair the node and start it; crm_standby --delete, or stonith_admin --confirm only when it is really off.",
+    source=f"{PACEMAKER}/nodes.rst",
+)
+def nodes(setup: Setup) -> Iterator[str]:
+    status = _status(setup)
+    for node in status.iterfind("./nodes/node"):
+        wrong = [key for key in ("unclean", "standby", "maintenance", "pending") if _is(node, key)]
+        if not _is(node, "online"):
+            wrong.insert(0, "offline")
+        if wrong:
+            yield f"crm_mon: node {node.get('name')} is {', '.join(wrong)}"
+    coordinator = status.find("./summary/current_dc")
+    if coordinator is not None and coordinator.get("with_quorum") == "false":
+        yield "crm_mon: this side has no quorum"
+
+
+@rule(
+    "service-not-running",
+    "error",
+    "state",
+    reason="What has failed, is blocked or is not managed now is not recovered by itself.",
+    remedy=_REPAIRED,
+    source=f"{PACEMAKER}/resources.rst",
+)
+def resources(setup: Setup) -> Iterator[str]:
+    for resource in _status(setup).iterfind("./resources//resource"):
+        wrong = [key for key in ("failed", "blocked") if _is(resource, key)]
+        if resource.get("managed") == "false":
+            wrong.append("not managed")
+        if resource.get("role") == "Stopped" and not _is(resource, "disabled"):
+            wrong.append("stopped")
+        if wrong:
+            yield f"crm_mon: {resource.get('id')} is {', '.join(wrong)}"
+
+
+@rule(
+    "fencing-device-does-not-answer",
+    "error",
+    "state",
+    reason="A device whose monitoring fails will not power off its node either: nothing is taken over from that node.",
+    remedy="Look at the BMC or outlet, its network and its password; then: stonith_admin --fence NODE in a quiet hour.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def fencing(setup: Setup) -> Iterator[str]:
+    devices = {device.id for device in setup.cib.devices} if setup.cib else set()
+    for failure in _status(setup).iterfind("./failures/failure"):
+        name = re.sub(r"_(monitor|start|stop)_\d+$", "", failure.get("op_key", ""))
+        if name in devices:
+            yield f"crm_mon: {name} on {failure.get('node')}: {failure.get('exitreason') or failure.get('exitstatus')}"
+
+
+@rule(
+    "failures-not-cleaned-up",
+    "warning",
+    "state",
+    reason="Failures count against the node until they are cleaned up: the next one may forbid the service there.",
+    remedy=_REPAIRED,
+    source=f"{PACEMAKER}/operations.rst",
+)
+def failures(setup: Setup) -> Iterator[str]:
+    status = _status(setup)
+    devices = {device.id for device in setup.cib.devices} if setup.cib else set()
+    for failure in status.iterfind("./failures/failure"):
+        name = re.sub(r"_(\w+?)_\d+$", "", failure.get("op_key", ""))
+        if name not in devices:
+            yield f"crm_mon: {failure.get('op_key')} on {failure.get('node')}: {failure.get('exitstatus')}"
+    for event in status.iterfind("./fence_history/fence_event"):
+        if event.get("status") == "failed":
+            yield f"crm_mon: fencing {event.get('target')} ({event.get('action')}) failed, {event.get('completed', '')}".rstrip(
+                ", "
+            )
+
+
+@rule(
+    "link-down",
+    "error",
+    "link state",
+    reason="One link is left: the next cable, card or switch that fails gets a node powered off.",
+    remedy="Repair the network of that link; corosync-cfgtool -s shows it.",
+    source=COROSYNC_CONF,
+)
+def links(setup: Setup) -> Iterator[str]:
+    link = ""
+    for line in setup.texts[LINK_STATE].splitlines():
+        link = line.strip() if line.startswith("LINK ID") else link
+        if "disconnected" in line:
+            yield f"corosync: {link}: {' '.join(line.split())}"
+
+
+@rule(
+    "copies-not-the-same",
+    "error",
+    "replication state",
+    reason="A copy that is not up to date, or not connected, cannot be taken over from: nothing is left if the other node dies.",
+    remedy="drbdadm status; repair the replication network or the disk, and wait for UpToDate.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-administration.adoc",
+)
+def copies(setup: Setup) -> Iterator[str]:
+    name = ""
+    for line in setup.texts[DRBD_STATE].splitlines():
+        old = re.search(r"^\s*(\d+): cs:(\w+) .*ds:(\S+)", line)
+        if old and (old[2] != "Connected" or old[3] != "UpToDate/UpToDate"):
+            yield f"drbd: device {old[1]} is {old[2]}, {old[3]}"
+        name = line.split()[0] if line[:1].strip() else name
+        for what, value in re.findall(r"\b(connection|disk|peer-disk|replication):(\S+)", line):
+            if value not in ("UpToDate", "Connected", "Established", "Diskless"):
+                yield f"drbd: {name}: {what} is {value}"

@@ -1,0 +1,78 @@
+"""How closely the ranks of phases began together, as measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from strakes.findings.sample import Beginning, Sample
+from strakes.statistics.interval import median
+
+# What the ranks of a phase may begin apart without a word.
+APART_S = 1e-3
+
+
+@dataclass(frozen=True)
+class Begun:
+    """How far the first and the last rank of a phase began apart.
+
+    ``host``: of the last rank, where it is known. ``share``: of the time the phase took. ``crowded``: the machine of
+    some ranks has fewer processors than there were ranks on it. ``clock_uncertainty_s``: how exactly all that is known.
+    """
+
+    apart_s: float
+    rank: int
+    host: str
+    share: float
+    crowded: bool
+    clock_uncertainty_s: float
+
+    @property
+    def is_apart(self) -> bool:
+        return self.apart_s > APART_S
+
+
+def begun(sample: Sample) -> Begun | None:
+    """Of one phase; None where one rank did it, or where it is not known to have begun.
+
+    >>> write = Sample("write", columns=["rank", "start_s"], ranks=[[0, 0.25], [1, 0.0]], elapsed_s=0.5, begun=Beginning())
+    >>> begun(write).apart_s
+    0.25
+    >>> begun(Sample("write", columns=["rank", "start_s"], ranks=[[0, 0.0]], elapsed_s=0.5)) is None
+    True
+    """
+    # Engines that did not say so yet had the columns, and several nodes.
+    beginning = sample.begun or (Beginning() if len(sample.nodes) > 1 else None)
+    starts = sample.column("start_s")
+    if beginning is None or not starts:
+        return None
+    apart_s = max(starts) - min(starts)
+    return Begun(
+        apart_s,
+        starts.index(max(starts)),
+        beginning.last_host,
+        min(1.0, apart_s / sample.elapsed_s) if sample.elapsed_s > 0 else 0.0,
+        beginning.crowded,
+        beginning.clock_uncertainty_s,
+    )
+
+
+def all_begun(samples: Iterable[Sample]) -> list[Begun]:
+    """Of every phase that several ranks began."""
+    return [start for sample in samples if (start := begun(sample)) is not None]
+
+
+def begun_together(samples: Iterable[Sample]) -> Mapping[str, float]:
+    """Return the phases of a run in figures, as its report has them; empty where no phase had several ranks."""
+    phases = all_begun(samples)
+    if not phases:
+        return {}
+    apart = [phase.apart_s for phase in phases]
+    return {
+        "phases": len(phases),
+        "median_s": median(apart),
+        "worst_s": max(apart),
+        "apart": sum(phase.is_apart for phase in phases),
+        "crowded": sum(phase.crowded for phase in phases),
+        "clock_uncertainty_s": max(phase.clock_uncertainty_s for phase in phases),
+    }

@@ -1,0 +1,98 @@
+"""What is measured: one setting of a study's factors, the plan that is run for it, and the figures taken from that plan's phases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from strakes.findings.place import PLAIN, Place
+from strakes.findings.portrait import Setting
+from strakes.findings.record import Record
+from strakes.plan import Plan
+from strakes.targets.description import Layout
+
+Metric = Literal[
+    "bytes_per_s",
+    "operations_per_s",
+    "seconds_per_item",
+    "recovery_first_s",
+    "recovery_median_s",
+    "recovery_last_s",
+    "device_busy",
+    "iowait",
+    "memory_available",
+    "servers_memory",
+]
+
+UNITS: Mapping[Metric, str] = {
+    "bytes_per_s": "B/s",
+    "operations_per_s": "op/s",
+    "seconds_per_item": "s",
+    "recovery_first_s": "s",
+    "recovery_median_s": "s",
+    "recovery_last_s": "s",
+    "device_busy": "%",
+    "iowait": "%",
+    "memory_available": "B",
+    "servers_memory": "B",
+}
+# A phase has one of these; of the others it may have several.
+_ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
+# What the machine did meanwhile: shown beside the rates, never a reason to repeat a cell.
+SIDE_METRICS: tuple[Metric, ...] = ("device_busy", "iowait", "memory_available", "servers_memory")
+
+# What another tool ran is not known.
+NO_PLAN = Plan(0, ())
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure taken from one phase of a cell's plan. ``settings`` are added to those of the cell."""
+
+    phase: str
+    metric: Metric
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def is_side(self) -> bool:
+        """Whether it only accompanies the rate of its phase."""
+        return self.metric in SIDE_METRICS
+
+    @property
+    def suffix(self) -> str:
+        """What follows the cell's key in the measure's id."""
+        return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
+
+
+@dataclass(frozen=True)
+class Cell(Record):
+    """One setting of a study's factors: the plan that is run for it and what is measured in that plan.
+
+    ``priority`` 1 is measured whatever the budget, higher ones when it allows. ``layout`` is what its files are to
+    have; None: what they have anyway. ``least_runs``: how many a finding needs, where that is more than the interval
+    does. ``precision``: the relative half-width to reach, where it is not the run's own. ``fingerprint``: of the plan,
+    as the store keeps it; of what another tool measured (``imported``), which has no plan, it says what must agree for
+    two runs to be alike.
+    """
+
+    study: str
+    key: str
+    settings: Mapping[str, Setting]
+    plan: Plan = NO_PLAN
+    measures: tuple[Measure, ...] = ()
+    priority: int = 1
+    layout: Layout | None = None
+    place: Place = PLAIN
+    least_runs: int = 0
+    precision: float | None = None
+    fingerprint: str = field(default="", compare=False)
+    imported: bool = False
+
+    def always_written(self) -> Sequence[str]:
+        """Return what earlier versions look for."""
+        return ("measures", "priority", "least_runs")
+
+    def measure_id(self, phase: str) -> str:
+        """Return the id under which one measured phase of this cell appears in findings."""
+        return f"{self.key}:{phase}"

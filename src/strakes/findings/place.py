@@ -1,0 +1,36 @@
+"""Where a cell's plan runs.
+
+By default in a directory of its own, else in one whose place on the file system is chosen beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from strakes.targets.description import Placement
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory made for every visit, its settings read back; what differs from what was asked for is an error.
+
+    ``target``: the file system measured, or the one it is measured ``against``. ``placement`` is that of the plan's
+    directory; ``entries`` places directories in it by name (as the engine calls them: ``items.0.tree``). A place with
+    ``kept`` is a directory of that name that stays from visit to visit: pools in it grow, and a file system that moves
+    directories to their targets at leisure has the time to do so. A plan in it has to remove what it makes, pools
+    aside.
+    """
+
+    target: Literal["", "against"] = ""
+    placement: Placement | None = None
+    entries: Mapping[str, Placement] = field(default_factory=dict)
+    kept: str = ""
+
+    def is_plain(self) -> bool:
+        """Whether the engine's own new directory will do."""
+        return self.placement is None and not self.entries and not self.kept
+
+
+PLAIN = Place()

@@ -1,0 +1,191 @@
+"""What a run found, as frozen values.
+
+``schemas/findings.json`` is their JSON form (``dataclasses.asdict`` of Portrait).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from strakes.findings.claims import Claim
+
+Setting = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class IntervalOf:
+    """An interval and what it is of, e.g. "ratio of 1 MiB to 4 KiB"."""
+
+    low: float
+    high: float
+    confidence: float
+    of: str
+
+
+@dataclass(frozen=True)
+class CellEstimate:
+    """One cell: a study's settings, measured ``runs`` times. ``median``, ``low``, ``high`` are in ``unit`` (B/s, op/s, s).
+
+    ``low`` and ``high`` are None while there are too few runs for an interval. ``values`` are the raw runs in time order,
+    ``pooled`` is total work over total time (None where the unit is not a rate). ``levels``: where it changed during the run, the
+    medians before and after each change, in time order; ``median`` then describes none of them.
+    """
+
+    id: str
+    study: str
+    settings: Mapping[str, Setting]
+    median: float
+    low: float | None
+    high: float | None
+    confidence: float
+    runs: int
+    unit: str
+    stopped_because: str
+    values: tuple[float, ...]
+    pooled: float | None = None
+    warnings: tuple[str, ...] = ()
+    levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class SkippedCell:
+    """A cell the target does not support or the budget did not allow, with the reason."""
+
+    study: str
+    settings: Mapping[str, Setting]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement with its verdict.
+
+    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not enough),
+    unknown (not measured; ``needs`` says what it would take). ``evidence`` lists cell ids.
+    ``tone``: good / bad where the interval shows that the file system does this well / badly, else neutral. ``claims``: what it asserts
+    of ratios; all of a run hold together with its confidence.
+    """
+
+    id: str
+    study: str
+    statement: str
+    verdict: Literal["measured", "holds", "does-not", "inconclusive", "unknown"]
+    evidence: tuple[str, ...]
+    interval: IntervalOf | None = None
+    needs: str = ""
+    tone: Literal["good", "bad", "neutral"] = "neutral"
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """How to use the file system: ``setting`` = ``value`` because of ``reason``; ``confirmed`` by fresh runs."""
+
+    setting: str
+    value: str
+    reason: str
+    evidence: tuple[str, ...]
+    interval: IntervalOf
+    confirmed: bool
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning as data; ``cells`` are the ids it touches (empty: the whole run)."""
+
+    code: str
+    text: str
+    remedy: str
+    cells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a figure; x is a number (log or linear axis) or a category."""
+
+    x: float | str
+    cell: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line of points."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published value drawn beside ours and marked as theirs: a vertical band (x), a series of points (x, y), or text only.
+
+    ``label`` names the points. A fitted law is drawn the same way; its ``source`` is none of ours.
+    """
+
+    source: str
+    text: str
+    x_low: float | None = None
+    x_high: float | None = None
+    label: str = ""
+    points: tuple[tuple[float | str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a study; y comes from the cells (unit, median, low, high, values)."""
+
+    study: str
+    title: str
+    question: str
+    x_label: str
+    x_unit: str
+    x_scale: Literal["log", "linear", "category"]
+    y_label: str
+    y_unit: str
+    series: tuple[Series, ...]
+    references: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One line of the one-screen summary, standing on one cell."""
+
+    label: str
+    cell: str
+
+
+@dataclass(frozen=True)
+class ServerCount:
+    """What one target or server counted while a cell's ``visits`` ran, all together: making and removing their files is in it.
+
+    ``counters`` have the names of ``strakes.targets.description.Observation``.
+    """
+
+    study: str
+    cell: str
+    server: str
+    visits: int
+    counters: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """Everything a report shows. ``run``, ``target`` and ``environment`` are facts as the store kept them."""
+
+    run: Mapping[str, Any]
+    target: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    scope: str
+    headlines: tuple[Headline, ...]
+    cells: tuple[CellEstimate, ...]
+    findings: tuple[Finding, ...]
+    recommendations: tuple[Recommendation, ...]
+    figures: tuple[Figure, ...]
+    warnings: tuple[RunWarning, ...]
+    skipped: tuple[SkippedCell, ...] = ()
+    reproduce: tuple[str, ...] = ()
+    servers: tuple[ServerCount, ...] = ()
+    schema: Literal[1] = field(default=1)

@@ -1,0 +1,107 @@
+"""Records, as the store keeps them and engines send them, to frozen values and back.
+
+Absent keys take their default, unknown ones are kept and written again: runs of every version can be read, and lose
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from strakes.plan import Plan
+from strakes.plan.model import plan_from_record
+from strakes.targets.description import Layout
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+T = TypeVar("T")
+
+Rows = Sequence[Sequence[float]]
+# Left as they came: nothing in them has a type of its own, and they are most of what a run holds.
+_AS_THEY_ARE = (Rows, Mapping[str, Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What is read leniently. A field that has its default is not written, but those of ``always_written``.
+
+    ``extra``: keys that this version does not know.
+    """
+
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+
+    def always_written(self) -> Sequence[str]:
+        """Names of fields whose defaults say something."""
+        return ()
+
+
+def from_record(kind: type[T], record: object) -> T:
+    """Return the value that ``record`` is. Raises KeyError, TypeError or ValueError where it is none.
+
+    >>> from strakes.findings.place import Place
+    >>> place = Place(kept="population")
+    >>> from_record(Place, to_record(place)) == place
+    True
+    """
+    return _converter().structure(record, kind)
+
+
+def to_record(value: object) -> dict[str, Any]:
+    """Return the value as JSON has it."""
+    return cast("dict[str, Any]", _converter().unstructure(value))
+
+
+@cache
+def _converter() -> Converter:
+    from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+    from cattrs.preconf.json import make_converter
+
+    converter = make_converter(detailed_validation=False)
+
+    def reader(kind: type[Record]) -> Callable[[Mapping[str, Any], object], Record]:
+        read = make_dict_structure_fn(kind, converter)
+        known = {one.name for one in fields(kind)}
+
+        def structure(record: Mapping[str, Any], _kind: object) -> Record:
+            extra = {key: value for key, value in record.items() if key not in known}
+            return read({**record, "extra": extra} if extra else record, kind)
+
+        return structure
+
+    def writer(kind: type[Record]) -> Callable[[Record], dict[str, Any]]:
+        write = make_dict_unstructure_fn(kind, converter, extra=override(omit=True))
+        defaults = {
+            one.name: one.default if one.default_factory is MISSING else one.default_factory()
+            for one in fields(kind)
+            if one.default is not MISSING or one.default_factory is not MISSING
+        }
+
+        def unstructure(record: Record) -> dict[str, Any]:
+            always = record.always_written()
+            kept = {
+                name: value
+                for name, value in write(record).items()
+                if name in always or name not in defaults or getattr(record, name) != defaults[name]
+            }
+            return {**kept, **record.extra}
+
+        return unstructure
+
+    converter.register_structure_hook_factory(lambda kind: _is_a(kind, Record), reader)
+    converter.register_unstructure_hook_factory(lambda kind: _is_a(kind, Record), writer)
+    converter.register_structure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value, _: value)
+    converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
+    converter.register_structure_hook(Plan, lambda record, _: plan_from_record(record))
+    converter.register_unstructure_hook(Plan, lambda plan: plan.to_json())
+    # Components are told where a layout is shown; what a run asks for and gets has none.
+    layout = make_dict_unstructure_fn(Layout, converter, _cattrs_omit_if_default=True, components=override(omit=True))
+    converter.register_unstructure_hook(Layout, layout)
+    return converter
+
+
+def _is_a(kind: object, base: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)

@@ -1,0 +1,109 @@
+"""The measured values of a run as studies and reports see them: by cell, phase and block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from strakes.findings.portrait import CellEstimate, Setting
+from strakes.findings.sample import Sample
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One measured phase of one visit: its value in the measure's unit, and the sample it came from.
+
+    ``asked`` is how many operations the plan wanted (fewer were done when the time ran out). ``servers``: what servers and targets counted
+    during the visit, all its phases together. ``at_s``: when the visit began, in seconds since 1970.
+    """
+
+    block: int
+    purpose: str
+    value: float
+    asked: int
+    sample: Sample
+    servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of one cell with everything observed for it, in time order.
+
+    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times.
+    """
+
+    id: str
+    study: str
+    settings: Mapping[str, Setting]
+    unit: str
+    observations: tuple[Observation, ...]
+    estimate: CellEstimate | None
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.unit == "s"
+
+    @property
+    def is_side(self) -> bool:
+        """Whether it is what the machine did meanwhile, not what the file system reached."""
+        return self.unit in ("%", "B")
+
+    def by_block(self, purpose: str = "measure") -> dict[int, float]:
+        """Value of each block."""
+        return {one.block: one.value for one in self.observations if one.purpose == purpose}
+
+
+@dataclass(frozen=True)
+class Results:
+    """All measured cells of one study (or of a whole survey)."""
+
+    measured: tuple[Measured, ...]
+    confidence: float
+    facts: Mapping[str, Any]
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Measured]:
+        return {one.id: one for one in self.measured}
+
+    def get(self, measure_id: str) -> Measured:
+        """Return the measure with that id. Raises KeyError."""
+        return self._by_id[measure_id]
+
+    def of_study(self, study: str) -> Results:
+        """Only one study's cells."""
+        return Results(tuple(one for one in self.measured if one.study == study), self.confidence, self.facts)
+
+    def where(self, **settings: Setting) -> list[Measured]:
+        """Estimated rates and times whose settings agree with all those given, in declared order."""
+        return [one for one in self._agreeing(settings) if not one.is_side]
+
+    def beside(self, metric: str, **settings: Setting) -> list[Measured]:
+        """Return the same for what the machine did meanwhile.
+
+        ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``.
+        """
+        return [one for one in self._agreeing(settings) if one.is_side and one.id.endswith(f":{metric}")]
+
+    def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:
+        return [
+            one
+            for one in self.measured
+            if one.estimate is not None and all(one.settings.get(key) == value for key, value in settings.items())
+        ]
+
+    def levels(self, factor: str) -> list[Setting]:
+        """Return the levels of one factor that were measured, ascending."""
+        return sorted(
+            {one.settings[factor] for one in self.measured if factor in one.settings and one.estimate}, key=_sort_key
+        )
+
+    def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
+        """Their ids, as evidence."""
+        return tuple(one.id for one in measured)
+
+
+def _sort_key(value: Setting) -> tuple[int, float, str]:
+    return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")

@@ -1,0 +1,43 @@
+"""Text of others (names of files, servers and users, results of other tools) where it could do more than be read.
+
+Everything of that kind goes through one of these functions on its way to a terminal, into a shell line that a person may copy, or into a
+CSV cell.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+# A spreadsheet takes a cell that begins so for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def for_terminal(text: object) -> str:
+    r"""One line without characters that steer a terminal, forge another line or turn the reading direction.
+
+    >>> for_terminal("a\x1b[31mb\nc\u202e")
+    'a?[31mb?c?'
+    """
+    return "".join(character if character.isprintable() else "?" for character in str(text))
+
+
+def for_shell(line: str) -> str:
+    """Return a command line whose words are only words: nothing in it is a second command, a substitution or a redirection.
+
+    >>> for_shell("ior -o /x; rm -rf / $(id)")
+    "ior -o '/x;' rm -rf / '$(id)'"
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError:  # a quote without its end
+        words = line.split()
+    return for_terminal(shlex.join(words))
+
+
+def for_csv(value: object) -> object:
+    """Return a cell that no spreadsheet runs; numbers stay numbers.
+
+    >>> for_csv("=1+1"), for_csv(-1.5)
+    ("'=1+1", -1.5)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

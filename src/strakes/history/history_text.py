@@ -1,0 +1,68 @@
+"""Histories as text for the terminal and as a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from strakes.foreign_text import for_terminal
+from strakes.history.series import History, HistorySeries
+from strakes.report.numbers import show
+
+_BARS = "▁▂▃▄▅▆▇█"
+_ORDER = ("SLOWER", "FASTER", "INCONCLUSIVE", "STEADY")
+_LONGEST_LINE = 24
+_MOST_STEADY = 12
+
+
+def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[str, Any]:
+    """As values JSON knows."""
+    return {"schema": 1, "histories": [asdict(one) for one in histories], "failures": list(failures)}
+
+
+def render(histories: Sequence[History]) -> str:
+    """One block for each measurement, what changed first."""
+    return "\n\n".join(_block(one) for one in histories)
+
+
+def _block(history: History) -> str:
+    whens = sorted(point.when for one in history.series for point in one.points)
+    what = history.kind if history.kind == history.name else f"{history.kind} {history.name}"
+    lines = [f"{what} of {for_terminal(history.target)}: {len(history.runs)} runs, {whens[0][:10]} to {whens[-1][:10]}"]
+    ordered = sorted(history.series, key=lambda one: _ORDER.index(one.verdict))
+    steady = [one for one in ordered if one.verdict == "STEADY"]
+    shown = [one for one in ordered if one.verdict != "STEADY"] + steady[:_MOST_STEADY]
+    width = min(60, max(len(one.cell) for one in shown))
+    lines += [_line(one, width) for one in shown]
+    if len(steady) > _MOST_STEADY:
+        lines.append(f"  {len(steady) - _MOST_STEADY} more are STEADY: --json has them all")
+    needs = sorted({one.needs for one in history.series if one.needs})
+    if needs:
+        lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
+    if any(one.plans > 1 for one in history.series):
+        lines.append(
+            "  The amount of work differs between the runs, because each run chooses it; study --like RUN keeps it."
+        )
+    return "\n".join(lines)
+
+
+def _line(one: HistorySeries, width: int) -> str:
+    line = f"  {one.verdict:<12} {for_terminal(one.cell):<{width}}  {_bars(one)}  "
+    if not one.changes:
+        return line + show(one.points[-1].median, one.unit)
+    last = one.changes[-1]
+    earlier = f", {len(one.changes) - 1} earlier changes" if len(one.changes) > 1 else ""
+    return (
+        line + f"{show(last.before, one.unit)} -> {show(last.after, one.unit)} since {last.when[:10]} (p "
+        f"{last.p_value:.4f}{earlier})"
+    )
+
+
+def _bars(one: HistorySeries) -> str:
+    """Return the newest medians as bars of a height from the least to the most of them."""
+    values = [point.median for point in one.points[-_LONGEST_LINE:]]
+    least, most = min(values), max(values)
+    if most == least:
+        return _BARS[3] * len(values)
+    return "".join(_BARS[round((value - least) / (most - least) * (len(_BARS) - 1))] for value in values)

@@ -1,0 +1,72 @@
+"""What the history of a store says, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.findings.portrait import Setting
+
+# STEADY: enough runs, and no change of level among them. INCONCLUSIVE: too few runs to find one.
+Verdict = Literal["SLOWER", "FASTER", "STEADY", "INCONCLUSIVE"]
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """What one run found: its median and interval, in the unit of the series. ``when`` is ISO 8601 in UTC."""
+
+    run: str
+    when: str
+    median: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class LevelChange:
+    """The level changes with ``run``: from the median ``before`` to ``after``.
+
+    ``ratio`` is how many times better that is.
+    """
+
+    run: str
+    when: str
+    before: float
+    after: float
+    ratio: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class HistorySeries:
+    """One cell over time.
+
+    ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run.
+    """
+
+    cell: str
+    settings: Mapping[str, Setting]
+    unit: str
+    points: tuple[HistoryPoint, ...]
+    plans: int
+    changes: tuple[LevelChange, ...] = ()
+    verdict: Verdict = "INCONCLUSIVE"
+    needs: str = ""
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a smaller value is the better one."""
+        return self.unit == "s"
+
+
+@dataclass(frozen=True)
+class History:
+    """All runs of one measurement (one fingerprint), oldest first."""
+
+    fingerprint: str
+    kind: str
+    name: str
+    target: str
+    runs: tuple[str, ...]
+    series: tuple[HistorySeries, ...]

@@ -1,0 +1,1 @@
+"""Measurements handed to a batch system, and what became of them."""

@@ -1,0 +1,160 @@
+"""Slurm jobs that outlive the shell they were submitted from: a script, sbatch, and what the queue says of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.launch.choice import Launch
+from strakes.processes import python_module
+from strakes.store.jobs import Job, Jobs
+from strakes.targets import command
+
+_ASK_S = 20.0
+# Before its time is over the job is told, so that it ends in order and can be gone on with.
+_WARNING_S = 60
+_OPTION = "--batch"
+
+
+def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Sequence[str], jobs: Jobs) -> str:
+    """Submit ``strakes ARGUMENTS`` with further ``options`` of sbatch; the job's number.
+
+    Raises EnvironmentLacksError without sbatch, or when it refuses.
+    """
+    directory = jobs.make_directory()
+    sbatch = _tool("sbatch")
+    words = (*_placement(launch), *options)
+    path = directory / f".{os.getpid()}.sh"
+    path.write_text(script(arguments, directory), encoding="utf-8")
+    argv = [
+        str(sbatch),
+        "--parsable",
+        f"--job-name=strakes-{_slug(name)}",
+        f"--output={directory}/%j.out",
+        *words,
+        str(path),
+    ]
+    try:
+        done = command.run(argv, _ASK_S)
+    finally:
+        path.unlink()
+    if done.status != 0:
+        raise EnvironmentLacksError(
+            "Slurm did not accept the job",
+            where=shlex.join(argv[:-1]),
+            why=_last(done.stderr),
+            remedy="Change the options given with --batch.",
+        )
+    job = done.stdout.strip().partition(";")[0]
+    now = datetime.now(UTC).isoformat()
+    jobs.remember(Job(job, name, ("strakes", *arguments), now, str(directory / f"{job}.out")))
+    return job
+
+
+def script(arguments: Sequence[str], directory: Path) -> str:
+    """Return what the job runs. It says how it ended, whatever accounting there is or is not.
+
+    >>> print(script(["survey", "/scratch/my dir"], Path("/home/u/.strakes/jobs")).splitlines()[1])
+    #SBATCH --signal=B:TERM@60 --no-requeue
+    """
+    strakes = shlex.join(python_module("strakes", *arguments))
+    store = os.environ.get("STRAKES_STORE", "")
+    return f"""#!/bin/sh
+#SBATCH --signal=B:TERM@{_WARNING_S} --no-requeue
+{f"export STRAKES_STORE={shlex.quote(store)}" if store else ":"}
+told=
+trap 'told=yes; kill -TERM $!' TERM
+cd {shlex.quote(os.getcwd())} || exit 2
+{strakes} &
+strakes=$!
+wait $strakes
+status=$?
+# A signal ends the waiting, not what is waited for; 127: it had ended before the signal came.
+while [ -n "$told" ]; do
+    told=
+    wait $strakes
+    again=$?
+    [ $again = 127 ] || status=$again
+done
+echo $status >{shlex.quote(str(directory))}/$SLURM_JOB_ID.status
+exit $status
+"""
+
+
+def without_batch(arguments: Sequence[str]) -> list[str]:
+    """Return the command line of the job itself.
+
+    >>> without_batch(["survey", "/d", "--batch", "-N 4", "--launcher", "slurm"]), without_batch(["survey", "--batch=-N 4", "/d"])
+    (['survey', '/d', '--launcher', 'slurm'], ['survey', '/d'])
+    """
+    found: list[str] = []
+    skip = False
+    for word in arguments:
+        if skip or word.startswith(f"{_OPTION}="):
+            skip = False
+        elif word == _OPTION:
+            skip = True
+        else:
+            found.append(word)
+    return found
+
+
+def state_of(job: Job) -> str:
+    """Return what the queue says (PENDING, RUNNING, ...) with its reason; ``ENDED``: it said how it ended; ``KILLED``: it did not.
+
+    Raises EnvironmentLacksError where there is no queue to ask, MeasurementError where it does not answer.
+    """
+    if job.status is not None:
+        return "ENDED"
+    done = command.run([str(_tool("squeue")), "--noheader", f"--jobs={job.id}", "--format=%T (%r)"], _ASK_S)
+    if done.status != 0 and "Invalid job id" not in done.stderr:
+        raise MeasurementError(
+            "the Slurm queue does not answer", where="squeue", why=_last(done.stderr), remedy="Try again later."
+        )
+    state = done.stdout.strip().removesuffix(" (None)")
+    left = not state or re.match(r"(CANCELLED|COMPLETED|FAILED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED)\b", state)
+    return "KILLED" if left else state
+
+
+def cancel(job: Job) -> None:
+    """Cancel a job. Raises MeasurementError when it cannot be."""
+    done = command.run([str(_tool("scancel")), job.id], _ASK_S)
+    if done.status != 0:
+        raise MeasurementError(f"job {job.id} cannot be cancelled", where="scancel", why=_last(done.stderr))
+
+
+def _placement(launch: Launch) -> list[str]:
+    """Return the part of the launch that the job must be given to be able to do it."""
+    words = [] if launch.ranks is None else [f"--ntasks={launch.ranks}"]
+    if launch.ranks_per_node is not None:
+        words.append(f"--ntasks-per-node={launch.ranks_per_node}")
+    if launch.hosts:
+        words += [f"--nodes={len(launch.hosts)}", f"--nodelist={','.join(launch.hosts)}"]
+    return words
+
+
+def _tool(name: str) -> Path:
+    found = shutil.which(name)
+    if found is None:
+        raise EnvironmentLacksError(
+            f"{name} is missing",
+            where="PATH",
+            why="no program of that name",
+            remedy="Load the Slurm client of your site.",
+        )
+    return Path(found)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") or "run"
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it printed nothing"

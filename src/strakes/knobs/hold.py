@@ -1,0 +1,123 @@
+"""One record for each place whose value is changed, beside the setting itself: two stores do not change the same place.
+
+It lies below ``/run/strakes`` of the machine that has the setting, so that it goes when the machine's settings go; ``STRAKES_RUN`` names
+another directory. What is in it is the value before the first change, and which store is to put it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from strakes.errors import BadInputError, StrakesError
+from strakes.knobs.knob_place import KnobPlace
+from strakes.targets.command import Runner, Servers
+
+_MOST_BYTES = 65536
+
+
+def take(place: KnobPlace, before: str | None, store: Path, journal: Path, ask: Runner) -> None:
+    """Say that ``store`` changes the place. Raises BadInputError where another store does and has not put it back."""
+    record = {"host": socket.gethostname(), "store": _name_of(store), "journal": _name_of(journal), "before": before}
+    text = json.dumps(record)
+    for _ in range(2):
+        held = _on_server(place, _TAKE, ask, text) if place.host else _take_here(place, text)
+        if not held or _is_of(held, store):
+            return
+        if not _is_left(held):
+            break
+        _remove(place, ask)
+    other = _read(held)
+    raise BadInputError(
+        f"{place.knob} is changed by strakes with another store",
+        where=place.name_with_host,
+        why=f"store {other.get('store', '?')} on {other.get('host', '?')}; before: {other.get('before', '?')}",
+        remedy=f"Put it back there: strakes knobs restore. If that store is gone, set the value by hand and remove {_file(place)}.",
+    )
+
+
+def give_back(place: KnobPlace, store: Path, ask: Runner) -> None:
+    """The place has its old value again, as far as this store knows. A server that does not answer keeps its record."""
+    with suppress(StrakesError, OSError):
+        held = _on_server(place, _READ, ask, "") if place.host else _read_here(place)
+        if held and _is_of(held, store):
+            _remove(place, ask)
+
+
+_TAKE = 'umask 022; mkdir -p "${1%/*}" && { (set -C; printf %s "$2" >"$1") 2>/dev/null || head -c 65536 "$1"; }'
+_READ = '[ ! -f "$1" ] || head -c 65536 "$1"'
+_REMOVE = 'rm -f "$1"'
+
+
+def _file(place: KnobPlace) -> Path:
+    """One for each place, however it is reached."""
+    root = "/run/strakes" if place.host else os.environ.get("STRAKES_RUN", "/run/strakes")
+    digest = hashlib.sha256(repr(place.key[1:]).encode("utf-8", "surrogatepass")).hexdigest()
+    return Path(root, "knobs", digest[:32])
+
+
+def _on_server(place: KnobPlace, script: str, ask: Runner, text: str) -> str:
+    """What the script says there; nothing where that user may keep no record there: then nothing can be changed there either."""
+    words = ("sh", "-c", script, "sh", str(_file(place)), text)
+    done = Servers(place.servers).runner(place.host, ask)(words)
+    return done.stdout.strip() if done.status == 0 else ""
+
+
+def _take_here(place: KnobPlace, text: str) -> str:
+    path = _file(place)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        return _read_here(place)
+    except PermissionError:
+        return _read_here(place)  # who may not write there changes no setting of this machine
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    return ""
+
+
+def _read_here(place: KnobPlace) -> str:
+    try:
+        descriptor = os.open(_file(place), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_MOST_BYTES).decode(errors="replace")
+
+
+def _remove(place: KnobPlace, ask: Runner) -> None:
+    if place.host:
+        _on_server(place, _REMOVE, ask, "")
+    else:
+        with suppress(OSError):
+            _file(place).unlink(missing_ok=True)
+
+
+def _read(held: str) -> dict[str, object]:
+    try:
+        record = json.loads(held)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _is_of(held: str, store: Path) -> bool:
+    record = _read(held)
+    return (record.get("host"), record.get("store")) == (socket.gethostname(), _name_of(store))
+
+
+def _is_left(held: str) -> bool:
+    """Whether the journal that was to put it back is closed, or gone with its store. Of other hosts that cannot be seen."""
+    record = _read(held)
+    journal = record.get("journal")
+    ours = record.get("host") == socket.gethostname() and isinstance(journal, str)
+    return ours and not os.path.lexists(str(journal))
+
+
+def _name_of(path: Path) -> str:
+    return os.path.abspath(path)

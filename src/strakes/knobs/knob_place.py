@@ -1,0 +1,197 @@
+"""A place: one concrete file, parameter or option that a knob sets, with all that is needed to put it back years later."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.knobs import answers
+from strakes.targets.command import Completed, Runner, Servers
+from strakes.targets.lustre.lctl_param import read_params, set_param
+
+_BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MOST_BYTES = 1 << 16
+_ROOT = "Run strakes as root, or ask your administrator."
+_WORDS_OF_REFUSAL = (
+    "EACCES",
+    "EPERM",
+    "Permission denied",
+    "Operation not permitted",
+    "permission denied",
+    "access denied",
+)
+_WORDS_OF_VALUES = (
+    "EINVAL",
+    "Invalid argument",
+    "out of range",
+    "error parsing value",
+    "not in range",
+    "does not match",
+    "invalid",
+)
+
+
+class PlaceGoneError(MeasurementError):
+    """There is no such setting any more: its device, mount or server is gone."""
+
+
+@dataclass(frozen=True)
+class KnobPlace:
+    """``name`` is for people. ``host`` and ``servers`` (the template) are set where it is on a server."""
+
+    knob: str
+    name: str
+    file: str = ""
+    read_words: tuple[str, ...] = ()
+    write_words: tuple[str, ...] = ()
+    unset_words: tuple[str, ...] = ()
+    answer: str = "plain"
+    field: str = ""
+    host: str = ""
+    servers: str = ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells two places apart, however they were reached."""
+        return (
+            self.host,
+            self.file,
+            self.name if not self.file else "",
+            self.read_words if self.answer != "lctl" else (),
+        )
+
+    @property
+    def name_with_host(self) -> str:
+        """The same name is on every server of a kind."""
+        return f"{self.host}: {self.name}" if self.host else self.name
+
+    def to_json(self) -> dict[str, object]:
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Raises TypeError for what is none."""
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
+        }
+        return cls(**values)
+
+    def read(self, run: Runner) -> str | None:
+        """The value as it is written there; None where it has none of its own. Raises StrakesError, PlaceGoneError where it is gone."""
+        if self.file:
+            text = self._read_file()
+            return answers.in_brackets(text) if self.answer == "brackets" else answers.plain(text, self.field)
+        done = self._run(self.read_words, run)
+        if self.answer == "lctl":
+            return self._of_lctl(done)
+        if done.status != 0:
+            raise self._refusal(done, "cannot be read")
+        if self.answer == "ceph config dump":
+            return answers.of_ceph(done.stdout, *self.unset_words[-2:])
+        if self.answer == "gluster volume info":
+            return answers.of_gluster(done.stdout, self.unset_words[-1])
+        return answers.plain(done.stdout, self.field)
+
+    def write(self, value: str | None, run: Runner) -> None:
+        """Raises StrakesError when the system refuses; what it made of the value is to be read."""
+        if self.file:
+            self._write_file("" if value is None else value)
+        elif self.answer == "lctl":
+            set_param(self.name, str(value)).read(self._run(self._words(str(value)), run))
+        else:
+            done = self._run(self.unset_words if value is None else self._words(value), run)
+            if done.status != 0:
+                raise self._refusal(done, "cannot be unset" if value is None else f"is not set to {value}")
+
+    def still_writing(self, value: str | None) -> tuple[int, ...]:
+        """Processes that are at it: a command outlives the strakes that started it and was killed."""
+        if self.file:
+            return ()
+        words = self.unset_words if value is None else self._words(value)
+        if self.host:
+            words = Servers(self.servers).argv(self.host, words)
+        # Without the first word: a script shows up with its interpreter.
+        end = b"\0" + b"\0".join(map(os.fsencode, words[1:])) + b"\0"
+        return tuple(
+            pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _command_line(pid).endswith(end)
+        )
+
+    def _words(self, value: str) -> tuple[str, ...]:
+        return tuple(word.replace("{place}", self.name).replace("{value}", value) for word in self.write_words)
+
+    def _run(self, words: tuple[str, ...], run: Runner) -> Completed:
+        if self.host:
+            run = Servers(self.servers).runner(self.host, run)
+        return run(words)
+
+    def _of_lctl(self, done: Completed) -> str:
+        params = read_params(done)
+        if self.name in params.values:
+            return answers.plain(params.values[self.name], self.field)
+        if params.missing:
+            raise self._gone(params.why)
+        raise self._refusal(done, "cannot be read")
+
+    def _read_file(self) -> str:
+        try:
+            descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return os.fsdecode(os.read(descriptor, _MOST_BYTES))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise self._of_file(error, "cannot be read") from error
+
+    def _write_file(self, value: str) -> None:
+        try:
+            # Neither made nor emptied: it is the kernel's.
+            descriptor = os.open(self.file, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(descriptor, os.fsencode(value + "\n"))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise self._of_file(error, f"is not set to {value}") from error
+
+    def _of_file(self, error: OSError, what: str) -> StrakesError:
+        why = os.strerror(error.errno or 0)
+        if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+            return self._gone(why)
+        if error.errno in _NOT_ALLOWED:
+            return EnvironmentLacksError(f"{self.knob} {what}", where=self.file, why=why, remedy=_ROOT)
+        if error.errno in _BAD_VALUE:
+            remedy = "The kernel or the driver refuses this value; strakes knobs list DIR shows the range."
+            return BadInputError(f"{self.knob} {what}", where=self.file, why=why, remedy=remedy)
+        return MeasurementError(f"{self.knob} {what}", where=self.file, why=why)
+
+    def _gone(self, why: str) -> PlaceGoneError:
+        return PlaceGoneError(f"{self.knob} does not exist here", where=self.name, why=why)
+
+    def _refusal(self, done: Completed, what: str) -> StrakesError:
+        said = done.stderr.strip() or done.stdout.strip()
+        lines = [line for line in said.splitlines() if line.strip()]
+        why = lines[-1].strip() if lines else f"exit status {done.status}"
+        where = shlex.join(done.argv)
+        if any(words in said for words in _WORDS_OF_REFUSAL):
+            return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
+        if any(words in said for words in _WORDS_OF_VALUES):
+            return BadInputError(
+                f"{self.knob} {what}", where=where, why=why, remedy="strakes knobs list DIR shows its valid values."
+            )
+        return MeasurementError(
+            f"{self.knob} {what}", where=where, why=why, remedy="Check that the servers answer, then try again."
+        )
+
+
+def _command_line(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""

@@ -1,0 +1,1 @@
+"""What the published studies measured: their tables and figures, each said once."""

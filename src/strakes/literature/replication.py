@@ -1,0 +1,53 @@
+"""S2's arithmetic on what replicating metadata costs, beside what it measured; where the two disagree, that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BYTES_PER_FILE = 2.5 * 1024
+CONFIGURED_MB_PER_S = 200.0
+MIB = 1024 * 1024
+# Files, and the seconds that S2 measured for replicating their metadata.
+MEASURED: Sequence[tuple[int, float]] = ((10_000, 0.488), (100_000, 4.88), (1_000_000, 51.4), (10_000_000, 487.4))
+# What S2's text says of the rate in production, in MB/s.
+SAID_MB_PER_S = 60.0
+
+
+@dataclass(frozen=True)
+class ReplicationRow:
+    """One line of the table: the rate it implies is its amount over its time."""
+
+    files: int
+    megabytes: float
+    predicted_s: float
+    published_s: float
+
+    @property
+    def implied_mb_per_s(self) -> float:
+        return self.megabytes / self.published_s
+
+
+def predicted(files: int, mb_per_s: float = CONFIGURED_MB_PER_S) -> tuple[float, float]:
+    """Megabytes of metadata of so many files, and the seconds that replicating them takes at that rate.
+
+    >>> [round(value, 3) for value in predicted(10_000)]
+    [24.414, 0.122]
+    """
+    megabytes = files * BYTES_PER_FILE / MIB
+    return megabytes, megabytes / mb_per_s
+
+
+def table() -> tuple[ReplicationRow, ...]:
+    """Return the published table, computed again."""
+    return tuple(ReplicationRow(files, *predicted(files), published_s) for files, published_s in MEASURED)
+
+
+def disagreements() -> tuple[str, ...]:
+    """Where the source contradicts itself."""
+    rates = [row.implied_mb_per_s for row in table()]
+    low, high = min(rates), max(rates)
+    if low <= SAID_MB_PER_S <= high:
+        return ()
+    said = f"its text says about {SAID_MB_PER_S:.0f} MB/s, a third of the {CONFIGURED_MB_PER_S:.0f} MB/s configured"
+    return (f"S2 on the rate of replication: {said}; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",)

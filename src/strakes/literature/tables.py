@@ -1,0 +1,129 @@
+"""Published values and our own side by side, and in what the scales differ. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strakes.findings.portrait import CellEstimate, Figure, Portrait
+from strakes.literature.sources import Source
+
+# A value that a source gives for more places than these is one value.
+_FEW = 2
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One published value: where it stands in a figure, and every own value at the same place. Values in ``unit``."""
+
+    figure: str
+    at: str
+    label: str
+    published: float
+    unit: str
+    own: tuple[tuple[str, CellEstimate], ...]
+
+
+def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
+    """All published values that are drawn as points, with our own where the figure has them at the same place."""
+    cells = {cell.id: cell for cell in portrait.cells}
+    found: list[Beside] = []
+    for figure in portrait.figures:
+        for reference in figure.references:
+            if reference.source != source:
+                continue
+            if len(reference.points) > _FEW and len({y for _, y in reference.points}) == 1:
+                value = reference.points[0][1]
+                found.append(
+                    Beside(figure.title, "throughout", reference.label, value, figure.y_unit, _largest(figure, cells))
+                )
+                continue
+            found += [
+                Beside(figure.title, _place(x), reference.label, y, figure.y_unit, _own(figure, x, cells))
+                for x, y in reference.points
+            ]
+    return tuple(found)
+
+
+def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
+    """Return what the source says in words, each once."""
+    texts = [
+        reference.text for figure in portrait.figures for reference in figure.references if reference.source == source
+    ]
+    return tuple(dict.fromkeys(texts))
+
+
+def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
+    """Return what, theirs and ours for everything that the source told of its scale."""
+    target: Mapping[str, Any] = portraits[0].target
+    ranks = [
+        int(cell.settings["ranks"]) for portrait in portraits for cell in portrait.cells if "ranks" in cell.settings
+    ]
+    files = [
+        int(cell.settings["files"]) for portrait in portraits for cell in portrait.cells if "files" in cell.settings
+    ]
+    targets = [
+        int(cell.settings["metadata_targets"])
+        for one in portraits
+        for cell in one.cells
+        if "metadata_targets" in cell.settings
+    ]
+    data = [
+        int(cell.settings["data_bytes"])
+        for portrait in portraits
+        for cell in portrait.cells
+        if "data_bytes" in cell.settings
+    ]
+    moved = [
+        cell.settings
+        for one in portraits
+        for cell in one.cells
+        if {"requests", "transfer_bytes"} <= cell.settings.keys()
+    ]
+    each = [int(one["requests"]) * int(one["transfer_bytes"]) for one in moved]
+    processors = target.get("cpus", "unknown number of")
+    ours = {
+        "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
+        if "against" in target
+        else _file_system(target),
+        "nodes": f"1, of {processors} processors",
+        "processes": f"up to {max(ranks, default=0)} ranks of one node",
+        "clients": portraits[0].scope.rpartition(";")[0] or portraits[0].scope,
+        "metadata targets": f"1 to {max(targets)}" if targets else "none are told apart",
+        "files": f"up to {max(files):,}" if files else "as many as fit the time",
+        "data per process": f"up to {max(data) / 2**20:,.0f} MiB" if data else "as much as fits the time",
+        "data per client": f"up to {max(each) / 2**20:,.4g} MiB" if each else "as much as fits the time",
+    }
+    return tuple((what, theirs, ours.get(what, "not known")) for what, theirs in source.scale.items())
+
+
+def _own(figure: Figure, x: float | str, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
+    return tuple(
+        (series.name, cells[point.cell])
+        for series in figure.series
+        for point in series.points
+        if point.x == x and point.cell in cells
+    )
+
+
+def _file_system(target: Mapping[str, Any]) -> str:
+    return f"{target.get('file_system', 'unknown')} at {target.get('path', '')}"
+
+
+def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
+    """Of each series the largest value, and where it is: what one value for all places is held against."""
+    found = []
+    for series in figure.series:
+        points = [point for point in series.points if point.cell in cells]
+        if points:
+            most = max(points, key=lambda point: cells[point.cell].median)
+            found.append((f"{series.name}, at most ({_place(most.x)})", cells[most.cell]))
+    return tuple(found)
+
+
+def _place(x: float | str) -> str:
+    if isinstance(x, str):
+        return x
+    # From a million on the general form would write powers of ten.
+    return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"

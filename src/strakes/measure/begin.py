@@ -1,0 +1,45 @@
+"""How a run begins: a new one in the store or one that is resumed, and the file systems it is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from strakes.launch.engine import Engine
+from strakes.launch.messages import Hello
+from strakes.measure.layout_directories import Places
+from strakes.measure.visit import Site
+from strakes.measure.watch import Watch
+from strakes.store import RunWriter, Store
+from strakes.store.records import NodesChanged
+from strakes.targets.target import Target
+from strakes.targets.workspace import Workspace
+
+
+def begin_run(
+    store: Store,
+    kind: str,
+    name: str,
+    directory: Path,
+    options: Mapping[str, object],
+    target: Target,
+    hello: Hello,
+    resume: str | None,
+) -> RunWriter:
+    """Begin a new run where ``resume`` is None, else go on with that run ("": the newest with the same fingerprint)."""
+    if resume is None:
+        return store.create(kind, name, directory, options, {**target.environment(), "engine": asdict(hello)})
+    writer = store.resume(resume or None, str(options["fingerprint"]))
+    if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
+        writer.append_event(NodesChanged(tuple(hello.nodes)))
+    return writer
+
+
+def open_site(
+    stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
+) -> Site:
+    """Make a workspace on the target, removed at the end of ``stack`` unless it is to be kept."""
+    workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
+    return Site(engine, target, workspace, Places(workspace.path, target), Watch(target))

@@ -1,0 +1,72 @@
+"""Directories of the workspace whose files get a layout.
+
+Made once for each layout, and what was really given is read back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.errors import MeasurementError, StrakesError
+from strakes.findings.cell import Cell
+from strakes.targets import calls
+from strakes.targets.description import Layout, layout_differences
+from strakes.targets.marker import MARKER_NAME
+from strakes.targets.target import Target
+
+
+@dataclass(frozen=True)
+class GivenLayout:
+    """A layout that was asked for and the one that files get; ``differences`` are texts for people, empty when they agree.
+
+    ``given`` is None where the file system refused, ``differences`` then says why.
+    """
+
+    wanted: Layout
+    given: Layout | None
+    differences: tuple[str, ...]
+
+
+class Places:
+    """Where plans run: in the workspace itself, or below it where their files get another layout."""
+
+    def __init__(self, workspace: Path, target: Target) -> None:
+        self._workspace = workspace
+        self._target = target
+        self._made: dict[Layout, Path] = {}
+
+    def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
+        """Return a fresh directory for each layout among the cells.
+
+        One whose layout is not the one wanted is not used.
+        """
+        wanted = dict.fromkeys(cell.layout for cell in cells if cell.layout is not None)
+        return [self._make(one) for one in wanted if one not in self._made]
+
+    def of(self, layout: Layout | None) -> Path | None:
+        """Where a plan for that layout runs; None where it was not given."""
+        return self._workspace if layout is None else self._made.get(layout)
+
+    def _make(self, wanted: Layout) -> GivenLayout:
+        place = self._workspace / f"layout{len(self._made)}-{wanted.stripe_count}x{wanted.stripe_size_bytes}"
+        try:
+            calls.make_directory(str(place))
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise MeasurementError("a directory with a layout cannot be made", where=str(place), why=why) from error
+        try:
+            given = self._target.set_layout(place, wanted)
+        except StrakesError as error:
+            calls.remove_directory(str(place))
+            return GivenLayout(wanted, None, (error.why or error.what,))
+        differences = layout_differences(wanted, given)
+        if differences:
+            calls.remove_directory(str(place))
+        else:
+            # The engine works only where a marker says that the directory is ours.
+            calls.make_file(str(place / MARKER_NAME))
+            self._made[wanted] = place
+        return GivenLayout(wanted, given, differences)

@@ -1,0 +1,123 @@
+"""A visit: one plan run once in the directory that its cell asked for, with what the servers counted meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from strakes.errors import MeasurementError
+from strakes.findings.cell import Cell
+from strakes.launch.engine import Engine
+from strakes.launch.messages import EngineError, PlanResult, Progress
+from strakes.measure.client import time_client
+from strakes.measure.layout_directories import Places
+from strakes.measure.prepared import prepare
+from strakes.measure.watch import Watch
+from strakes.plan import Plan
+from strakes.store.records import Visit
+from strakes.targets.target import Target
+from strakes.targets.workspace import Workspace
+
+# How a visit ended that servers did not serve throughout: it is made again.
+INTERRUPTED = "interrupted"
+MOST_INTERRUPTED = 3
+
+
+class RunPlan(Protocol):
+    """How a plan is run in ``workspace/name``, where that is more than handing it to the engine."""
+
+    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult: ...
+
+
+@dataclass(frozen=True)
+class Site:
+    """A file system that is measured, and what measures it."""
+
+    engine: Engine
+    target: Target
+    workspace: Workspace
+    places: Places
+    watch: Watch
+
+
+def make_visit(
+    site: Site,
+    cell: Cell,
+    planned: Visit,
+    limit_s: float,
+    *,
+    conditions: AbstractContextManager[None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    run_plan: RunPlan | None = None,
+) -> Visit:
+    """Run the cell's plan once, under ``conditions``; returns ``planned`` with what came of it, however it ended."""
+    directory, place = site.places.of(cell.layout), cell.place
+    assert directory is not None
+    name = place.kept or f"v{planned.visit}"
+    # What making its directories takes is part of what a visit costs the budget.
+    started_unix_s, started = time.time(), time.monotonic()
+    with conditions or nullcontext():
+        given = {} if place.is_plain() else prepare(site.target, directory, name, place)
+        site.watch.begin()
+        if run_plan is not None:
+            result = run_plan(site.engine, cell.plan, directory, name, limit_s)
+        else:
+            kept, prepared = bool(place.kept), not place.is_plain()
+            result = site.engine.run(cell.plan, directory, name, limit_s, on_progress, keep=kept, prepared=prepared)
+    elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
+    servers, disturbed = site.watch.end() if result.ended == "ok" else ({}, ())
+    answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
+    if not answers:
+        site.workspace.leave_alone()
+    # A study that interrupts the service measures just that.
+    lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
+    # What a growing population has made cannot be made again; nor can anything while nobody answers.
+    again = bool(lost) and answers and result.ended != "cancelled" and not place.kept
+    return replace(
+        planned,
+        cell=cell.key,
+        started_unix_s=started_unix_s,
+        ended_unix_s=ended_unix_s,
+        elapsed_s=elapsed_s,
+        client_s=time_client(),
+        ended=INTERRUPTED if again else result.ended,
+        interruptions=lost,
+        samples=result.samples,
+        errors=result.errors,
+        servers=servers,
+        servers_disturbed=disturbed,
+        given=given,
+        kept=place.kept,
+        impact=site.engine.impact,
+    )
+
+
+def require_end(visit: Visit, site: Site) -> None:
+    """Raise KeyboardInterrupt for a visit that was cancelled, MeasurementError for one that did not come to its end."""
+    if visit.ended == "cancelled":
+        raise KeyboardInterrupt
+    if visit.ended == INTERRUPTED:
+        raise MeasurementError(
+            f"the service was interrupted in each of {MOST_INTERRUPTED} runs",
+            where=f"{site.workspace.path} (cell {visit.cell})",
+            why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
+            remedy="See why its servers fail over, and measure when they no longer do: --resume goes on.",
+        )
+    if not visit.ended_well:
+        raise failure(visit.ended, visit.errors, f"{site.workspace.path} (cell {visit.cell})", site.target)
+
+
+def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> MeasurementError:
+    """Return what the engine met, and which servers are not well."""
+    trouble = " ".join(target.trouble())
+    if not errors:
+        remedy = "The log of the run in the store has the engine's output."
+        return MeasurementError(f"the run ended as {ended!r}", where=place, why=trouble, remedy=remedy)
+    error = errors[0].to_exception()
+    error.where = ", ".join(filter(None, (place, error.where)))
+    error.why = f"{error.why.rstrip('.')}. {trouble}" if trouble else error.why
+    return error

@@ -1,0 +1,74 @@
+"""What servers count while plans run: looked at before and after, by differences.
+
+Looking must cost little of the time there is.
+"""
+
+from __future__ import annotations
+
+import time
+
+from strakes.targets.description import CLIENT, NOW, Interruption, Observation, difference, disturbed, lost_between
+from strakes.targets.target import Target
+
+# Of the time that has passed; a slow look happens less often.
+_SHARE = 0.05
+# Between two plans nothing of ours happens: what was seen after one holds before the next, for so long.
+_FRESH_S = 0.25
+# Times that file systems remember are in whole seconds.
+_WHOLE_SECONDS_S = 1.0
+
+
+class Watch:
+    """The counters of a target around each visit."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._began = time.monotonic()
+        self._spent_s = 0.0
+        self._counts = True
+        self._before: Observation | None = None
+        self._lost: tuple[str, ...] = ()
+        self._last: tuple[float, Observation] | None = None
+
+    def begin(self) -> None:
+        """Before a visit."""
+        self._before, self._lost = None, ()
+        if not self._counts or self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began):
+            return
+        fresh = self._last is not None and time.monotonic() - self._last[0] < _FRESH_S
+        self._before = self._last[1] if fresh and self._last is not None else self._look()
+        # Nothing to be counted now, or without --servers, is nothing to be counted later.
+        self._counts = bool(self._before)
+
+    def end(self) -> tuple[Observation, tuple[str, ...]]:
+        """After it: what was counted, and what cannot be; both empty where nobody looked."""
+        if not self._before:
+            return {}, ()
+        before, after = self._before, self._look()
+        self._last = (time.monotonic(), after)
+        self._lost = lost_between(before, after)
+        counted = {name: _worth_keeping(counters) for name, counters in difference(before, after).items()}
+        return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
+
+    def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
+        """When servers did not serve this client in that time: as the file system remembers it, or as its counters show."""
+        remembered = [
+            interruption
+            for interruption in self._target.interruptions()
+            if interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S
+            and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
+        ]
+        return (*remembered, *(Interruption(name, began_unix_s, ended_unix_s) for name in self._lost))
+
+    def _look(self) -> Observation:
+        began = time.monotonic()
+        seen = self._target.observe()
+        self._spent_s += time.monotonic() - began
+        return seen
+
+
+def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
+    """Counters with one of the names that mean the same everywhere, zeros too: they say that a target was not used."""
+    return {
+        name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
+    }

@@ -1,0 +1,19 @@
+"""The memory of this machine, as the kernel tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def memory_sizes(meminfo: Path = Path("/proc/meminfo")) -> dict[str, int]:
+    """Give the bytes of each kind of memory (MemTotal, MemAvailable, ...); empty where the kernel does not tell.
+
+    >>> 0 < memory_sizes()["MemAvailable"] <= memory_sizes()["MemTotal"]
+    True
+    """
+    try:
+        lines = meminfo.read_text().splitlines()
+    except OSError:
+        return {}
+    rows = (line.split() for line in lines)
+    return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3}

@@ -1,0 +1,29 @@
+"""Keys that came after plans were first stored: their usual value is left out of the canonical form, so that fingerprints of then stay."""
+
+from __future__ import annotations
+
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Value = TypeVar("Value")
+
+
+def usually(value: Value) -> Value:
+    """A field of a phase with this default, left out of the canonical form where it has it."""
+    default: Value = field(default=value, metadata={"left_out": True})
+    return default
+
+
+def usual_keys(phase: DataclassInstance) -> list[str]:
+    """The keys of ``phase`` that its canonical form leaves out.
+
+    >>> from strakes.plan import MetadataPhase
+    >>> usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True))
+    ['paths', 'open_mode', 'delay_ns']
+    """
+    return [
+        key.name for key in fields(phase) if key.metadata.get("left_out") and getattr(phase, key.name) == key.default
+    ]

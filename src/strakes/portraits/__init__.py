@@ -1,0 +1,1 @@
+"""The portrait of any stored run, whichever kind it is."""

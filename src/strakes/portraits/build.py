@@ -1,0 +1,14 @@
+"""The portrait of a stored run, whichever kind of run it is. Pure: reads the run, touches neither target nor store."""
+
+from __future__ import annotations
+
+from strakes.analysis.build import study_portrait
+from strakes.findings.portrait import Portrait
+from strakes.portraits.tuned import tuned_portrait
+from strakes.store import Run
+from strakes.tuning.request import KIND
+
+
+def build_portrait(run: Run) -> Portrait:
+    """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    return tuned_portrait(run) if run.manifest["kind"] == KIND else study_portrait(run)

@@ -1,0 +1,336 @@
+"""A search in the form every report has.
+
+The confirmation as cells, the gain as a finding, main effects and interactions as figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.analysis.evidence import load_before
+from strakes.findings.portrait import (
+    CellEstimate,
+    Figure,
+    Finding,
+    Headline,
+    IntervalOf,
+    Point,
+    Portrait,
+    Recommendation,
+    RunWarning,
+    Series,
+)
+from strakes.statistics.interval import median, median_interval
+from strakes.store import Run
+from strakes.tune.plans import phase_name
+from strakes.tune.words import named, shown, typed
+from strakes.tuning.outcome import TuningOutcome, outcome_of
+from strakes.tuning.request import KIND
+from strakes.units import format_bytes
+
+_MOST_PAIRS = 2
+_LEAST_PAIR = 0.02
+
+
+def tuned_portrait(run: Run) -> Portrait:
+    """Everything the search shows. Raises BadInputError for one that was ended before its first trial."""
+    outcome = outcome_of(run)
+    confirmed = _confirmed(outcome)
+    levels = _levels(outcome)
+    joint = _joint(outcome)
+    gain = _gain(outcome, confirmed)
+    cells = [*confirmed, *levels, *(cell for _, found in joint for cell in found)]
+    environment = run.environment
+    return Portrait(
+        run={
+            key: run.manifest[key]
+            for key in ("id", "kind", "name", "created", "status", "command", "options")
+            if key in run.manifest
+        }
+        | {"visits": len(run.visits), "evaluations": outcome.evaluations},
+        target=outcome.facts,
+        environment=environment,
+        scope=_scope(outcome),
+        headlines=tuple(Headline(f"{one.settings['phase']}: {one.settings['which']}", one.id) for one in confirmed),
+        cells=tuple(cells),
+        findings=(gain, *_what_mattered(outcome, levels), *_limits(outcome)),
+        recommendations=_recommendations(outcome, confirmed),
+        figures=tuple(_figures(confirmed, levels, joint)),
+        warnings=tuple(
+            [*load_before(float(environment["load_average"][0]), int(environment["cpus"]))]
+            if "load_average" in environment
+            else []
+        )
+        + _warnings(outcome),
+        skipped=(),
+        reproduce=(str(run.manifest["options"]["command"]), f"strakes report {run.id}"),
+    )
+
+
+def _scope(outcome: TuningOutcome) -> str:
+    ranks, data = outcome.scale.ranks, outcome.scale.data_bytes
+    host = outcome.run.environment.get("host", "this node")
+    return (
+        f"{ranks} ranks on node {host}, {format_bytes(data)} each, stand for {outcome.app.title}: "
+        f"{outcome.app.ranks:,} ranks on "
+        f"{outcome.app.nodes:,} nodes; this says nothing about more clients or more data"
+    )
+
+
+def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
+    """Default and best, phase by phase, on their fresh runs."""
+    found = []
+    points = {"default": outcome.search.space.default, "best": outcome.search.best}
+    for phase in outcome.app.phases:
+        name = phase_name(phase)
+        for which, point in points.items():
+            fresh = [visit.sample(name) for visit in outcome.visits_of(point) if not visit.is_measurement]
+            values = [sample.bytes_per_s for sample in fresh if sample is not None]
+            if values:
+                settings = {"phase": name, "which": which, **outcome.search.space.settings(point)}
+                found.append(_estimate(f"{KIND}/{which}:{name}", settings, values, "B/s", outcome))
+    return found
+
+
+def _estimate(
+    identifier: str, settings: Mapping[str, Any], values: Sequence[float], unit: str, outcome: TuningOutcome
+) -> CellEstimate:
+    confidence = outcome.search.rules.confidence
+    interval = median_interval(values, confidence)
+    return CellEstimate(
+        identifier,
+        KIND,
+        settings,
+        median(values),
+        interval.low if interval else None,
+        interval.high if interval else None,
+        confidence,
+        len(values),
+        unit,
+        "fixed-runs",
+        tuple(values),
+    )
+
+
+def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
+    """How many times as fast each level is as the default's, by the model."""
+    confidence = outcome.search.rules.confidence
+    return [
+        CellEstimate(
+            f"{KIND}/effect/{one.factor}/{one.level}",
+            KIND,
+            {"setting": named(one.factor), "level": shown(one.factor, one.level)},
+            one.ratio,
+            one.low,
+            one.high,
+            confidence,
+            max(1, one.runs),
+            "",
+            "model",
+            (one.ratio,),
+        )
+        for one in outcome.effects.levels
+        if len(_factor_levels(outcome, one.factor)) > 1
+    ]
+
+
+def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstimate]]]:
+    """For the pairs of settings that act together most.
+
+    The model's mean over everything else, for each combination of their levels.
+    """
+    search = outcome.search
+    names = [factor.name for factor in search.space.factors]
+    base = outcome.effects.means[search.space.default]
+    found = []
+    for pair in outcome.effects.pairs[:_MOST_PAIRS]:
+        if pair.share < _LEAST_PAIR:
+            continue
+        a, b = (names.index(name) for name in pair.factors)
+        groups: dict[tuple[Any, Any], list[float]] = {}
+        for point, value in outcome.effects.means.items():
+            groups.setdefault((point[a], point[b]), []).append(value / base)
+        cells = [
+            CellEstimate(
+                f"{KIND}/pair/{names[a]}/{first}/{names[b]}/{second}",
+                KIND,
+                {named(names[a]): shown(names[a], first), named(names[b]): shown(names[b], second)},
+                median(values),
+                None,
+                None,
+                search.rules.confidence,
+                len(values),
+                "",
+                "model",
+                (median(values),),
+            )
+            for (first, second), values in sorted(groups.items(), key=lambda one: _order(outcome, a, b, one[0]))
+        ]
+        found.append(((names[a], names[b]), cells))
+    return found
+
+
+def _order(outcome: TuningOutcome, a: int, b: int, levels: tuple[Any, Any]) -> tuple[int, int]:
+    factors = outcome.search.space.factors
+    return factors[a].levels.index(levels[0]), factors[b].levels.index(levels[1])
+
+
+def _figures(
+    confirmed: Sequence[CellEstimate],
+    levels: Sequence[CellEstimate],
+    joint: Sequence[tuple[tuple[str, str], list[CellEstimate]]],
+) -> list[Figure]:
+    figures = []
+    if confirmed:
+        phases = dict.fromkeys(str(one.settings["phase"]) for one in confirmed)
+        lines = tuple(
+            Series(
+                phase,
+                tuple(Point(str(one.settings["which"]), one.id) for one in confirmed if one.settings["phase"] == phase),
+            )
+            for phase in phases
+        )
+        title, question = "Default against best in fresh alternating runs", "How much faster is the application's I/O?"
+        figures.append(Figure(KIND, title, question, "setting", "", "category", "bandwidth", "B/s", lines))
+    by_setting = dict.fromkeys(str(one.settings["setting"]) for one in levels)
+    lines = tuple(
+        Series(
+            name,
+            tuple(
+                Point(f"{name} {one.settings['level']}", one.id) for one in levels if one.settings["setting"] == name
+            ),
+        )
+        for name in by_setting
+    )
+    question = (
+        "How many times as fast is each level as the default, other settings being equal? By the model of all runs."
+    )
+    figures.append(
+        Figure(KIND, "Main effects", question, "level", "", "category", "times the default level", "", lines)
+    )
+    for (a, b), cells in joint:
+        second = dict.fromkeys(str(one.settings[named(b)]) for one in cells)
+        lines = tuple(
+            Series(
+                f"{named(b)} {level}",
+                tuple(Point(str(one.settings[named(a)]), one.id) for one in cells if one.settings[named(b)] == level),
+            )
+            for level in second
+        )
+        question = f"Does the best {named(a)} depend on {named(b)}? By the model: means over all other settings."
+        figures.append(
+            Figure(
+                KIND,
+                f"{named(a)} and {named(b)} together",
+                question,
+                named(a),
+                "",
+                "category",
+                "times the default",
+                "",
+                lines,
+            )
+        )
+    return figures
+
+
+def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
+    evidence = tuple(one.id for one in confirmed)
+    gain = outcome.gain
+    interval = None
+    if gain is not None and gain.interval is not None:
+        interval = IntervalOf(
+            gain.interval.low, gain.interval.high, gain.interval.confidence, "best over default, fresh runs in turn"
+        )
+    if outcome.verdict == "unfinished":
+        return Finding(
+            f"{KIND}-gain",
+            KIND,
+            outcome.statement,
+            "inconclusive",
+            evidence,
+            interval,
+            "finish the search with --resume",
+        )
+    return Finding(f"{KIND}-gain", KIND, outcome.statement, "measured", evidence, interval, tone="neutral")
+
+
+def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> list[Finding]:
+    ids = tuple(one.id for one in levels)
+    matter = {one.factors[0]: one.share for one in outcome.effects.parts}
+    yes = ", ".join(f"{named(name)} ({matter[name]:.0%})" for name in outcome.effects.matter) or "none of them"
+    no = ", ".join(named(name) for name in matter if name not in outcome.effects.matter) or "none"
+    text = f"Settings that mattered, with their share of the variance: {yes}; not shown to matter: {no}."
+    return [Finding(f"{KIND}-mattered", KIND, text, "measured", ids)]
+
+
+def _limits(outcome: TuningOutcome) -> list[Finding]:
+    found = []
+    for which, limits in outcome.limits.items():
+        name = which.removeprefix("the ")
+        for number, one in enumerate(limits):
+            unknown = one.what == "unknown"
+            text = (
+                f"What limits {which}: {one.what}: {one.evidence}."
+                if not unknown
+                else f"What limits {which} is unknown: {one.evidence}."
+            )
+            needs = "counters of the servers and their devices" if unknown else ""
+            found.append(
+                Finding(
+                    f"{KIND}-limit-{name}-{number}", KIND, text, "unknown" if unknown else "measured", (), needs=needs
+                )
+            )
+    return found
+
+
+def _recommendations(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> tuple[Recommendation, ...]:
+    if outcome.verdict != "better":
+        return ()
+    gain = outcome.gain
+    assert gain is not None and gain.interval is not None
+    interval = IntervalOf(
+        gain.interval.low,
+        gain.interval.high,
+        gain.interval.confidence,
+        f"best over default, {gain.runs} fresh runs of each",
+    )
+    steps = ", ".join(
+        f"{named(one.factor)} back to {shown(one.factor, one.default)} costs {one.ratio:.2f} times"
+        for one in outcome.effects.steps
+    )
+    reason = f"{gain.median:.2f} times as fast as {typed(outcome.default)}" + (
+        f"; by the model, {steps}" if steps else ""
+    )
+    evidence = tuple(one.id for one in confirmed)
+    return (Recommendation(outcome.app.title, typed(outcome.best), reason, evidence, interval, confirmed=True),)
+
+
+def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
+    from strakes.tuning import record
+
+    found = []
+    if not outcome.search.uses_low:
+        text = f"short runs with part of the data rank settings differently from full runs (correlation {outcome.search.rank_correlation:.2f})"
+        found.append(
+            RunWarning("cheap-runs-misled", text, "The short runs were not used. Give a larger --budget instead.")
+        )
+    not_tried = record.not_tried_of(outcome.run)
+    if not_tried:
+        found.append(
+            RunWarning(
+                "not-tried", "; ".join(not_tried), "strakes target DIR and strakes doctor show what is possible here."
+            )
+        )
+    if outcome.app.interface != "posix":
+        text = (
+            f"POSIX calls of the engine stand in for {outcome.app.interface}: the figures leave out what its "
+            "library does"
+        )
+        found.append(RunWarning("interface-stands-in", text, "Confirm the settings with the application itself."))
+    return tuple(found)
+
+
+def _factor_levels(outcome: TuningOutcome, name: str) -> tuple[Any, ...]:
+    return next(factor.levels for factor in outcome.search.space.factors if factor.name == name)

@@ -1,1 +1,0 @@
-"""The published studies, each as a whole: what of it is measured again here, and its figures beside ours."""

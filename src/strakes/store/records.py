@@ -1,0 +1,242 @@
+"""What a run keeps: visits, and one class for each kind of event.
+
+``strakes.findings.record`` has how they are read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from strakes.findings.portrait import Setting
+from strakes.findings.record import Record, from_record, to_record
+from strakes.findings.sample import Sample
+from strakes.launch.impact import UNLIMITED, Impact
+from strakes.launch.messages import EngineError
+from strakes.targets.description import Interruption, Layout
+
+
+@dataclass(frozen=True)
+class Visit(Record):
+    """One run of a cell's plan. ``ended``: as of a plan, or "yielded" where it was ended for other people's sake.
+
+    ``client_s``: how long a fixed piece of work took the client itself. ``servers``: what they counted meanwhile, but
+    for those in ``servers_disturbed``. ``interruptions``: when servers did not serve; a visit that can be made again
+    has then ended "interrupted". ``given``: the placements of its directories. ``kept``: the directory that stays from
+    visit to visit. ``neighbour``: what the probe felt. A trial of a search has ``stage``, ``low`` and ``settings``, too.
+    """
+
+    visit: int = 0
+    block: int = 0
+    purpose: str = "measure"
+    cell: str = ""
+    ended: str = "ok"
+    elapsed_s: float = 0.0
+    samples: tuple[Sample, ...] = ()
+    errors: tuple[EngineError, ...] = ()
+    started_unix_s: float | None = None
+    ended_unix_s: float | None = None
+    client_s: float | None = None
+    servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    servers_disturbed: tuple[str, ...] = ()
+    interruptions: tuple[Interruption, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    kept: str = ""
+    impact: Impact = UNLIMITED
+    neighbour: Mapping[str, float] = field(default_factory=dict)
+    stage: str = ""
+    low: bool = False
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    def always_written(self) -> Sequence[str]:
+        """Return what every visit has."""
+        names = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
+        return (*names, "stage", "low", "settings") if self.stage else names
+
+    @property
+    def ended_well(self) -> bool:
+        return self.ended == "ok"
+
+    @property
+    def is_measurement(self) -> bool:
+        """Whether it counts for its cell: neither the pilot nor a confirmation."""
+        return self.purpose == "measure"
+
+    def sample(self, phase: str) -> Sample | None:
+        """Of the phase with that name."""
+        return next((sample for sample in self.samples if sample.name == phase), None)
+
+
+@dataclass(frozen=True)
+class RunEvent(Record):
+    """Something worth remembering of a run; ``event`` is its kind in the store."""
+
+    event: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class FactsFound(RunEvent):
+    """Of the target, before anything was measured."""
+
+    event = "facts"
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AmountsChosen(RunEvent):
+    """After the pilot: how long a phase is to take, and the most that a plan may put on the target.
+
+    ``like``: those of another run.
+    """
+
+    event = "context"
+    phase_s: float
+    pilot: Mapping[str, Any]
+    max_bytes: int
+    max_items: int
+    like: str = ""
+
+
+@dataclass(frozen=True)
+class CellSkipped(RunEvent):
+    """A cell that cannot be measured here."""
+
+    event = "skipped"
+    study: str
+    settings: Mapping[str, Setting]
+    reason: str
+
+
+@dataclass(frozen=True)
+class CellDropped(RunEvent):
+    """A cell that the budget does not allow more runs of than the ``runs`` it had (None: not told)."""
+
+    event = "dropped"
+    cell: str
+    reason: str
+    runs: int | None = None
+
+
+@dataclass(frozen=True)
+class CellSettled(RunEvent):
+    """A cell of which no further run would change a finding."""
+
+    event = "settled"
+    cell: str
+    runs: int
+    saved_s: float
+
+
+@dataclass(frozen=True)
+class PopulationRemoved(RunEvent):
+    """How long the removal of a kept population took."""
+
+    event = "clean-up"
+    files: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class TargetDescribed(RunEvent):
+    """The file system's parts, and in which of them it is unlike itself."""
+
+    event = "description"
+    description: Mapping[str, Any]
+    unlike: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LayoutGiven(RunEvent):
+    """What new files get (None: it was refused), and in what that differs from what was asked for."""
+
+    event = "layout"
+    wanted: Layout
+    given: Layout | None
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DirectoryPlaced(RunEvent):
+    """A directory that stays, and the placements it and those in it got."""
+
+    event = "placed"
+    cell: str
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NodesChanged(RunEvent):
+    """A run was resumed on other nodes."""
+
+    event = "other-nodes"
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NeighbourFelt(RunEvent):
+    """What the probe of --neighbour felt before the measurement and meanwhile."""
+
+    event = "neighbour"
+    limit_s: float
+    before: Mapping[str, Any]
+    during: Mapping[str, Any]
+    share: float
+    stopped: bool
+
+
+@dataclass(frozen=True)
+class SpaceSearched(RunEvent):
+    """What a search could choose from: its factors, their combinations, the amounts, and what could not be tried."""
+
+    event = "space"
+    factors: tuple[Mapping[str, Any], ...]
+    points: tuple[tuple[Setting, ...], ...]
+    scale: Mapping[str, Any]
+    ranks_per_node: int | None
+    not_tried: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UsualTimes(RunEvent):
+    """Of the phases of an application as it is now: what a search weighs them by."""
+
+    event = "usual"
+    seconds_per_byte: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ConfirmationBegun(RunEvent):
+    """Which settings of a search are confirmed by how many fresh runs."""
+
+    event = "confirmation"
+    best: Mapping[str, Setting]
+    runs: int
+
+
+@dataclass(frozen=True)
+class UnknownEvent(RunEvent):
+    """Of another version; all it says is in ``extra``."""
+
+
+_KINDS: Mapping[str, type[RunEvent]] = {kind.event: kind for kind in RunEvent.__subclasses__()}
+
+
+def event_from_record(record: Mapping[str, Any]) -> RunEvent:
+    """Return the event that it is.
+
+    >>> event_from_record({"event": "dropped", "cell": "a", "reason": "no time"})
+    CellDropped(cell='a', reason='no time', runs=None)
+    >>> event_to_record(event_from_record({"event": "of 2031", "why": 1}))
+    {'event': 'of 2031', 'why': 1}
+    """
+    kind = _KINDS.get(record["event"], UnknownEvent)
+    if kind is UnknownEvent:
+        return UnknownEvent(extra=record)
+    return from_record(kind, {key: value for key, value in record.items() if key != "event"})
+
+
+def event_to_record(event: RunEvent) -> dict[str, Any]:
+    """As the store keeps it."""
+    record = to_record(event)
+    return record if isinstance(event, UnknownEvent) else {"event": event.event, **record}

@@ -1,0 +1,81 @@
+"""How imported figures are shown.
+
+As a study whose cells are single points, with no finding but what the tool itself states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Figure, Finding, Headline, Point, RunWarning, Series, SkippedCell
+from strakes.findings.results import Results
+from strakes.studies.study import Context, Study
+
+
+class ImportedResults(Study):
+    name = "imported"
+    title = "Imported figures"
+    question = "What did the other tool report?"
+    source = ""
+    needs_pilot = False
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        return []
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        figures = []
+        for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
+            measured = [one for one in results.where() if one.unit == unit]
+            if measured:
+                points = tuple(Point(one.id.rsplit(":", 1)[0], one.id) for one in measured)
+                title = f"{self.title}: {label}"
+                figures.append(
+                    Figure(
+                        self.name,
+                        title,
+                        self.question,
+                        "operation",
+                        "",
+                        "category",
+                        label,
+                        unit,
+                        (Series(label, points),),
+                    )
+                )
+        return figures
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        evidence = results.ids(results.where())
+        stated = results.facts.get("stated", ())
+        return [
+            Finding(f"stated-{index}", self.name, text, "measured", evidence) for index, text in enumerate(stated, 1)
+        ]
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        return [Headline(one.id.rsplit(":", 1)[0], one.id) for one in results.where()]
+
+
+def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
+    """Return what every reader of imported figures must know, and what the reader of the file noticed."""
+    made = f"{imported['tool']} {imported['version']}".strip()
+    text = (
+        f"These figures come from {made}, not from strakes: single points without intervals, measured under "
+        "unknown conditions."
+    )
+    remedy = "Measure again with strakes to get intervals" + (
+        f": {imported['again']}" if imported.get("again") else "."
+    )
+    return [
+        RunWarning("imported", text, remedy),
+        *(RunWarning("imported-note", f"{note}.", "Keep it in mind when you compare.") for note in imported["notes"]),
+    ]
+
+
+def imported_scope(imported: Mapping[str, Any]) -> str:
+    """Who took part, as far as the file says."""
+    return (
+        f"imported from {imported['tool']} ({imported['format']}, {imported['file']}); the scope is what that "
+        "tool reports"
+    )

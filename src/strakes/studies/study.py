@@ -1,0 +1,184 @@
+"""What a study is: factors become cells, results become figures, findings and advice. All of it pure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Figure, Finding, Headline, SkippedCell
+from strakes.findings.results import Results
+from strakes.plan import Stop
+from strakes.targets.description import Description, Striping
+from strakes.units import GIB, KIB, MIB
+
+
+@dataclass(frozen=True)
+class Contest:
+    """``chosen`` has to be at least ``threshold`` times as good as ``rival`` (measure ids)."""
+
+    chosen: str
+    rival: str
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A recommendation still to be confirmed on fresh runs of ``chosen``, ``against`` and ``below`` (measure ids).
+
+    It is confirmed when the lower bound of how much better ``chosen`` is than ``against``, its strongest rival, is at least
+    ``threshold``, and, where there is a level ``below``, when ``chosen`` is shown to be better than that.
+    """
+
+    setting: str
+    value: str
+    reason: str
+    chosen: str
+    against: str
+    threshold: float
+    evidence: tuple[str, ...]
+    below: str = ""
+
+    def contests(self) -> tuple[Contest, ...]:
+        """Return what fresh runs have to show, all of it."""
+        first = Contest(self.chosen, self.against, self.threshold)
+        return (first, Contest(self.chosen, self.below, 1.0)) if self.below else (first,)
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """First rough rates, one short run each, only used to choose amounts.
+
+    ``overhead_s``: what its visit took beside its phases.
+    """
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+    creates_per_s: float
+    overhead_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a study may know when it chooses its cells. Sizes in bytes, times in seconds.
+
+    ``direct_io`` None: O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` are the most one plan may put on
+    the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
+    ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
+    them. ``files``: how many files were asked for, where that was said. ``most_ranks``: cells with more are left out.
+    ``nodes``: how many ranks each host can have, where there are several.
+    """
+
+    file_system: str
+    remote: bool
+    direct_io: bool | None
+    cpus: int
+    memory_bytes: int
+    max_bytes: int
+    max_items: int
+    phase_s: float
+    pilot: Pilot
+    seed: int
+    full: bool = False
+    striping: Striping | None = None
+    no_striping: str = ""
+    most_ranks: int | None = None
+    description: Description | None = None
+    files: int | None = None
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def whose(self) -> str:
+        """Of which node something is said that holds for every one."""
+        return "each node" if len(self.nodes) > 1 else "this node"
+
+    @property
+    def crowd(self) -> int:
+        """Ranks of studies that want more of them than processors: all that may take part."""
+        return self.most_ranks or 2 * self.team
+
+    @property
+    def team(self) -> int:
+        """Ranks of studies that do not vary them.
+
+        All that were asked for, else every processor, at most four, at least two.
+        """
+        return self.most_ranks or max(2, min(self.cpus, 4))
+
+    def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
+        """Bytes per rank that take about one phase, a multiple of ``multiple_of`` where the limits allow it.
+
+        A power of two, so that every transfer size of the studies divides it.
+        """
+        wanted = self.pilot.write_bytes_per_s * self.phase_s / ranks
+        cap = min(self.max_bytes / ranks, GIB)
+        amount = max(wanted, multiple_of)
+        return max(64 * KIB, power_of_two_at_most(min(amount, cap)))
+
+    def items(self, ranks: int) -> int:
+        """Files per rank that take about one phase to create."""
+        wanted = self.pilot.creates_per_s * self.phase_s / ranks
+        return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
+
+    def stonewall(self) -> Stop:
+        """Return when a phase that turns out slow ends; its rate stands on what it did until then."""
+        return Stop("stonewall", round(3 * self.phase_s, 3))
+
+
+def power_of_two_at_most(value: float) -> int:
+    """Return the largest power of two <= value, at least 1.
+
+    >>> power_of_two_at_most(1000), power_of_two_at_most(4096), power_of_two_at_most(0.3)
+    (512, 4096, 1)
+    """
+    return 1 << max(0, int(value).bit_length() - 1)
+
+
+class Study(ABC):
+    """One question to a file system. Subclasses are stateless."""
+
+    name: str
+    title: str
+    question: str
+    source: str
+    # Whether its amounts are chosen from first rough rates.
+    needs_pilot = True
+    # Whether `strakes survey` has it: those that need little time and nothing but a directory.
+    in_survey = False
+    # Whether its cells depend on the file system's parts.
+    needs_description = False
+    # Whether its cells are visited one after the other, each so often, because each goes on where the one before ended.
+    visits_in_sequence = 0
+
+    # Whether its visits are drills, which nobody may start without saying so.
+    interrupts_service = False
+
+    @property
+    def identity(self) -> str:
+        """What must agree for a run to be resumed."""
+        return self.name
+
+    @abstractmethod
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return the cells to measure here, and those that cannot be, with the reason."""
+
+    @abstractmethod
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return what to draw."""
+
+    @abstractmethod
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Return what can be stated, each with its verdict."""
+
+    def summaries(self, results: Results) -> Sequence[Finding]:
+        """Of the findings those that sum up one file system, and are wanted of each where two are compared."""
+        return ()
+
+    def advice(self, results: Results) -> Sequence[Advice]:
+        """Return what to recommend, if anything."""
+        return ()
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the one or two figures of the summary screen."""
+        return ()

@@ -1,0 +1,80 @@
+"""The machine a run was made on: what a reader needs to judge its figures years later."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from strakes.memory import memory_sizes
+from strakes.targets.calls import mount_of, sizes_of
+from strakes.version import __version__
+
+_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def capture(target: Path) -> dict[str, Any]:
+    """Everything about this machine and the mount of ``target``; what cannot be found out is empty or 0. Sizes are bytes.
+
+    >>> captured = capture(Path("/proc"))
+    >>> captured["mount"]["file_system"], captured["cpus"] > 0
+    ('proc', True)
+    """
+    memory = memory_sizes()
+    mount = mount_of(target)
+    sizes = sizes_of(str(target))
+    return {
+        "captured": datetime.now(UTC).isoformat(),
+        "host": platform.node(),
+        "kernel": platform.release(),
+        "distribution": _distribution(),
+        "architecture": platform.machine(),
+        "cpu_model": _cpu_model(),
+        # Those this process may run on: a container or a batch job often has fewer than the machine.
+        "cpus": len(os.sched_getaffinity(0)),
+        "cpus_of_machine": os.cpu_count() or 0,
+        "memory_bytes": memory.get("MemTotal", 0),
+        "memory_available_bytes": memory.get("MemAvailable", 0),
+        "mount": {
+            "mount_point": mount.mount_point,
+            "device": mount.source,
+            "file_system": mount.file_system,
+            "options": [*mount.options, *(option for option in mount.super_options if option not in mount.options)],
+            "root": mount.root,
+        },
+        "sizes": {
+            "total_bytes": sizes.total_bytes,
+            "free_bytes": sizes.free_bytes,
+            "total_inodes": sizes.total_inodes,
+            "free_inodes": sizes.free_inodes,
+        },
+        "python": platform.python_version(),
+        "strakes": __version__,
+        "clock_source": _text(_CLOCK),
+        "load_average": list(os.getloadavg()),
+    }
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        return ""
+
+
+def _cpu_model() -> str:
+    fields = dict.fromkeys(("model name", "cpu model", "Model", "Processor"), "")  # x86, MIPS, some ARM
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in fields and value.strip():
+            return value.strip()
+    return platform.machine()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,205 @@
+"""What every file system can be asked. A new one is a module with a class of this kind and one line in ``registry.py``."""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strakes.errors import BadInputError, MeasurementError, StrakesError
+from strakes.targets import calls
+from strakes.targets.block_device import BlockDevice
+from strakes.targets.command import Runner, Servers, run
+from strakes.targets.description import Description, Interruption, Layout, Limit, Observation, Placement, Striping
+from strakes.targets.environment import capture
+from strakes.targets.marker import MARKER_NAME
+from strakes.targets.mountinfo import Mount
+
+# Direct I/O wants multiples of the device's block; some file systems want more of it.
+_DIRECT_BYTES = (4096, 65536, 1 << 20)
+_PROBE = ".strakes-direct"
+
+
+def said(error: StrakesError) -> str:
+    """An error as a note: what, where and why."""
+    return "; ".join(part for part in (error.what, error.where, error.why) if part)
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """What is known about the file system under ``path``.
+
+    ``total_inodes`` is 0 where the file system does not count them. ``direct_io`` is None until it was tried.
+    """
+
+    path: Path
+    file_system: str
+    device: str
+    mount_point: str
+    mount_options: tuple[str, ...]
+    total_bytes: int
+    free_bytes: int
+    total_inodes: int
+    free_inodes: int
+    block_bytes: int
+    direct_io: bool | None
+    remote: bool
+    notes: tuple[str, ...] = ()
+    block_device: BlockDevice | None = None
+    quotas: tuple[str, ...] = ()
+    """What each of them leaves, in words; what is free is no more than that."""
+
+
+class UnsupportedError(BadInputError):
+    """Asked for something this file system, or this way to it, does not offer."""
+
+
+class Target(ABC):
+    """A file system under a directory.
+
+    Nothing here writes but :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory`, and those only inside a
+    workspace. Tools are called through ``runner``, servers reached only by ``servers``; without it the file system is
+    seen as a client sees it.
+    """
+
+    def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        self.path = path
+        self.mount = mount
+        self.servers = servers
+        self.run = runner
+
+    @classmethod
+    @abstractmethod
+    def claims(cls, mount: Mount) -> bool:
+        """Whether this class knows the file system of ``mount``."""
+
+    @abstractmethod
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """What is known now; with a workspace, direct I/O is tried in it."""
+
+    @abstractmethod
+    def controls(self) -> tuple[str, ...]:
+        """Which settings strakes can change here, each as one line for people."""
+
+    def describe(self) -> Description:
+        """The file system's parts, as far as they can be known from here."""
+        options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
+        return Description(self.mount.source, version="", client={"mount options": ",".join(options)})
+
+    def layout(self, path: Path) -> Layout | None:
+        """How the data of a file, or of the files to be made in a directory, is spread; None where that cannot be known."""
+        return None
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        """Give a directory's new files a layout; returns what they really get, read back.
+
+        Raises UnsupportedError where layouts cannot be set, StrakesError when the file system refuses this one.
+        """
+        raise self._unsupported("the layout of files cannot be set here")
+
+    def striping(self) -> Striping | None:
+        """Which layouts may be asked for; None where none can be set. limits() says why."""
+        return None
+
+    def placement(self, directory: Path) -> Placement | None:
+        """Which metadata targets hold a directory; None where that cannot be known."""
+        return None
+
+    def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        """Make a directory on the metadata targets wanted; returns where it really is, read back.
+
+        Raises UnsupportedError where that cannot be chosen, StrakesError when the file system refuses.
+        """
+        if wanted.kind != "inherit":
+            raise self._unsupported("the placement of directories cannot be chosen here")
+        (parent / name).mkdir()
+        return self.placement(parent / name) or wanted
+
+    def observe(self) -> Observation:
+        """Counters of servers and targets as they stand now; empty where there are none. Never clears any."""
+        return {}
+
+    def trouble(self) -> tuple[str, ...]:
+        """Which servers do not serve as they should right now, a sentence each; asked when something failed, and ends soon in any case."""
+        return ()
+
+    def interruptions(self) -> tuple[Interruption, ...]:
+        """When servers did not serve this client lately, as far as the file system remembers or shows; ends soon."""
+        return ()
+
+    def drop_caches(self) -> bool:
+        """Empty this client's caches of this file system, where it offers a way of its own; whether that was done."""
+        return False
+
+    def limits(self) -> tuple[Limit, ...]:
+        """What strakes cannot do here, and why."""
+        kind = self.mount.file_system
+        return tuple(
+            Limit(what, f"strakes cannot do that on {kind}")
+            for what in (
+                "describe servers and targets",
+                "set the layout of files",
+                "place directories",
+                "read counters of servers",
+            )
+        )
+
+    def _unsupported(self, what: str) -> UnsupportedError:
+        return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
+
+    def environment(self) -> dict[str, Any]:
+        """The machine around the target, as a run keeps it."""
+        return capture(self.path)
+
+    def probe_direct(self, workspace: Path) -> bool:
+        """Whether an O_DIRECT write and read really work.
+
+        Raises BadInputError outside a workspace, MeasurementError when the target fails.
+        """
+        try:
+            calls.mode_of(str(workspace / MARKER_NAME))
+            return calls.direct_works(str(workspace), _PROBE, _DIRECT_BYTES)
+        except calls.RefusedError as error:
+            if error.errno == errno.ENOENT:
+                raise BadInputError(
+                    "this directory was not made by strakes", where=str(workspace), why=f"it has no {MARKER_NAME}"
+                ) from error
+            why = os.strerror(error.errno or 0)
+            remedy = "strakes target DIR shows how full it is."
+            raise MeasurementError(
+                "direct I/O could not be tested", where=str(workspace), why=why, remedy=remedy
+            ) from error
+
+    def _sizes(self) -> calls.Sizes:
+        """What statvfs and quotas tell. Raises MeasurementError when the file system does not answer."""
+        try:
+            return calls.sizes_of(str(self.path))
+        except calls.RefusedError as error:
+            raise error.as_strakes_error("the size of the file system is unknown") from error
+
+    def _facts(
+        self, workspace: Path | None, *, notes: tuple[str, ...] = (), block_device: BlockDevice | None = None
+    ) -> TargetFacts:
+        """Facts as the mount and the sizes tell them."""
+        mount, sizes = self.mount, self._sizes()
+        return TargetFacts(
+            path=self.path,
+            file_system=mount.file_system,
+            device=mount.source,
+            mount_point=mount.mount_point,
+            # The same word often stands in both lists.
+            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
+            total_bytes=sizes.total_bytes,
+            free_bytes=sizes.free_bytes,
+            total_inodes=sizes.total_inodes,
+            free_inodes=sizes.free_inodes,
+            block_bytes=sizes.block_bytes,
+            direct_io=None if workspace is None else self.probe_direct(workspace),
+            remote=mount.remote,
+            notes=notes,
+            block_device=block_device,
+            quotas=tuple(map(str, sizes.quotas)),
+        )

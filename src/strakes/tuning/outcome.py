@@ -1,0 +1,202 @@
+"""What a search came to, read from its run alone.
+
+The gain with its interval, what mattered, what limits, and settings to paste. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from strakes.advise.app import App, app_from_text
+from strakes.advise.choose import Choice, Chosen, What
+from strakes.advise.paste import Paste, pastes
+from strakes.errors import BadInputError
+from strakes.findings.portrait import IntervalOf, Setting
+from strakes.statistics.interval import Estimate
+from strakes.store import Run
+from strakes.store.records import Visit
+from strakes.tune.bottleneck import Bottleneck, bottlenecks
+from strakes.tune.effects import Effects, effects
+from strakes.tune.offers import FILES, STRIPE_BYTES, STRIPE_COUNT, TRANSFER, WRITERS
+from strakes.tune.plans import Scale
+from strakes.tune.search import Rules, Search
+from strakes.tune.space import Point
+from strakes.tune.words import KNOB, named, shown, to_do
+from strakes.tuning import record
+from strakes.tuning.trial import observed
+
+_WHAT: Mapping[str, What] = {
+    TRANSFER: "transfer size",
+    WRITERS: "processes per node",
+    STRIPE_COUNT: "stripe count",
+    STRIPE_BYTES: "stripe size",
+    FILES: "files",
+}
+
+
+# Where a gain of this can still not be ruled out, nothing is known.
+_LOOSE = 1.5
+
+
+@dataclass(frozen=True)
+class TuningOutcome:
+    """``verdict``: better (the gain's interval begins above 1), not-shown, or unfinished (nothing was confirmed)."""
+
+    run: Run
+    app: App
+    search: Search
+    scale: Scale
+
+    @cached_property
+    def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
+        confirmation, gain = self.search.confirmation, self.gain
+        if confirmation is None or (confirmation.runs and gain is None):
+            return "unfinished"
+        return "better" if gain is not None and gain.interval is not None and gain.interval.low > 1 else "not-shown"
+
+    @cached_property
+    def gain(self) -> Estimate | None:
+        return self.search.gain
+
+    @property
+    def default(self) -> Mapping[str, Setting]:
+        return self.search.space.settings(self.search.space.default)
+
+    @property
+    def best(self) -> Mapping[str, Setting]:
+        return self.search.space.settings(self.search.best)
+
+    @property
+    def changes(self) -> Mapping[str, Setting]:
+        """What is to be set otherwise than it is."""
+        return {name: level for name, level in self.best.items() if level != self.default[name]}
+
+    @cached_property
+    def effects(self) -> Effects:
+        return effects(self.search)
+
+    @cached_property
+    def most_possible(self) -> float:
+        """How many times better than the default any setting may be, by the model of all runs and by the fresh runs."""
+        upper = (1 + self.search.rules.confidence) / 2
+        fresh = self.gain.interval.high if self.gain is not None and self.gain.interval is not None else 1.0
+        return max(self.search.most_possible(upper), fresh)
+
+    @cached_property
+    def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
+        """What limits the default and the best setting."""
+        found = {}
+        for name, point in (("the default", self.search.space.default), ("the best", self.search.best)):
+            visits = self.visits_of(point)
+            if visits:
+                found[name] = bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
+        return found
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return self.run.facts
+
+    @cached_property
+    def evaluations(self) -> float:
+        """Repetitions, those with a share of the data counted as that share."""
+        return sum(self.search.rules.low_share if one.trial.low else 1.0 for one in self.search.told)
+
+    def visits_of(self, point: Point) -> list[Visit]:
+        """With all data; the fresh ones where there are any."""
+        settings = self.search.space.settings(point)
+        own = [visit for visit in self.run.visits if visit.settings == settings and not visit.low and visit.ended_well]
+        return [visit for visit in own if not visit.is_measurement] or own
+
+    @cached_property
+    def statement(self) -> str:
+        """The result in a sentence or two."""
+        confidence = f"{self.search.rules.confidence:.0%}"
+        if self.verdict == "unfinished":
+            return "The search ended before its best setting was confirmed, so no gain is claimed."
+        if self.verdict == "better":
+            gain = self.gain
+            assert gain is not None and gain.interval is not None
+            changes = ", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items())
+            return (
+                f"{changes}: {gain.median:.2f} times as fast as the default [{gain.interval.low:.2f} - "
+                f"{gain.interval.high:.2f}, "
+                f"{confidence} interval, {gain.runs} fresh alternating runs of each]."
+            )
+        if self.gain is not None and self.gain.interval is not None and self.gain.interval.high < 1:
+            slower = "in fresh runs the best setting of the search is even slower"
+            ends = (
+                f"{self.gain.interval.low:.2f} - {self.gain.interval.high:.2f} times the default, {confidence} interval"
+            )
+            return f"No setting is shown to be better than the default: {slower} [{ends}]."
+        if self.most_possible > _LOOSE:
+            return (
+                "No setting is shown to be better than the default, but the runs scatter too much to rule out a "
+                "gain: up to "
+                f"{self.most_possible:.1f} times as fast is possible ({confidence}, by the model of all "
+                f"{len(self.search.told)} runs). "
+                "Repeat when the system is quieter, or with a larger --budget."
+            )
+        return (
+            "No setting is shown to be better than the default, and none is by more than "
+            f"{100 * (self.most_possible - 1):.0f} % "
+            f"({confidence}, by the model of all {len(self.search.told)} runs)."
+        )
+
+    @cached_property
+    def pastes(self) -> tuple[Paste, ...]:
+        """Settings as text to paste, where a gain was shown; none otherwise."""
+        if self.verdict != "better":
+            return ()
+        gain = self.gain
+        assert gain is not None and gain.interval is not None
+        interval = IntervalOf(
+            gain.interval.low, gain.interval.high, gain.interval.confidence, "all changes together, over the default"
+        )
+        choices = [
+            Choice(
+                phase.name, _WHAT[name], level, shown(name, level), "found by strakes tune", (self.run.id,), interval
+            )
+            for phase in self.app.phases
+            for name, level in self.best.items()
+            if name in _WHAT and isinstance(level, int | str)
+        ]
+        found = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.facts.get("file_system", ""))))
+        knobs = [f"{name.removeprefix(KNOB)}={level}" for name, level in self.changes.items() if name.startswith(KNOB)]
+        if knobs:
+            found.append(
+                Paste(
+                    "settings of the system",
+                    "a shell, as root; strakes knobs restore puts the old values back",
+                    f"strakes knobs set DIR {' '.join(knobs)}",
+                )
+            )
+        own = [told for name, level in self.changes.items() if (told := to_do(name, level))]
+        if own:
+            found.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))
+        return tuple(found)
+
+
+def outcome_of(run: Run) -> TuningOutcome:
+    """Read a search. Raises BadInputError for a run that is none, or that was ended before its first trial."""
+    preparation = record.preparation_of(run)
+    if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
+        raise BadInputError(
+            "this run is not a search with at least one trial",
+            where=run.id,
+            remedy="strakes runs lists the runs and their kinds.",
+        )
+    space, scale = preparation
+    options = run.manifest["options"]
+    app = app_from_text(options["app"], str(run.manifest["name"]))
+    search = Search(
+        space,
+        int(options["seed"]),
+        Rules(confidence=float(options["confidence"])),
+        confirmation=record.confirmation_of(run),
+    )
+    for one in observed(app, space, run.visits, record.usual_of(run)):
+        search.tell(one)
+    return TuningOutcome(run, app, search, scale)

@@ -1,0 +1,63 @@
+"""What is asked for: which application, where, how long, and what may be varied."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from strakes.advise.app import App, to_toml
+from strakes.launch.choice import LOCAL, Launch
+from strakes.targets.command import Servers
+
+KIND = "tune"
+
+
+@dataclass(frozen=True)
+class TuningRequest:
+    """``only``: the levels to try, of factors that are not to be tried with all. ``knobs``: settings of the system, and the values to try.
+
+    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
+    """
+
+    app: App
+    directory: Path
+    budget_s: float
+    confidence: float
+    seed: int
+    command: str
+    launch: Launch = LOCAL
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    knobs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keep: bool = False
+    resume: str | None = None
+    servers: Servers | None = None
+
+    def fingerprint(self) -> str:
+        """Return what must agree for a run to be resumed; the budget may differ, and the seed is the run's own."""
+        same = {
+            "kind": KIND,
+            "app": to_toml(self.app),
+            "directory": str(self.directory.resolve()),
+            "confidence": self.confidence,
+            "only": {name: list(levels) for name, levels in self.only.items()},
+            "knobs": {name: list(values) for name, values in self.knobs.items()},
+            "launch": [self.launch.launcher, self.launch.ranks, list(self.launch.hosts), self.launch.ranks_per_node],
+        }
+        return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
+
+    def options(self) -> dict[str, object]:
+        """As the store keeps them."""
+        return {
+            "fingerprint": self.fingerprint(),
+            "studies": [KIND],
+            "relative_half_width": 0.1,
+            "app": to_toml(self.app),
+            "budget_s": self.budget_s,
+            "confidence": self.confidence,
+            "seed": self.seed,
+            "launcher": self.launch.launcher,
+            "command": self.command,
+        }

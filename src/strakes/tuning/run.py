@@ -1,0 +1,167 @@
+"""The search on a real file system.
+
+Looks what can be done, measures block by block, confirms, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from statistics import median
+
+from strakes.errors import BadInputError
+from strakes.launch.choice import engine_for
+from strakes.launch.messages import Hello
+from strakes.measure.begin import begin_run, open_site
+from strakes.measure.visit import Site
+from strakes.store import RunWriter, Store
+from strakes.store.ending import ended_in_order
+from strakes.store.records import ConfirmationBegun, FactsFound, UsualTimes, Visit
+from strakes.survey.request import ProgressDisplay
+from strakes.targets.calls import UnansweredError
+from strakes.targets.registry import detect
+from strakes.targets.target import Target
+from strakes.tune.offers import narrowed, offers
+from strakes.tune.plans import Scale, has_shares, seconds_per_byte
+from strakes.tune.search import Rules, Search, Trial
+from strakes.tune.space import SearchSpace
+from strakes.tune.words import levels_from, typed
+from strakes.tuning import record
+from strakes.tuning.here import look, without_refused_layouts
+from strakes.tuning.request import KIND, TuningRequest
+from strakes.tuning.system import knob_factors
+from strakes.tuning.trial import Bench, observed
+
+
+def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:
+    """Search to the end of the budget and returns the closed run.
+
+    Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, MeasurementError when
+    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps what was measured, and target and
+    system are left as they were.
+    """
+    target = detect(request.directory, request.servers)
+    try:
+        return _perform(request, target, store, progress)
+    except UnansweredError as error:
+        raise error.naming(target.trouble()) from error
+
+
+def _perform(request: TuningRequest, target: Target, store: Store, progress: ProgressDisplay) -> RunWriter:
+    with engine_for(request.launch) as engine:
+        hello = engine.start()
+        options = request.options()
+        writer = begin_run(store, KIND, request.app.title, request.directory, options, target, hello, request.resume)
+        if request.resume is not None:
+            request = replace(request, seed=writer.run.manifest["options"]["seed"])
+        with ended_in_order(store, writer), ExitStack() as stack:
+            site = open_site(stack, engine, target, writer.id, keep=request.keep)
+            _Session(request, writer, site, hello, progress).search()
+            progress.update("cleaning up", 1.0, "")
+    writer.finish("complete")
+    return writer
+
+
+class _Session:
+    """Everything alive during a search."""
+
+    def __init__(
+        self, request: TuningRequest, writer: RunWriter, site: Site, hello: Hello, progress: ProgressDisplay
+    ) -> None:
+        self.request, self.writer, self.site, self.hello, self.progress = request, writer, site, hello, progress
+        self.visits = list(writer.run.visits)
+        self.cells = {cell.key: cell for cell in writer.run.cells}
+        looked = time.monotonic()
+        self.spent_before_s: float = sum(visit.elapsed_s for visit in self.visits)
+        progress.update("finding out what can be tried here", 0.0, "")
+        space, scale, rules = self._prepare()
+        self.bench = Bench(request.app, space, scale, rules, site)
+        # The shares of the stages are of what the look at the target left, half of the budget at least.
+        self.began = time.monotonic()
+        self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
+        self.usual_s: Mapping[str, float] = record.usual_of(writer.run)
+        self.history = Search(space, request.seed, rules, confirmation=record.confirmation_of(writer.run))
+        self.confirmation_kept = self.history.confirmation is not None
+        for observation in observed(request.app, space, self.visits, self.usual_s):
+            self.history.tell(observation)
+
+    def _prepare(self) -> tuple[SearchSpace, Scale, Rules]:
+        """Choose what is searched after a look at the target; as stored when the run is resumed."""
+        request = self.request
+        rules = Rules(confidence=request.confidence)
+        stored = record.preparation_of(self.writer.run)
+        if stored is not None:
+            space, scale = stored
+            space, _ = without_refused_layouts(space, self.site.places)
+            return space, scale, rules
+        here = look(request.app, self.site, self.hello, request.launch, request.budget_s, rules.low_share)
+        factors, refused = knob_factors(self.site.target, request.knobs)
+        offered = offers(request.app, here.able)
+        space = SearchSpace((*offered.factors, *factors), offered.constraints)
+        space = narrowed(space, levels_from(space, request.only))
+        space, not_given = without_refused_layouts(space, self.site.places)
+        if len(space.points) < 2:
+            raise BadInputError(
+                "there is nothing to search: only one setting is possible",
+                why=typed(space.settings(space.default)),
+                remedy="Allow more levels with --only.",
+            )
+        scale = replace(here.scale, seed=request.seed)
+        facts = {key: value for key, value in here.facts.items() if key != "path"}
+        self.writer.append_event(FactsFound({**facts, "path": str(here.facts["path"])}))
+        self.writer.append_event(record.space_event(space, scale, (*here.why_not, *refused, *not_given)))
+        return space, scale, rules
+
+    def search(self) -> None:
+        """To the end of the budget, or of the search."""
+        while trials := self.history.next_block(self._spent(), self._cost):
+            self._remember_confirmation()
+            block = self.history.blocks
+            if not self.usual_s and has_shares(self.request.app):
+                # What the phases are weighed by: the default as it is now, measured once and then fixed.
+                trials = [Trial(self.bench.space.default, "screen", trials[0].low), *trials]
+            for trial in trials:
+                self._say(trial)
+                self._keep(self.bench.run(trial, len(self.visits), block), trial)
+        self._remember_confirmation()
+
+    def _keep(self, visit: Visit, trial: Trial) -> None:
+        cell = self.bench.cell(trial)
+        if cell.key not in self.cells:
+            self.cells[cell.key] = cell
+            self.writer.write_cells(self.cells.values())
+        self.writer.append_visit(visit)
+        self.visits.append(visit)
+        if not self.usual_s and has_shares(self.request.app):
+            self.usual_s = seconds_per_byte(self.request.app, visit)
+            self.writer.append_event(UsualTimes(self.usual_s))
+        (observation,) = observed(self.request.app, self.bench.space, [visit], self.usual_s)
+        self.history.tell(observation)
+
+    def _remember_confirmation(self) -> None:
+        found = self.history.confirmation
+        if found is not None and not self.confirmation_kept:
+            self.writer.append_event(ConfirmationBegun(self.bench.space.settings(found.best), found.runs))
+            self.confirmation_kept = True
+
+    def _spent(self) -> float:
+        return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
+
+    def _cost(self, trial: Trial) -> float:
+        """Return the share of the budget it is expected to take: as its own runs did, or all of its kind."""
+        point = self.bench.space.settings(trial.point)
+        of_kind = [visit for visit in self.visits if visit.low == trial.low]
+        alike = [visit for visit in of_kind if visit.settings == point] or of_kind
+        guess = self.bench.scale.limit_s * (self.bench.rules.low_share if trial.low else 1.0)
+        return (median(visit.elapsed_s for visit in alike) if alike else guess) / self.budget_s
+
+    def _say(self, trial: Trial) -> None:
+        words = {"screen": "looking around", "explore": "exploring", "race": "racing", "confirm": "confirming"}[
+            trial.stage
+        ]
+        best = ""
+        if any(one.value is not None and not one.trial.low for one in self.history.told):
+            best = f"best so far: {typed(self.bench.space.settings(self.history.best))}"
+        self.progress.update(f"{words}: {typed(self.bench.space.settings(trial.point))}", self._spent(), best)

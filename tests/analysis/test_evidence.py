@@ -1,0 +1,147 @@
+"""Warnings: when they are raised, and that each says its figures and what to do."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from strakes.analysis import evidence
+from strakes.findings.begun import Begun
+from strakes.findings.portrait import RunWarning
+from strakes.statistics.bimodality import TwoGroups
+from strakes.statistics.drift import Trend
+from strakes.statistics.interval import Estimate, Interval
+from strakes.targets.description import Interruption
+
+MIB = 1024**2
+
+
+def estimate(middle: float, low: float, high: float, runs: int = 9) -> Estimate:
+    return Estimate(middle, Interval(low, high, 0.9), runs)
+
+
+RAISED = {
+    "cached_before": evidence.cached_before(300 * MIB, 1000 * MIB, ["c1"]),
+    "faster_than_direct": evidence.faster_than_direct(estimate(8.0, 6.5, 9.25), ["c1"]),
+    "faster_than_possible": evidence.faster_than_possible(
+        estimate(3000.0 * MIB, 2900.0 * MIB, 3100.0 * MIB), 1192.0 * MIB, "the link", "B/s"
+    ),
+    "cache_below": evidence.cache_below("/images/disk.img", ["c1"]),
+    "memory_file_system": evidence.memory_file_system("tmpfs"),
+    "interval_not_reached": evidence.interval_not_reached(estimate(100.0, 80.0, 120.0), 0.1, "budget", ["c1"]),
+    "few_runs": evidence.few_runs(3, 0.9, ["c1", "c2"]),
+    "load_before": evidence.load_before(1.5, 2),
+    "answered_before": evidence.answered_before(50.0 * MIB, 1000.0 * MIB, "Device vdb", ["c1"]),
+    "not_stationary": evidence.not_stationary("create", 3.1, 0.11, 0.0005, ["c1"]),
+    "dependent_runs": evidence.dependent_runs(0.8),
+    "drifting": evidence.drifting(Trend("down", 0.004, -0.12, 9)),
+    "bimodal": evidence.bimodal(TwoGroups(600.0, 1000.0, 0.375, 16), "op/s", ["c1"]),
+    "clock_jump": evidence.clock_jump(wall_s=-7.0, monotonic_s=5.0),
+    "stonewalled": evidence.stonewalled(250.0, 1000.0, "operations", 2.0, ["c1"]),
+    "direct_refused": evidence.direct_refused("tmpfs", "EINVAL"),
+    "setting_differs": evidence.setting_differs("stripe count", "99", "4", ["c1"]),
+    "budget_skipped": evidence.budget_skipped(12, 80, 60.0),
+    "targets_unlike": evidence.targets_unlike(["ost1 is full: 1 GiB of 100 GiB are free.", "ost2 is down."]),
+    "nodes_unlike": evidence.nodes_unlike(["n3 has 8 GiB of memory, the others 16 GiB", "n4 could not be compared"]),
+    "servers_disturbed": evidence.servers_disturbed(["mdt0: its counters were cleared"]),
+    "service_interrupted": evidence.service_interrupted([Interruption("mdt1", 0, 13, evicted=True)], 2),
+    "begun_apart": evidence.begun_apart(3, 90, Begun(0.0051, 3, "n4", 0.12, True, 3e-5), ["c1"]),
+    "held_back": evidence.held_back("200 MiB/s", 0.6, ["c1"]),
+    "gave_way": evidence.gave_way(2, 7, False),
+    "left_out": evidence.left_out(3, ["200 MiB/s", "400 MiB/s"], "400 MiB/s"),
+}
+FIGURES = {
+    "cached_before": ["300 MiB", "1000 MiB", "30 %"],
+    "faster_than_direct": ["8 times", "6.5 to 9.25"],
+    "faster_than_possible": ["3,000 MiB/s", "2,900 MiB/s", "the link", "1,192 MiB/s"],
+    "cache_below": ["/images/disk.img"],
+    "memory_file_system": ["tmpfs", "memory"],
+    "interval_not_reached": ["9 runs", "±20 %", "±10 %", "budget", "36 runs"],
+    "few_runs": ["3 runs", "90 %", "needs at least 5"],
+    "load_before": ["1.50", "2 CPUs"],
+    "answered_before": ["vdb", "50 MiB", "1000 MiB"],
+    "not_stationary": ["create", "3.10 s", "0.11 times", "0.0005"],
+    "dependent_runs": ["0.8"],
+    "drifting": ["fell", "12 %", "9 runs", "0.004"],
+    "bimodal": ["16 runs", "38 %", "600 op/s", "1,000 op/s"],
+    "clock_jump": ["back", "12.0 s"],
+    "stonewalled": ["250 operations", "of 1,000", "25 %", "2.00 s"],
+    "direct_refused": ["tmpfs", "EINVAL"],
+    "setting_differs": ["stripe count", "99", "4"],
+    "budget_skipped": ["12 of 80", "60.0 s"],
+    "targets_unlike": ["ost1 is full", "ost2"],
+    "nodes_unlike": ["n3 has 8 GiB", "n4"],
+    "servers_disturbed": ["mdt0"],
+    "service_interrupted": ["mdt1", "13.0 s", "evicted", "2 runs"],
+    "begun_apart": ["3 of 90 phases", "5.10 ms", "12 %", "rank 3 on n4", "fewer processors"],
+    "held_back": ["200 MiB/s"],
+    "gave_way": ["2 runs", "7 ran at reduced load"],
+    "left_out": ["400 MiB/s", "other limits"],
+}
+
+
+def test_every_check_is_tested_here() -> None:
+    checks = {
+        name
+        for name, check in inspect.getmembers(evidence, inspect.isfunction)
+        if check.__module__ == evidence.__name__
+    }
+    assert {name for name in checks if not name.startswith("_")} == set(RAISED) == set(FIGURES)
+
+
+@pytest.mark.parametrize("check", RAISED)
+def test_a_warning_says_its_figures_and_what_to_do(check: str) -> None:
+    (warning,) = RAISED[check]
+    for figure in FIGURES[check]:
+        assert figure in warning.text
+    assert warning.remedy == evidence.REMEDIES[warning.code]
+    assert warning.text.endswith(".") and warning.remedy.endswith(".")
+
+
+def test_every_code_of_the_catalogue_can_be_raised() -> None:
+    assert {warning.code for (warning,) in RAISED.values()} == set(evidence.REMEDIES)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in evidence.REMEDIES)
+
+
+def test_a_warning_names_the_cells_it_touches() -> None:
+    assert RAISED["few_runs"][0].cells == ("c1", "c2")
+    assert RAISED["memory_file_system"][0].cells == ()
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        evidence.cached_before(5 * MIB, 100 * MIB),
+        evidence.cached_before(0, 0),
+        evidence.faster_than_direct(estimate(3.0, 1.9, 4.0)),
+        evidence.faster_than_direct(Estimate(9.0, None, 2)),
+        evidence.faster_than_possible(estimate(110.0, 90.0, 120.0), 100.0, "the link", "B/s"),
+        evidence.faster_than_possible(Estimate(110.0, None, 2), 100.0, "the link", "B/s"),
+        evidence.cache_below(""),
+        evidence.memory_file_system("xfs"),
+        evidence.interval_not_reached(estimate(100.0, 95.0, 105.0), 0.1, "interval-reached"),
+        evidence.interval_not_reached(Estimate(100.0, None, 3), 0.1, "budget"),
+        evidence.few_runs(5, 0.9),
+        evidence.load_before(0.5, 2),
+        evidence.answered_before(900.0, 1000.0, "Device vdb"),
+        evidence.dependent_runs(0.1),
+        evidence.drifting(Trend("down", 0.2, -0.5, 9)),
+        evidence.drifting(Trend("down", 0.001, -0.01, 40)),
+        evidence.bimodal(None, "B/s"),
+        evidence.clock_jump(5.2, 5.0),
+        evidence.stonewalled(1000.0, 1000.0, "operations", 2.0),
+        evidence.stonewalled(10.0, 0.0, "operations", 2.0),
+        evidence.setting_differs("stripe count", "4", "4"),
+        evidence.begun_apart(0, 90, Begun(0.0002, 3, "n4", 0.01, False, 3e-5)),
+        evidence.budget_skipped(0, 80, 60.0),
+    ],
+)
+def test_where_nothing_is_wrong_nothing_is_said(silent: list[RunWarning]) -> None:
+    assert silent == []
+
+
+def test_rates_of_zero_are_warned_about_without_a_guess_of_runs() -> None:
+    (warning,) = evidence.interval_not_reached(estimate(0.0, 0.0, 10.0), 0.1, "max-runs")
+    assert "would be enough" not in warning.text

@@ -1,0 +1,93 @@
+"""What ran under a limit is marked, and stands beside nothing that ran under another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strakes.analysis.collect import collect
+from strakes.analysis.held_back import held_back, held_share, under_one_limit
+from strakes.findings.cell import Cell
+from strakes.findings.sample import HeldBack, Sample
+from strakes.launch.impact import UNLIMITED, Impact
+from strakes.statistics.stopping import StoppingRule
+from strakes.store.records import Visit
+from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.survey.schedule import Schedule
+from studies.world import context, flat, stored, visits_of
+
+RULE = StoppingRule(0.9, 0.1)
+HALF = Impact(share=0.5)
+
+
+def cells() -> list[Cell]:
+    return [one for one in ProcessesPerNode().cells(context()) if isinstance(one, Cell)]
+
+
+def free_visits(cells: list[Cell], blocks: int, noise: float = 0.01) -> list[Visit]:
+    return stored(visits_of(cells, flat, blocks, noise))
+
+
+def slowed(visits: list[Visit], limit: Impact, share: float) -> list[Visit]:
+    """The same visits under a limit that held every phase back for that share of its time."""
+
+    def held(sample: Sample) -> Sample:
+        waited = HeldBack(share * sample.elapsed_s * len(sample.ranks))
+        return replace(sample, impact=waited, bytes_per_s=sample.bytes_per_s * (1 - share))
+
+    return [replace(visit, impact=limit, samples=tuple(map(held, visit.samples))) for visit in visits]
+
+
+def test_figures_are_of_the_limit_under_which_most_runs_were_made() -> None:
+    some = cells()[:2]
+    free, half = free_visits(some, 3), slowed(free_visits(some, 5), HALF, 0.5)
+    for visits in (free + half, half + free):
+        results = collect(some, visits, RULE, {})
+        assert {one.estimate.runs for one in results.measured if one.estimate} == {5}
+        assert all(held_back(one) == pytest.approx(0.5) for one in results.measured if not one.is_side)
+    results = collect(some, free + half[: 2 * len(some)], RULE, {})
+    assert {one.estimate.runs for one in results.measured if one.estimate} == {3}
+    assert not any(held_back(one) for one in results.measured)
+
+
+def test_of_equally_many_runs_those_with_more_load_are_shown() -> None:
+    some = cells()[:1]
+    free, half = free_visits(some, 4), slowed(free_visits(some, 4), HALF, 0.5)
+    assert [visit.impact for visit in under_one_limit(half + free)] == [UNLIMITED] * len(free)
+
+
+def test_a_visit_that_gave_way_is_no_run() -> None:
+    some = cells()[:1]
+    visits = [replace(visit, ended="yielded") for visit in free_visits(some, 4)]
+    assert under_one_limit(visits) == []
+
+
+def test_a_limit_that_was_out_of_reach_holds_nothing_back() -> None:
+    some = cells()[:1]
+    visits = slowed(free_visits(some, 5), Impact(bytes_per_s=1e12), 0.001)
+    results = collect(some, visits, RULE, {})
+    assert not any(held_back(one) for one in results.measured)
+
+
+def test_where_some_ranks_work_for_all_theirs_is_the_time() -> None:
+    rows = [[0, 5], [1, 0], [2, 0], [3, 0]]
+    sample = Sample("write", elapsed_s=2.0, columns=["rank", "operations"], ranks=rows, impact=HeldBack(1.0))
+    assert held_share(sample) == 0.5
+
+
+def test_a_schedule_begins_anew_under_another_limit_and_takes_up_what_was_known_under_it() -> None:
+    some = cells()
+    plan = Schedule(some, RULE, seed=3, phase_s=0.1, min_runs=5)
+    free = free_visits(some, 6, 0.001)
+    for visit in free:
+        plan.record(visit)
+    assert not plan.open_cells()
+    half = slowed(free_visits(some[:1], 1, 0.001), HALF, 0.5)[0]
+    plan.take(half, [*free, half])
+    assert len(plan.open_cells()) == len(some)
+    assert plan.runs(some[0].key) == 1
+    # What is not known is expected to take as much longer as the load is less.
+    assert plan.expected_s(some[1]) == pytest.approx(2 * Schedule(some, RULE, 3, 0.1, 5).expected_s(some[1]))
+    plan.take(free[-1], [*free, half])
+    assert not plan.open_cells()

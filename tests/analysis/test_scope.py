@@ -1,0 +1,40 @@
+"""The sentence on who took part counts clients as the file system does."""
+
+from __future__ import annotations
+
+from strakes.analysis.scope import scope_of
+from strakes.findings.cell import Cell
+from strakes.plan import MetadataPhase, Plan, TransferPhase
+
+
+def cell(ranks: int, backend: str) -> Cell:
+    phase = MetadataPhase("create", "file-create", "unique", 10, backend=backend)
+    return Cell("metadata-ops", "create", {}, Plan(ranks, (phase,)))
+
+
+def data(ranks: int) -> Cell:
+    phase = TransferPhase("write", "write", "file-per-process", "segmented", 1024, 1024)
+    return Cell("transfer-size", "write", {}, Plan(ranks, (phase,)))
+
+
+HERE = {"host": "n1"}
+
+
+def test_ranks_on_one_mount_are_one_client() -> None:
+    assert scope_of([cell(4, "posix")], [4], HERE).startswith("one client measured: 4 ranks on node n1;")
+
+
+def test_every_rank_without_a_mount_is_a_client() -> None:
+    text = scope_of([cell(1, "cephfs"), cell(12, "cephfs")], [1, 12], HERE)
+    assert text.startswith("1 to 12 clients measured, each rank is one (libcephfs), on node n1;")
+    assert "one client" not in text
+
+
+def test_where_data_stays_on_the_mount_both_are_said() -> None:
+    text = scope_of([cell(12, "cephfs"), data(2)], [2, 12], HERE)
+    assert text.startswith("metadata: 12 clients measured") and "data: one client, by the mount" in text
+
+
+def test_every_node_is_a_client() -> None:
+    text = scope_of([data(4)], [4], {"host": "n1", "engine": {"nodes": {"n1": 2, "n2": 2}}})
+    assert text.startswith("2 clients, one on each node measured: 4 ranks on 2 nodes (n1, n2);")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from strakes.analysis.servers import server_counts
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import ServerCount
+from strakes.report.servers import server_table
+from strakes.store.records import Visit
+
+CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
+
+
+def visit(cell: str, **servers: dict[str, float]) -> Visit:
+    return Visit(cell=cell, servers=servers)
+
+
+def test_counts_are_summed_over_the_visits_of_a_cell_and_the_pilot_is_none() -> None:
+    visits = [
+        visit("b", osd={"data.write_bytes": 5.0}),
+        visit("b", osd={"data.write_bytes": 7.0, "data.write_requests": 1.0}),
+        visit("a"),
+        visit("pilot", osd={"data.write_bytes": 100.0}),
+    ]
+    assert server_counts(CELLS, visits) == (
+        ServerCount("striping", "b", "osd", 2, {"data.write_bytes": 12.0, "data.write_requests": 1.0}),
+    )
+
+
+def test_a_table_has_shares_and_only_columns_in_which_something_was_counted() -> None:
+    counts = [
+        ServerCount(
+            "s", "a", "osd.0", 1, {"data.write_bytes": 3 << 20, "data.write_requests": 3.0, "data.read_bytes": 0.0}
+        ),
+        ServerCount("s", "b", "osd.1", 1, {"data.write_bytes": 1 << 20, "data.write_requests": 1.0}),
+        ServerCount("s", "b", "osd.2", 1, {"data.write_bytes": 0.0}),
+    ]
+    table = server_table(counts)
+    assert table is not None
+    assert table.columns == ("write requests", "written")
+    assert table.rows == (
+        ("osd.0", ("3 (75%)", "3 MiB (75%)")),
+        ("osd.1", ("1 (25%)", "1 MiB (25%)")),
+        ("osd.2", ("-", "-")),
+    )
+    assert server_table([]) is None
+
+
+def test_where_only_the_client_counted_its_counts_stand_and_kinds_add_up() -> None:
+    table = server_table([ServerCount("s", "a", "mdt0", 1, {"client.md.create": 2.0, "client.md.unlink": 2.0})])
+    assert table is not None
+    assert dict(zip(table.columns, table.rows[0][1], strict=True)) == {
+        "metadata requests": "4 (100%)",
+        "creates": "2 (100%)",
+        "removes": "2 (100%)",
+    }

@@ -1,0 +1,50 @@
+"""The yardstick of forecasts finds the right pairs, and its rules are exact on systems that follow them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
+from bench.prediction.simple import RULES
+
+
+def entry(inst: str, nodes: object, rate: float, year: object = 2023, **more: float) -> dict[str, object]:
+    phases = {"ior_easy_write": rate, "find": 5.0, **more}
+    return {"inst": inst, "sys": "S", "fs": "Lustre ", "year": str(year), "nodes": nodes, "tasks": 10, "ph": phases}
+
+
+def write(tmp_path: Path, *entries: dict[str, object]) -> Path:
+    path = tmp_path / "submissions.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_a_pair_is_the_smallest_and_the_largest_of_one_system_in_years_close_together(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, entry("A", 10, 1.0), entry("A", 20, 1.5), entry("a ", 40, 2.0, 2024), entry("A", 80, 9.0, 2026)
+    )
+    (pair,) = find_pairs(read_submissions(path))
+    assert (pair.small.nodes, pair.large.nodes, pair.phases) == (10, 40, ("ior_easy_write",))
+
+
+def test_entries_that_do_not_say_how_large_they_were_are_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path, entry("A", None, 1.0), entry("A", 10, 1.0, "E8"), entry("A", 12, 1.0))
+    assert len(read_submissions(path)) == 1
+
+
+def test_creates_of_years_whose_sources_disagree_do_not_count(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, entry("A", 10, 1.0, 2019, mdtest_easy_write=1.0), entry("A", 20, 1.0, 2019, mdtest_easy_write=2.0)
+    )
+    assert find_pairs(read_submissions(path))[0].phases == ("ior_easy_write",)
+
+
+@pytest.mark.parametrize(("name", "growth"), [("constant", 1.0), ("linear", 4.0), ("power law, others' exponent", 2.0)])
+def test_each_rule_is_exact_on_systems_that_follow_it(name: str, growth: float, tmp_path: Path) -> None:
+    systems = [entry(inst, nodes, rate) for inst in "ABCD" for nodes, rate in ((10, 3.0), (40, 3.0 * growth))]
+    errors = judge(find_pairs(read_submissions(write(tmp_path, *systems))), RULES[name])
+    factor, _ = summarise(errors)
+    assert factor == pytest.approx(1.0)
+    assert len(errors) == 4

@@ -1,0 +1,124 @@
+"""A command in a process that can be left behind: its status, its signals, and threads that wait for a dead server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mounts import FaultyMount, faulty_mounted
+from strakes.processes import process_start
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 0.5
+
+
+def start(work: str) -> subprocess.Popen[str]:
+    """A program whose ``work`` is run apart."""
+    body = textwrap.indent(textwrap.dedent(work).strip(), "    ")
+    program = f"""
+import os, signal, sys, threading, time
+from strakes.cli.apart import run_apart
+def work():
+{body}
+sys.exit(run_apart(work, {PATIENCE_S}))
+"""
+    words = [sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while process_start(pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return process_start(pid) is None
+
+
+@pytest.fixture
+def mount() -> Iterator[FaultyMount]:
+    with faulty_mounted() as mounted:
+        yield mounted
+
+
+@pytest.mark.parametrize("status", [0, 1, 130])
+def test_the_status_is_that_of_the_work(status: int) -> None:
+    with start(f"print('worked'); return {status}") as process:
+        assert process.communicate(timeout=20) == ("worked\n", "")
+    assert process.returncode == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_reaches_the_work_once(number: signal.Signals) -> None:
+    work = f"""
+        times = []
+        signal.signal({int(number)}, lambda *_: times.append(1))
+        print("ready", flush=True)
+        time.sleep(0.5)
+        return len(times)
+    """
+    with start(work) as process:
+        assert line_of(process) == "ready"
+        process.send_signal(number)
+        process.communicate(timeout=20)
+    assert process.returncode == 1
+
+
+def test_work_that_a_signal_ends_ends_this_process_alike() -> None:
+    with start("os.kill(os.getpid(), signal.SIGKILL)") as process:
+        process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_killing_this_process_ends_the_work() -> None:
+    with start("print(os.getpid(), flush=True); time.sleep(60)") as process:
+        child = int(line_of(process))
+        process.kill()
+        process.communicate(timeout=20)
+        assert gone(child)
+
+
+def test_what_is_suspended_goes_on_with_its_work() -> None:
+    with start("print('ready', flush=True); time.sleep(0.3); return 0") as process:
+        assert line_of(process) == "ready"
+        process.send_signal(signal.SIGTSTP)
+        _, how = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(how)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(20) == 0
+
+
+def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) -> None:
+    mount.hang("mkdir")
+    work = f"""
+        threading.Thread(target=os.mkdir, args=({str(mount.place / "d")!r},)).start()
+        print(os.getpid(), flush=True)
+        time.sleep(0.2)
+        sys.stderr.write("failed\\n")
+        return 1
+    """
+    try:
+        with start(work) as process:
+            child = int(line_of(process))
+            _, errors = process.communicate(timeout=20)
+            assert process.returncode == 1
+            assert errors == (
+                "failed\nstrakes: left behind until the servers answer again: "
+                f"process {child}, waiting for the file system\n"
+            )
+            assert Path(f"/proc/{child}").exists()
+    finally:
+        mount.mend()
+    assert gone(child)

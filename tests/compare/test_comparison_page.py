@@ -1,0 +1,50 @@
+"""A comparison as a page: the same verdicts as on the terminal, drawn to scale, with foreign names escaped."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
+from strakes.compare.comparison_page import render_comparison_page
+from strakes.statistics.contrast import Verdict
+
+
+def cell(
+    ratio: float, low: float | None, high: float | None, verdict: Verdict = Verdict.SAME, name: str = "x:write"
+) -> CellVerdict:
+    return CellVerdict(name, {}, "B/s", verdict, ratio, low, high, 1e9, 1e9 * ratio, 9, 9)
+
+
+def comparison(*cells: CellVerdict, unlike: tuple[Unlike, ...] = ()) -> Comparison:
+    run = {"id": "20260101-000000-survey-0001", "target": "/scratch"}
+    return Comparison(
+        run, run, 0.9, 0.05, Overall(Verdict.SAME, 1.0, 0.98, 1.02), cells, unlike, ("kernel: 1 | 2",), ()
+    )
+
+
+def test_every_cell_stands_with_verdict_ratio_and_interval() -> None:
+    page = render_comparison_page(
+        comparison(cell(1.2, 1.1, 1.3, Verdict.FASTER, "fast"), cell(0.8, None, None, Verdict.INCONCLUSIVE, "few"))
+    )
+    assert "FASTER" in page and "1.100 - 1.300" in page
+    assert "INCONCLUSIVE" in page and "too few runs" in page
+    assert "Differs: kernel" in page
+    assert "<script" not in page
+
+
+def test_names_from_outside_are_text() -> None:
+    name = "<img src=x onerror=alert(1)>"
+    page = render_comparison_page(comparison(cell(1.0, 0.9, 1.1, name=name), unlike=(Unlike(name, name),)))
+    assert name not in page
+    assert page.count(escape(name)) == 3
+
+
+@given(st.lists(st.tuples(st.floats(1e-6, 1e6), st.floats(1.0, 1e6)), min_size=1, max_size=5))
+def test_everything_is_drawn_inside_the_scale(spans: list[tuple[float, float]]) -> None:
+    page = render_comparison_page(comparison(*(cell(ratio, ratio / wide, ratio * wide) for ratio, wide in spans)))
+    for start, width in re.findall(r'<rect x="([-0-9.e]+)" y="4.2" width="([-0-9.e]+)"', page):
+        assert 0 <= float(start) <= 100 and 0 <= float(width) <= 100.01 - float(start)

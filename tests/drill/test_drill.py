@@ -1,0 +1,198 @@
+"""Drills: on a directory, where what is lost is lost on purpose, and on a CephFS whose metadata server is killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import StrakesRunner
+from lab.running import Labs, need, own_labs
+from strakes.drill.faults.fault import Ask
+from strakes.drill.faults.registry import make_fault
+from strakes.drill.outcome import outcome_of
+from strakes.errors import BadInputError
+from strakes.launch.messages import LoggedOperation
+
+AGREED = "--yes-this-interrupts-service"
+SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
+QUICK = (
+    "--osds",
+    "1",
+    "--mds",
+    "1",
+    "--standby",
+    "1",
+    "--store",
+    "memstore",
+    "--osd-size",
+    "2GiB",
+    "--beacon-interval",
+    "0.25s",
+)
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as found:
+        yield found
+
+
+def test_nothing_is_done_without_consent_or_in_a_dry_run(strakes: StrakesRunner, tmp_path: Path) -> None:
+    mark = tmp_path / "done"
+    commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
+    refused = strakes("failover", "drill", tmp_path, *commands)
+    assert refused.returncode == 2 and AGREED in refused.stderr
+    rehearsed = strakes("failover", "drill", tmp_path, *commands, "--dry-run", AGREED)
+    assert (
+        rehearsed.returncode == 0 and f"run: touch {mark}" in rehearsed.stderr and f"run: rm {mark}" in rehearsed.stderr
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_fault_that_harms_nobody_loses_nothing_and_leaves_nothing(strakes: StrakesRunner, tmp_path: Path) -> None:
+    done = strakes("failover", "drill", tmp_path, "--fault-command", "true", *SHORT, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["acknowledged"] == 80 and document["lost"] == document["failed"] == 0
+    assert document["clients"] == "2 clients (threads on this machine's mount)"
+    assert len(document["line"]["outages"]) == 2 and all(
+        one["back_after_s"] is not None for one in document["line"]["outages"]
+    )
+    assert any(one["text"] == "true" for one in document["line"]["moments"])
+    assert not any(tmp_path.iterdir())
+
+
+def test_alerts_that_arrive_meanwhile_are_in_the_time_line_and_older_ones_are_not(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    place, alerts = tmp_path / "place", tmp_path / "alerts"
+    place.mkdir()
+    alerts.write_text("from yesterday\n")
+    struck = ("--fault-command", f"sh -c 'echo mds-a is lost >> {alerts}'", "--alerts", alerts)
+    done = strakes("failover", "drill", place, *struck, *SHORT, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert [one["text"] for one in json.loads(done.stdout)["line"]["moments"] if one["source"] == "alert"] == [
+        "mds-a is lost"
+    ]
+
+
+def test_an_acknowledged_file_that_is_gone_is_counted_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:
+    gone = f"sh -c 'rm {tmp_path}/strakes-*/drill/probe.1.probe/f1.000'"
+    done = strakes("failover", "drill", tmp_path, "--fault-command", gone, *SHORT)
+    assert done.returncode == 1 and "80 files acknowledged, 1 of them missing afterwards" in done.stdout, (
+        done.stdout + done.stderr
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_fault_that_cannot_be_done_is_told_in_its_own_words(strakes: StrakesRunner, tmp_path: Path) -> None:
+    done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
+    assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "said"),
+    [
+        ("mds-kill", {}, "this fault works only on CephFS"),
+        ("command", {}, "is empty"),
+        ("command", {"command": "sh -c 'x"}, "not a valid command"),
+        ("mds-stop", {"restore": "true"}, "--restore-command cannot be used with the fault mds-stop"),
+        ("power-off", {"bmc": "10.0.0.1"}, "--bmc and --bmc-password-file are required"),
+        ("earthquake", {}, "no fault"),
+    ],
+)
+def test_a_fault_that_is_none_is_refused(fault: str, words: dict[str, str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=said):
+        make_fault(fault, Ask(tmp_path, **words))  # type: ignore[arg-type]
+
+
+def test_what_was_acknowledged_and_is_gone_and_what_was_done_twice_are_told_apart() -> None:
+    def operation(number: int, errno: str = "") -> LoggedOperation:
+        return LoggedOperation("watch", 0, number, number, number, number + 0.1, errno)
+
+    log = [operation(0), operation(1), operation(2, "EIO"), operation(3, "EEXIST"), operation(4, "EIO")]
+    found = outcome_of("1 client", log, frozenset({(0, 0), (0, 3), (0, 4)}), 1.5, [], [], "")
+    assert (found.acknowledged, found.lost, found.failed, found.unanswered, found.repeated) == (2, 1, 3, 2, 1)
+    assert found.errors == {"EIO": 2, "EEXIST": 1}
+
+
+def test_a_study_that_interrupts_the_service_wants_to_be_asked_for_it_and_no_other_study_takes_a_fault(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    refused = strakes("study", "recovery", tmp_path, "--fault-command", "true")
+    assert refused.returncode == 2 and AGREED in refused.stderr
+    refused = strakes("study", "open-close", tmp_path, "--fault-command", "true")
+    assert refused.returncode == 2 and "causes no fault" in refused.stderr
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.lab
+@pytest.mark.more
+def test_clients_of_a_killed_metadata_server_wait_for_the_standby_and_lose_nothing_and_it_stands_by_again(
+    labs: Labs, strakes: StrakesRunner
+) -> None:
+    mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
+    for clients in (1, 10):
+        timing = ("-n", str(clients), "--before", "2s", "--after", "3s", "--rate", "5", AGREED, "--json", "-")
+        done = strakes(
+            "failover", "drill", mount, "--fault", "mds-kill", *timing, environment=labs.environment, timeout_s=300
+        )
+        assert done.returncode == 0, done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        assert document["acknowledged"] == 25 * clients and document["lost"] == document["repeated"] == 0
+        first, _, last = document["back_after_s"]
+        assert 1.0 < first <= last
+        (taken_over,) = document["line"]["targets"]
+        assert (
+            taken_over["target"].endswith("rank 0")
+            and taken_over["status"] == "up:active"
+            and taken_over["duration_s"] > 0
+        )
+        texts = [one["text"] for one in document["line"]["moments"]]
+        struck = next(place for place, text in enumerate(texts) if text.startswith("kill -KILL"))
+        assert struck < texts.index("up:active, rank 0") < texts.index("the servers are as before")
+    # The one that was killed stands by, and nothing of the lab is thought to be broken.
+    assert labs.status("ceph")["condition"] == "up"
+    assert not [path for path in mount.iterdir() if path.name.startswith("strakes-")]
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_a_stopped_server_is_replaced_and_stands_by_again_and_an_orderly_switch_waits_for_no_beacon(
+    labs: Labs, strakes: StrakesRunner
+) -> None:
+    mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
+    waits = {}
+    for fault in ("mds-stop", "mds-fail"):
+        words = ("--fault", fault, "-n", "5", "--before", "2s", "--after", "5s", AGREED, "--json", "-")
+        done = strakes("failover", "drill", mount, *words, environment=labs.environment, timeout_s=300)
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert document["lost"] == 0 and document["lacking"] == ""
+        waits[fault] = document["back_after_s"][2]
+    assert waits["mds-fail"] < waits["mds-stop"]
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_the_study_repeats_drills_with_up_to_200_clients_and_shows_the_published_times_beside(
+    labs: Labs, strakes: StrakesRunner
+) -> None:
+    mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
+    words = ("study", "recovery", mount, AGREED, "--budget", "15m", "--quiet", "--json", "-")
+    done = strakes(*words, environment=labs.environment, timeout_s=1500)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    findings = {one["id"]: one for one in document["findings"]}
+    assert findings["recovery-nothing-lost"]["verdict"] == "holds", findings
+    (figure,) = document["figures"]
+    assert {len(one["points"]) for one in figure["series"]} == {4} and figure["references"][0]["points"][0] == [
+        50.0,
+        10.0,
+    ]

@@ -1,0 +1,168 @@
+"""Faults of a cluster of Pacemaker's: on a configuration without a cluster, and on the real pair."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from failover.clusters import need as need_programs
+from failover.clusters import planned
+from lab.running import Labs, need, own_labs
+from strakes.drill.faults.fault import Ask
+from strakes.drill.faults.pacemaker import StandbyNode, View, view_of
+from strakes.drill.faults.registry import make_fault
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.timeline import Moment
+from strakes.targets.command import run
+
+AGREED = "--yes-this-interrupts-service"
+MON = """<pacemaker-result><nodes><node name="a" online="{online}" unclean="{unclean}"/></nodes>
+<resources><clone><resource id="d" role="Promoted"><node name="a"/></resource><resource id="d" role="Stopped"/></clone></resources>
+<fence_history><fence_event action="off" target="b" status="success" completed="2026-01-02 03:04:05"/></fence_history></pacemaker-result>"""
+
+
+@pytest.fixture
+def via(tmp_path: Path) -> str:
+    """Both nodes of the plan online, in a file that Pacemaker's tools take for the cluster."""
+    need_programs("crm_simulate", "crm_mon", "crm_standby")
+    plan = planned("tianhe2", tmp_path / "plan")
+    status = tmp_path / "status.xml"
+    done = run(
+        [
+            "crm_simulate",
+            "-x",
+            str(plan / "pacemaker/cib.xml"),
+            "-u",
+            "mds-a",
+            "-u",
+            "mds-b",
+            "-S",
+            "--save-output",
+            str(status),
+        ]
+    )
+    assert done.status == 0, done.stderr
+    return f"env CIB_file={status}"
+
+
+def test_a_node_is_put_to_standby_and_back_and_the_cluster_is_heard_to_say_so(via: str, tmp_path: Path) -> None:
+    fault = StandbyNode(Ask(tmp_path, node="mds-a", via=via))
+    assert "crm_standby --node mds-a --update on" in fault.text and not fault.lacking()
+    moments: list[Moment] = []
+    stop = threading.Event()
+    watcher = threading.Thread(target=fault.watch, args=(moments.append, stop))
+    watcher.start()
+    fault.strike()
+    wait_for(moments, "online, standby")
+    assert "mds-a" in fault.lacking()
+    assert fault.undo is not None
+    fault.undo.do()
+    wait_for(moments, "online")
+    # What happens last is told, too, however soon the end comes.
+    fault.strike()
+    stop.set()
+    watcher.join()
+    assert [one.text for one in moments] == ["online, standby", "online", "online, standby"]
+    assert {one.source for one in moments} == {"node mds-a"}
+    fault.undo.do()
+    assert not fault.lacking() and {one.target for one in fault.recoveries()} >= {"mount-mdt0", "drbd-mdt0"}
+
+
+def test_what_the_cluster_does_not_have_is_refused_with_what_it_has(via: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="--node is missing or not in the cluster") as refused:
+        make_fault("node-standby", Ask(tmp_path, node="mds-c", via=via))
+    assert "mds-a, mds-b" in refused.value.remedy
+    with pytest.raises(BadInputError, match="--resource is missing") as refused:
+        make_fault("resource-fail", Ask(tmp_path, node="mds-a", resource="nfs", via=via))
+    assert "mount-mdt0" in refused.value.remedy
+    with pytest.raises(EnvironmentLacksError, match="does not answer"):
+        make_fault("node-standby", Ask(tmp_path, node="mds-a", via="false"))
+
+
+def test_nodes_resources_and_fencing_are_compared_with_what_they_were() -> None:
+    before, after = (
+        view_of(MON.format(online="true", unclean="false")),
+        view_of(MON.format(online="false", unclean="true")),
+    )
+    assert before.resources == {"d": "Promoted on a; Stopped on nowhere"}
+    assert list(after.differences(before)) == [("node a", "offline, unclean")]
+    told = list(after.differences(View({}, {}, ())))
+    assert ("fencing", "off of b: success at 2026-01-02 03:04:05") in told and ("node a", "offline, unclean") in told
+
+
+def test_a_cluster_is_as_before_when_everything_runs_again_wherever_that_is() -> None:
+    before = View(
+        {"a": "online", "b": "online"}, {"mdt": "Promoted on a; Unpromoted on b", "mount": "Started on a"}, ()
+    )
+    moved = View(before.nodes, {"mdt": "Promoted on b; Unpromoted on a", "mount": "Started on b"}, ())
+    assert moved.unlike(before) == []
+    cleaned = View(
+        {"a": "online", "b": "offline"},
+        {"mdt": "Promoted on a; Stopped on nowhere", "mount": "Started on a, failed"},
+        (),
+    )
+    assert cleaned.unlike(before) == ["b", "mdt", "mount"]
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ha")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_the_real_pair_recovers_a_resource_switches_over_is_fenced_and_powered_off_and_is_whole_again(
+    labs: Labs, strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    labs.up("ha")
+    status = labs.status("ha")
+    facts, directory = status["facts"], status["directory"]
+    via = " ".join(facts["commands"]["mds-b"])
+    secret = tmp_path / "secret"
+    secret.touch(0o600)
+    secret.write_text(subprocess.run([f"{directory}/bmc-password"], capture_output=True, text=True, check=True).stdout)
+    place = tmp_path / "clients"
+    place.mkdir()
+    node = ("--node", "mds-a", "--via", via)
+    bmc = (
+        "--bmc",
+        "10.9.0.1",
+        "--bmc-user",
+        "fence",
+        "--bmc-password-file",
+        secret,
+        "--via",
+        f"nsenter --net={directory}/net.hub",
+    )
+    failing = (*node, "--resource", "journal")
+    for fault, words in (("resource-fail", failing), ("node-standby", node), ("node-fence", node), ("power-off", bmc)):
+        timing = ("--clients", "1", "--before", "1s", "--after", "20s", AGREED, "--json", "-")
+        done = strakes(
+            "failover", "drill", place, "--fault", fault, *words, *timing, environment=labs.environment, timeout_s=400
+        )
+        assert done.returncode == 0, f"{fault}: {done.stdout} {done.stderr}"
+        said = json.loads(done.stdout)["line"]["moments"]
+        assert any(one["text"] == "the servers are as before" for one in said)
+        if fault == "resource-fail":
+            seen = [one["text"] for one in said if one["source"] == "journal"]
+            assert seen[-1] == "Started on mds-a" and any("failed" in text for text in seen), said
+        elif fault != "power-off":
+            assert any(one["source"] == "node mds-a" and one["text"] != "online" for one in said), said
+    assert os.listdir(place) == []
+
+
+def wait_for(moments: list[Moment], text: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not moments or moments[-1].text != text:
+        assert time.monotonic() < deadline, moments
+        time.sleep(0.05)

@@ -1,0 +1,161 @@
+"""A fault is undone however its drill ends: in order, by Ctrl-C, by kill -9, or by a power cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.drill import journal
+from strakes.drill.faults.bmc import PowerOff
+from strakes.drill.faults.fault import Ask
+from strakes.drill.undo import Continue, RunCommand, from_record, to_record
+from strakes.errors import BadInputError
+from strakes.processes import process_start
+from strakes.store_root import default_root
+from strakes.targets.command import Completed
+
+AGREED = "--yes-this-interrupts-service"
+SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
+
+
+def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
+    """A drill that would go on for a minute."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "strakes",
+            "failover",
+            "drill",
+            str(place),
+            *commands,
+            "--before",
+            "1s",
+            "--after",
+            "60s",
+            AGREED,
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_fault_is_undone_in_the_end_by_ctrl_c_and_after_kill_9(strakes: StrakesRunner, tmp_path: Path) -> None:
+    place, mark = tmp_path / "place", tmp_path / "mark"
+    place.mkdir()
+    commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
+    done = strakes("failover", "drill", place, *commands, *SHORT, "--moments")
+    assert done.returncode == 0 and not mark.exists() and f"run: rm {mark}" in done.stdout, done.stderr
+    for number in (signal.SIGINT, signal.SIGKILL):
+        running = begun(place, *commands)
+        wait_for(mark.exists)
+        assert [one.fault for one in journal.all_pending(default_root())] == [f"run: touch {mark}"]
+        running.send_signal(number)
+        running.wait(60)
+        # After SIGKILL it is the guard that undoes it.
+        wait_for(lambda: not mark.exists() and not journal.all_pending(default_root()))
+    wait_for(lambda: strakes("clean", place).returncode == 0 and not any(place.iterdir()))
+
+
+def test_what_the_guard_could_not_undo_either_the_next_command_undoes(strakes: StrakesRunner, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    mark.touch()
+    path = journal.announce(default_root(), "pulled the plug", RunCommand(("rm", str(mark))))
+    document = json.loads(path.read_text())
+    document["owner"]["boot"] = "the one before the power cut"
+    path.write_text(json.dumps(document))
+    assert path.stat().st_mode & 0o077 == 0
+    said = strakes("runs")
+    assert (
+        "ended without undoing its fault (pulled the plug)" in said.stderr and not mark.exists() and not path.exists()
+    )
+
+
+def test_what_cannot_be_undone_stays_on_record_and_is_tried_again_when_asked(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    place, lacking = tmp_path / "place", tmp_path / "lacking"
+    place.mkdir()
+    done = strakes("failover", "drill", place, "--fault-command", "true", "--restore-command", f"ls {lacking}", *SHORT)
+    assert done.returncode == 1 and "the fault could not be undone" in done.stderr and "No such file" in done.stderr
+    tried = strakes("failover", "undo")
+    assert tried.returncode == 1 and "No such file" in tried.stdout and len(journal.all_pending(default_root())) == 1
+    lacking.touch()
+    tried = strakes("failover", "undo")
+    assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
+
+
+def test_a_damaged_record_is_named_and_never_run(strakes: StrakesRunner, tmp_path: Path) -> None:
+    path = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(tmp_path / "mark"))))
+    path.write_text(path.read_text().replace('"kind": "command"', '"kind": "spell"'))
+    with pytest.raises(BadInputError, match="damaged"):
+        journal.all_pending(default_root())
+    assert str(path) in strakes("runs").stderr and not any(tmp_path.iterdir())
+
+
+def test_a_stopped_process_goes_on_and_a_later_one_of_its_number_is_left_alone() -> None:
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        started = process_start(sleeper.pid)
+        assert started is not None
+        wait_for(lambda: state_of(sleeper.pid) == "T")
+        Continue("sleep", sleeper.pid, started + 1).do()
+        assert state_of(sleeper.pid) == "T"
+        from_record(to_record(Continue("sleep", sleeper.pid, started))).do()
+        wait_for(lambda: state_of(sleeper.pid) == "S")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_password_that_others_can_read_is_refused_and_one_in_its_file_is_on_no_command_line(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("swordfish")
+    ask = Ask(tmp_path, bmc="10.0.0.1:9001", bmc_user="op", bmc_password_file=secret)
+    secret.chmod(0o640)
+    with pytest.raises(BadInputError, match="other users can read the password file"):
+        PowerOff(ask)
+    secret.chmod(0o600)
+    typed: list[tuple[str, ...]] = []
+    power = ["on"]
+
+    def bmc(argv: Sequence[str], timeout_s: float = 1.0) -> Completed:
+        typed.append(tuple(argv))
+        if argv[-1] in ("on", "off"):
+            power[0] = argv[-1]
+        return Completed(tuple(argv), 0, f"Chassis Power is {power[0]}\n", "")
+
+    fault = PowerOff(ask, bmc)
+    moments = fault.strike()
+    assert power == ["off"] and moments[-1].text == "the command has ended" and fault.lacking()
+    assert fault.undo is not None
+    fault.undo.do(bmc)
+    assert power == ["on"] and not fault.lacking()
+    assert (
+        "swordfish" not in f"{typed} {fault.text} {to_record(fault.undo)}"
+        and str(secret) in typed[0]
+        and "9001" in typed[0]
+    )

@@ -1,0 +1,22 @@
+"""Clear mistakes are found, each by the rule that is about it; at most one in twenty may be missed, and none is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from failover.mistakes import PLANTED
+from strakes.failover.rules.rule import findings
+from strakes.failover.setup import read_plan
+
+
+def test_there_are_many_of_them() -> None:
+    assert len(PLANTED) >= 150
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_clear_mistake_is_found(name: str, tmp_path: Path) -> None:
+    mistake = PLANTED[name]
+    rules = {finding.rule: finding.severity for finding in findings(read_plan(mistake.plant(tmp_path)))[0]}
+    assert rules.get(mistake.rule) in ("error", "warning"), rules

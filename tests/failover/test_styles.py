@@ -1,0 +1,49 @@
+"""Good configurations of others are not called wrong."""
+
+from __future__ import annotations
+
+import random
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from failover.clusters import need
+from failover.styles import STYLES, write
+from strakes.errors import BadInputError
+from strakes.failover.check import check
+from strakes.failover.rules.rule import findings
+from strakes.failover.setup import read_plan
+
+
+def test_there_are_many_of_them() -> None:
+    assert len(STYLES) >= 30
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_a_good_configuration_of_another_style_has_no_error_and_at_most_one_warning(name: str, tmp_path: Path) -> None:
+    need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
+    result = check(read_plan(write(STYLES[name](), tmp_path)))
+    assert not [verdict for verdict in result.verdicts if verdict.state == "refuses"]
+    assert not [finding for finding in result.findings if finding.severity == "error"]
+    assert len([finding for finding in result.findings if finding.severity == "warning"]) <= 1
+
+
+_JUNK = ("", "x", "-1", "99999999999", "a:b:c", ";;", "0", "::", "[::1]", "INFINITY", "a b")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_files_are_judged_or_refused_and_nothing_breaks(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    directory = write(STYLES[chance.choice(list(STYLES))](), tmp_path)
+    path = chance.choice([file for file in sorted(directory.rglob("*")) if file.is_file()])
+    for _ in range(3):
+        text = path.read_text()
+        values = list(re.finditer(r'(?<==")[^"]*(?=")' if path.suffix == ".xml" else r"\S+", text))
+        chosen = chance.choice(values)
+        path.write_text(
+            text[: chosen.start()] + chance.choice([*_JUNK, chance.choice(values)[0]]) + text[chosen.end() :]
+        )
+    with suppress(BadInputError):
+        findings(read_plan(directory))

@@ -1,0 +1,247 @@
+"""Strangers on the network: they prove nothing, say too much, or say nothing at all."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.choice import Launch
+from strakes.launch.nodes import hub as hub_module
+from strakes.launch.nodes.agent import main
+from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError
+from strakes.launch.nodes.hub import Hub
+from strakes.processes import python_module
+
+SECRET, OTHER = b"s" * 32, b"o" * 32
+LIMIT_S = 2.0
+
+
+@pytest.fixture(autouse=True)
+def closed_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test connects is closed at its end."""
+    made: list[socket.socket] = []
+    make = socket.socketpair
+
+    def remember() -> tuple[socket.socket, socket.socket]:
+        ends = make()
+        made.extend(ends)
+        return ends
+
+    monkeypatch.setattr(socket, "socketpair", remember)
+    yield
+    for each in made:
+        each.close()
+
+
+def pair(asks: bytes = SECRET, answers: bytes = SECRET) -> tuple[Channel | Exception, Channel | Exception]:
+    """Both ends of one connection, as they came out."""
+    ends: dict[bool, Channel | Exception] = {}
+    near, far = socket.socketpair()
+
+    def open_end(connection: socket.socket, secret: bytes, asking: bool) -> None:
+        try:
+            ends[asking] = Channel(connection, secret, asks=asking, limit_s=LIMIT_S)
+        except (OSError, EOFError) as error:
+            ends[asking] = error
+            connection.close()
+
+    other = threading.Thread(target=open_end, args=(far, answers, False))
+    other.start()
+    open_end(near, asks, True)
+    other.join()
+    return ends[True], ends[False]
+
+
+@pytest.fixture
+def channels() -> Iterator[tuple[Channel, Channel]]:
+    near, far = pair()
+    assert isinstance(near, Channel) and isinstance(far, Channel)
+    yield near, far
+    near.close()
+    far.close()
+
+
+def test_both_sides_that_know_the_secret_talk_in_both_directions(channels: tuple[Channel, Channel]) -> None:
+    near, far = channels
+    for number in range(3):
+        near.send({"number": number}, LIMIT_S)
+        assert far.receive(LIMIT_S) == {"number": number}
+        far.send({"answer": number}, LIMIT_S)
+        assert near.receive(LIMIT_S) == {"answer": number}
+
+
+def test_a_stranger_is_refused_on_either_side() -> None:
+    near, far = pair(answers=OTHER)
+    assert isinstance(near, StrangerError) and isinstance(far, EOFError)
+    near, far = pair(asks=OTHER)
+    assert isinstance(near, StrangerError) and isinstance(far, EOFError)
+
+
+def test_a_side_that_asks_and_cannot_prove_itself_is_told_nothing() -> None:
+    """Somebody listens where the hub was thought to be, and repeats what was proved to him."""
+    near, far = socket.socketpair()
+    failures: list[Exception] = []
+
+    def answer() -> None:
+        try:
+            Channel(far, SECRET, asks=False, limit_s=LIMIT_S)
+        except (OSError, EOFError) as error:
+            failures.append(error)
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    near.sendall(b"n" * 32)
+    proof = near.recv(64, socket.MSG_WAITALL)[32:]
+    near.sendall(proof)
+    answering.join()
+    assert isinstance(failures[0], StrangerError)
+
+
+@pytest.mark.parametrize("change", ["a bit", "again", "left out", "its own words"])
+def test_a_message_that_somebody_changed_or_repeated_is_refused(change: str) -> None:
+    near, far = pair()
+    assert isinstance(near, Channel) and isinstance(far, Channel)
+    wire, tap = socket.socketpair()
+    near._connection, straight = wire, near._connection
+    for number in range(2):
+        near.send({"number": number}, LIMIT_S)
+    size = len(tap.recv(1 << 16)) // 2
+    near._sent = 0
+    for number in range(2):
+        near.send({"number": number}, LIMIT_S)
+    first, second = (tap.recv(size, socket.MSG_WAITALL) for _ in range(2))
+    said = {
+        "a bit": first[:-1] + bytes([first[-1] ^ 1]),
+        "again": first + first,
+        "left out": second,
+        "its own words": b"",
+    }[change]
+    straight.sendall(said)
+    if change == "its own words":
+        far.send({"number": 0}, LIMIT_S)
+        straight.sendall(straight.recv(1 << 16))
+
+    def hear_all() -> None:
+        for _ in range(2):
+            far.receive(LIMIT_S)
+
+    with pytest.raises(StrangerError):
+        hear_all()
+
+
+def test_a_message_that_is_too_long_is_not_read() -> None:
+    near, far = pair()
+    assert isinstance(near, Channel) and isinstance(far, Channel)
+    near._connection.sendall((MOST_BYTES + 1).to_bytes(4) + b"x" * 32)
+    with pytest.raises(StrangerError, match=str(MOST_BYTES + 1)):
+        far.receive(LIMIT_S)
+
+
+@pytest.mark.parametrize("message", ["[]", "5", "[" * 100_000])
+def test_what_is_no_message_is_refused(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = pair()
+    assert isinstance(near, Channel) and isinstance(far, Channel)
+    monkeypatch.setattr("strakes.launch.nodes.channel.json.dumps", lambda _: message)
+    near.send({}, LIMIT_S)
+    with pytest.raises(StrangerError, match="no message"):
+        far.receive(LIMIT_S)
+
+
+def test_whoever_says_one_byte_at_a_time_has_no_more_time_than_others() -> None:
+    near, far = socket.socketpair()
+    stop = threading.Event()
+
+    def drip() -> None:
+        while not stop.wait(0.05):
+            far.send(b"x")
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        Channel(near, SECRET, asks=True, limit_s=0.5)
+    stop.set()
+    dripping.join()
+    assert time.monotonic() - began < 5.0
+
+
+def template(tmp_path: Path, body: str) -> Launch:
+    """A launcher that runs the script with the agent's words."""
+    script = tmp_path / "launcher"
+    script.write_text(f"#!/bin/sh\n{body}\n")
+    script.chmod(0o755)
+    return Launch("command", ranks=1, ranks_per_node=1, command=f"{script} {{engine}}")
+
+
+@pytest.mark.parametrize("way", ['exec "$@"', 'exec "$@" </dev/null', 'unset STRAKES_HUB_SECRET; exec "$@"'])
+def test_an_agent_answers_by_a_secret_that_is_on_no_command_line(tmp_path: Path, way: str) -> None:
+    commands = tmp_path / "commands"
+    with Hub(template(tmp_path, f'echo "$@" >{commands}\n{way}')) as hub:
+        assert hub.agents[0].facts["cpus"] >= 1
+        assert hub.clock(hub.agents[0]).uncertainty_s < 1.0
+        assert hub._secret.hex() not in commands.read_text()
+
+
+def test_a_launcher_that_passes_the_secret_in_no_way_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentLacksError, match="not all nodes answer") as caught:
+        Hub(template(tmp_path, 'unset STRAKES_HUB_SECRET; exec "$@" </dev/null')).__enter__()
+    assert "STRAKES_HUB_SECRET" in caught.value.why
+
+
+def test_strangers_that_connect_first_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = Hub(template(tmp_path, 'exec "$@"'))
+    places = [place.rpartition(":") for place in hub.where.split(",")]
+    strangers = [socket.create_connection((places[0][0], int(places[0][2]))) for _ in range(40)]
+    for number, stranger in enumerate(strangers):
+        stranger.sendall([b"", b"[]\n", b"[" * 100_000, os.urandom(64), b'{"secret": "x", "host": "me"}\n'][number % 5])
+    began = time.monotonic()
+    with hub:
+        assert len(hub.agents) == 1
+        assert hub.agents[0].host != "me"
+        assert time.monotonic() - began < hub_module._START_S / 2
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_the_hub_listens_only_where_its_hosts_are_reached_from() -> None:
+    hub = Hub(Launch("mpi", hosts=("localhost",)))
+    assert [place.rpartition(":")[0] for place in hub.where.split(",")] == ["127.0.0.1"]
+    assert [listener.getsockname()[0] for listener in hub._listeners] == ["127.0.0.1"]
+    hub.close()
+
+
+def test_an_agent_says_nothing_of_its_node_to_whoever_is_not_its_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("STRAKES_HUB_SECRET", SECRET.hex())
+
+        def listen() -> None:
+            connection, _ = listener.accept()
+            connection.sendall(b"n" * 32)
+            heard.append(connection.recv(1 << 16))
+            connection.sendall(b"x" * 32)
+            heard.append(connection.recv(1 << 16))
+            connection.close()
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        with pytest.raises(OSError, match="secret"):
+            main([f"127.0.0.1:{listener.getsockname()[1]}", "n1"])
+        listening.join()
+    assert len(heard[0]) == 64 and heard[1] == b""
+
+
+def test_no_agent_without_a_secret() -> None:
+    words = python_module("strakes.launch.nodes.agent", "127.0.0.1:9", "n1")
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "STRAKES_HUB_SECRET" in done.stderr and "Traceback" not in done.stderr
+    assert sys.executable in words

@@ -1,0 +1,131 @@
+"""What sits between programs and the C library, or MPI: it sees what it would see of an application, and what it refuses is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from launch.test_mpi import needs_mpi
+from strakes.launch.local import LocalEngine
+from strakes.launch.mpi import MpiEngine
+from strakes.plan import MetadataPhase, Plan, StagePhase, TransferPhase
+from strakes.plan.backend import Backend
+
+KIB = 1 << 10
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("the library needs a C compiler")
+    built = tmp_path_factory.mktemp("preloaded") / "preloaded.so"
+    source = Path(__file__).with_name("preloaded.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", built, source], check=True)
+    return built
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    directory = tmp_path / "place"
+    directory.mkdir()
+    (directory / ".strakes-marker").touch()
+    return directory
+
+
+def moves(backend: Backend) -> Plan:
+    files = {"layout": "file-per-process", "access": "segmented", "transfer_bytes": KIB, "block_bytes": 100 * KIB}
+    return Plan(
+        2,
+        (
+            TransferPhase("write", "write", **files, backend=backend),  # type: ignore[arg-type]
+            TransferPhase("read", "read", **files, backend=backend, verify=True),  # type: ignore[arg-type]
+            MetadataPhase("make", "file-create", "unique", 50, backend=backend),
+            MetadataPhase("look", "file-stat", "unique", 50, backend=backend),
+            MetadataPhase("remove", "file-remove", "unique", 50, backend=backend),
+        ),
+    )
+
+
+def counts_of(backend: Backend, library: Path, place: Path, tmp_path: Path, patch: pytest.MonkeyPatch) -> list[int]:
+    counts = tmp_path / "counts"
+    patch.setenv("LD_PRELOAD", str(library))
+    patch.setenv("PRELOADED_COUNTS", str(counts))
+    with LocalEngine() as engine:
+        result = engine.run(moves(backend), place, "p1", 60)
+    assert (result.ended, result.errors) == ("ok", ())
+    assert {sample.effective["backend"] for sample in result.samples} == {backend}
+    return [int(number) for number in counts.read_text().split()]
+
+
+def test_a_library_in_between_sees_every_call(
+    library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, writes, opens, others = counts_of("posix", library, place, tmp_path, monkeypatch)
+    assert (reads, writes) == (200, 200)
+    assert opens >= 4 + 100
+    assert others >= 200
+
+
+def test_it_sees_nothing_of_calls_in_place(
+    library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert counts_of("raw", library, place, tmp_path, monkeypatch)[:2] == [0, 0]
+
+
+def test_a_library_may_hand_out_descriptors_of_its_own(
+    library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRELOADED_OWN", "1")
+    assert counts_of("posix", library, place, tmp_path, monkeypatch)[:2] == [200, 200]
+    assert [path.name for path in place.iterdir()] == [".strakes-marker"]
+
+
+@needs_mpi
+def test_a_call_of_mpi_that_fails_ends_the_run_and_names_rank_and_call(
+    library: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PRELOADED_FAIL", "isend")
+    monkeypatch.setenv("PRELOADED_RANK", "1")
+    plan = Plan(
+        3, (TransferPhase("write", "write", "shared-file", "segmented", KIB, 64 * KIB, writers=1, grouping="global"),)
+    )
+    began = time.monotonic()
+    with MpiEngine(ranks=3) as engine:
+        result = engine.run(plan, place, "p1", 120)
+    assert time.monotonic() - began < 60
+    assert result.ended != "ok"
+    assert [error.where["rank"] for error in result.errors] == [1]
+    assert "MPI_Isend" in result.errors[0].why
+    assert "The file system has no part in this" in result.errors[0].remedy
+
+
+@needs_mpi
+def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
+    library: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("dropping caches needs root")
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PRELOADED_FAIL", "drop")
+    monkeypatch.setenv("PRELOADED_RANK", "2")
+    plan = Plan(
+        3,
+        (
+            TransferPhase("write", "write", "shared-file", "segmented", KIB, 64 * KIB),
+            StagePhase("stage", KIB, cache="drop-system"),
+        ),
+    )
+    with MpiEngine(ranks=3) as engine:
+        result = engine.run(plan, place, "p1", 60)
+        assert result.ended == "refused"
+        assert [error.where["rank"] for error in result.errors] == [2]
+        assert result.errors[0].where["key"] == "phases[1].cache"
+        # The session goes on.
+        assert engine.run(Plan(3, plan.phases[:1]), place, "p2", 60).ended == "ok"

@@ -1,0 +1,82 @@
+"""What a notebook sees of a stored run: the same figures as the report, as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pandas
+import pytest
+from nbclient import NotebookClient
+
+import strakes
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.opened import OpenedRun, Table
+
+EXPORT = Path(__file__).parents[1] / "store" / "runs" / "access-patterns.json.gz"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "python.md"
+
+
+@pytest.fixture
+def run() -> OpenedRun:
+    return strakes.open(str(EXPORT))
+
+
+def test_the_table_of_cells_has_a_line_for_each_and_a_column_for_each_setting(run: OpenedRun) -> None:
+    frame = run.cells.to_pandas()
+    assert list(frame["id"]) == [cell.id for cell in run.portrait.cells]
+    assert list(frame["median"]) == [cell.median for cell in run.portrait.cells]
+    assert {name for cell in run.portrait.cells for name in cell.settings} <= set(frame.columns)
+    assert "settings" not in frame.columns
+
+
+def test_rows_are_values_too(run: OpenedRun) -> None:
+    assert run.cells[0] == run.portrait.cells[0]
+    assert len(run.findings) == len(run.portrait.findings) == len(run.findings.to_dicts())
+    assert run.id in repr(run)
+    assert "rows" in repr(run.cells)
+
+
+def test_findings_carry_their_interval_as_columns(run: OpenedRun) -> None:
+    for finding, row in zip(run.findings, run.findings.to_dicts(), strict=True):
+        assert (row.get("low"), row.get("of")) == (
+            (finding.interval.low, finding.interval.of) if finding.interval else (None, None)
+        )
+
+
+def test_samples_are_those_that_the_estimates_stand_on(run: OpenedRun) -> None:
+    samples = run.samples.to_pandas()
+    measured = samples[samples["purpose"] == "measure"]
+    cell = next(cell for cell in run.cells if cell.runs > 1)
+    assert sorted(measured[measured["cell"] == cell.id]["value"]) == sorted(cell.values)
+
+
+def test_without_pandas_the_error_says_how_to_get_it(run: OpenedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(EnvironmentLacksError, match="pip install pandas"):
+        run.cells.to_pandas()
+
+
+def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError):
+        strakes.open("20200101", store=tmp_path)
+
+
+def test_an_empty_table_is_an_empty_frame() -> None:
+    assert Table[dict[str, object]]([], lambda row: row).to_pandas().equals(pandas.DataFrame())
+
+
+def test_the_notebook_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every block of Python in the guide's page, as cells of one notebook."""
+    blocks = [text.partition("```")[0] for text in GUIDE.read_text().split("```python\n")[1:]]
+    assert len(blocks) >= 3
+    text = [block.replace('strakes.open("latest")', f"strakes.open({str(EXPORT)!r})") for block in blocks]
+    new = nbformat.v4
+    cells = [new.new_code_cell(source) for source in text]  # type: ignore[no-untyped-call]
+    notebook = new.new_notebook(cells=cells)  # type: ignore[no-untyped-call]
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    shown = [output for cell in notebook.cells for output in cell.outputs if output.output_type == "execute_result"]
+    assert any("median" in output.data["text/plain"] for output in shown)

@@ -1,0 +1,256 @@
+"""From stored visits to a portrait: what is advised is confirmed or said not to be, and every doubt is a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Portrait
+from strakes.plan import Phase, Plan, TransferPhase
+from strakes.portraits.build import build_portrait
+from strakes.report.facts import facts_of
+from strakes.report.findings import to_document, validate
+from strakes.store import Store
+from strakes.store.records import FactsFound
+from strakes.studies.plan_run import PlanRun
+from strakes.studies.registry import STUDIES, study_named
+from strakes.units import GIB, MIB
+from studies.world import NEEDS, context, flat, stored, visits_of
+
+FACTS = {"file_system": "xfs", "remote": False, "direct_io": True, "cpus": 2, "memory_bytes": 24 * GIB}
+
+
+@pytest.fixture
+def portrait_of(tmp_path: Path) -> Callable[..., Portrait]:
+    """Store a made-up run, read it back, build its portrait."""
+
+    def build(
+        visits: list[dict[str, Any]], cells: list[Cell], names: list[str], facts: dict[str, Any] | None = None
+    ) -> Portrait:
+        options = {
+            "studies": names,
+            "confidence": 0.9,
+            "relative_half_width": 0.1,
+            "budget_s": 60.0,
+            "command": "strakes survey /scratch",
+        }
+        environment = {"host": "n1", "load_average": [0.1, 0.1, 0.1], "cpus": 2}
+        target = tmp_path / "target"
+        target.mkdir()
+        store = Store(tmp_path / "store")
+        with store.create("survey", "survey", target, options, environment) as writer:
+            writer.append_event(FactsFound(FACTS if facts is None else facts))
+            writer.write_cells(cells)
+            for visit in stored(visits):
+                writer.append_visit(visit)
+            writer.finish("complete")
+        return build_portrait(store.open(writer.id))
+
+    return build
+
+
+def transfer_cells() -> list[Cell]:
+    return [one for one in study_named("transfer-size").cells(context()) if isinstance(one, Cell)]
+
+
+def saturating(phase: Phase, ranks: int) -> float:
+    assert isinstance(phase, TransferPhase)
+    return 1000.0 * MIB * min(1.0, phase.transfer_bytes / MIB)
+
+
+def test_the_portrait_of_a_whole_survey_validates(portrait_of: Callable[..., Portrait]) -> None:
+    cells = [
+        one for study in STUDIES for one in study.cells(context(**NEEDS.get(study.name, {}))) if isinstance(one, Cell)
+    ]
+    portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, [study.name for study in STUDIES])
+    validate(to_document(portrait))
+    ids = {cell.id for cell in portrait.cells}
+    assert all(set(one.evidence) <= ids and one.evidence for one in portrait.recommendations)
+    assert {figure.study for figure in portrait.figures} == {study.name for study in STUDIES}
+
+
+def test_advice_that_fresh_runs_uphold_is_confirmed(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    visits = visits_of(cells, saturating, 10, 0.01)
+    fresh = [
+        {**visit, "block": visit["block"] + 100} for visit in visits_of(cells, saturating, 8, 0.01, purpose="confirm")
+    ]
+    portrait = portrait_of([*visits, *fresh], cells, ["transfer-size"])
+    (advice,) = [one for one in portrait.recommendations if one.setting == "transfer size, writes"]
+    assert advice.value == "1 MiB"
+    assert advice.confirmed
+    assert "8 fresh paired runs" in advice.interval.of
+
+
+def test_without_fresh_runs_nothing_is_advised(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(visits_of(cells, saturating, 10, 0.01), cells, ["transfer-size"])
+    assert not portrait.recommendations
+    open_ = [one for one in portrait.findings if one.id.endswith("-open")]
+    assert open_ and all(one.verdict == "inconclusive" and "fresh runs" in one.needs for one in open_)
+
+
+def test_advice_that_fresh_runs_refute_becomes_a_finding(portrait_of: Callable[..., Portrait]) -> None:
+    def otherwise(phase: Phase, ranks: int) -> float:
+        assert isinstance(phase, TransferPhase)
+        return 1000.0 * MIB * phase.transfer_bytes / (8 * MIB)
+
+    cells = transfer_cells()
+    fresh = [
+        {**visit, "block": visit["block"] + 100} for visit in visits_of(cells, otherwise, 8, 0.01, purpose="confirm")
+    ]
+    portrait = portrait_of([*visits_of(cells, saturating, 10, 0.01), *fresh], cells, ["transfer-size"])
+    assert not [one for one in portrait.recommendations if one.setting == "transfer size, writes"]
+    assert [one.verdict for one in portrait.findings if one.id.endswith(":write-refuted")] == ["does-not"]
+
+
+def test_a_failed_visit_carries_no_value(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    visits = visits_of(cells, flat, 6, 0.01)
+    visits[0] = {**visits[0], "ended": "failed"}
+    runs = {cell.id: cell.runs for cell in portrait_of(visits, cells, ["transfer-size"]).cells}
+    assert runs[cells[0].measure_id("write")] == 5
+    assert runs[cells[1].measure_id("write")] == 6
+
+
+def with_samples(visits: list[dict[str, Any]], phase: str, **keys: Any) -> list[dict[str, Any]]:
+    return [
+        {**visit, "samples": [{**sample, **keys} if sample["name"] == phase else sample for sample in visit["samples"]]}
+        for visit in visits
+    ]
+
+
+def test_a_read_of_cached_pages_is_suspect(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    cached = {"method": "cachestat", "file_bytes": 10**12, "resident_before_bytes": 10**12}
+    portrait = portrait_of(
+        with_samples(visits_of(cells, flat, 6, 0.01), "read", cache=cached), cells, ["transfer-size"]
+    )
+    suspect = {cell for warning in portrait.warnings if warning.code == "cache-suspect" for cell in warning.cells}
+    assert cells[0].measure_id("read") in suspect
+    assert cells[0].measure_id("write") not in suspect
+    assert all("cache-suspect" in cell.warnings for cell in portrait.cells if cell.id in suspect)
+
+
+def test_buffered_reads_that_overtake_direct_ones_are_suspect(portrait_of: Callable[..., Portrait]) -> None:
+    def cached(phase: Phase, ranks: int) -> float:
+        assert isinstance(phase, TransferPhase)
+        return (100.0 if phase.direct else 1000.0) * MIB
+
+    cells = transfer_cells()
+    portrait = portrait_of(visits_of(cells, cached, 8, 0.01), cells, ["transfer-size"])
+    assert any("O_DIRECT" in warning.text for warning in portrait.warnings if warning.code == "cache-suspect")
+
+
+def test_a_phase_that_ran_out_of_time_is_said_to_have(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    stopped = with_samples(visits_of(cells, flat, 6, 0.01), "write", stopped_by="seconds", operations=1)
+    assert any(warning.code == "stonewalled" for warning in portrait_of(stopped, cells, ["transfer-size"]).warnings)
+
+
+def test_two_runs_are_few_and_said_to_be(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(visits_of(cells, flat, 2, 0.01), cells, ["transfer-size"])
+    assert any(warning.code == "few-runs" for warning in portrait.warnings)
+    assert all(cell.low is None for cell in portrait.cells)
+
+
+def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(visits_of(cells, flat, 6, 0.01), cells, ["transfer-size"], {**FACTS, "file_system": "tmpfs"})
+    assert portrait.warnings[0].code == "memory-file-system"
+
+
+def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **said: Any) -> list[dict[str, Any]]:
+    """The first phases of as many visits had two ranks, the second of which began so much later."""
+    for visit, one in zip(visits, late_s, strict=False):
+        starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, one]], "begun": {"last_host": "n2", **said}}
+        visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]
+    return visits
+
+
+def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.00002, 0.00005, 0.0004], clock_uncertainty_s=0.00003)
+    portrait = portrait_of(visits, cells, ["transfer-size"])
+    told = {
+        "phases": 3,
+        "median_s": 0.00005,
+        "worst_s": 0.0004,
+        "apart": 0,
+        "crowded": 0,
+        "clock_uncertainty_s": 0.00003,
+    }
+    assert portrait.run["begun_together"] == told
+    assert dict(facts_of(portrait))["Phases started"] == "within 50.0 us of each other (median of 3, at worst 400 us)"
+    assert not [one for one in portrait.warnings if one.code == "begun-apart"]
+
+
+def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(
+    portrait_of: Callable[..., Portrait],
+) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(
+        begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021, 0.00005, 0.007]), cells, ["transfer-size"]
+    )
+    (told,) = [one for one in portrait.warnings if one.code == "begun-apart"]
+    assert told.text.startswith("The ranks of 2 of 3 phases started more than 1.00 ms apart: at worst 7.00 ms (")
+    assert told.text.endswith("of that phase), rank 1 on n2 last.")
+    assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(told.cells) != set()
+
+
+def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_together(
+    portrait_of: Callable[..., Portrait],
+) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(
+        begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021], crowded=True), cells, ["transfer-size"]
+    )
+    (told,) = [one for one in portrait.warnings if one.code == "begun-apart"]
+    assert "fewer processors than ranks" in told.text
+
+
+def test_a_run_of_an_earlier_engine_over_several_nodes_is_read_from_its_rows(
+    portrait_of: Callable[..., Portrait],
+) -> None:
+    cells = transfer_cells()
+    visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.0002])
+    del visits[0]["samples"][0]["begun"]
+    visits[0]["samples"][0]["nodes"] = [{"host": "n1", "counters": {}}, {"host": "n2", "counters": {}}]
+    assert portrait_of(visits, cells, ["transfer-size"]).run["begun_together"]["worst_s"] == 0.0002
+
+
+def test_where_one_rank_does_all_nothing_is_said_of_that(portrait_of: Callable[..., Portrait]) -> None:
+    cells = transfer_cells()
+    portrait = portrait_of(visits_of(cells, flat, 5, 0.01), cells, ["transfer-size"])
+    assert "begun_together" not in portrait.run
+    assert "Phases started" not in dict(facts_of(portrait))
+
+
+def test_hints_in_effect_are_told_and_one_that_is_not_is_a_warning(portrait_of: Callable[..., Portrait]) -> None:
+    hints = (("cb_nodes", "2"), ("no_such_hint", "1"))
+    write = TransferPhase(
+        "dump", "write", "shared-file", "segmented", MIB, MIB, backend="mpiio", collective=True, hints=hints
+    )
+    cells = [one for one in PlanRun(Plan(4, (write,))).cells(context()) if isinstance(one, Cell)]
+    visits = visits_of(cells, flat, 4, 0.01)
+    for visit in visits:
+        for sample in visit["samples"]:
+            others = {"cb_nodes": ["2", "1"], "no_such_hint": ["1", ""]}
+            sample["effective"] = {
+                "hints": {"cb_nodes": "1", "romio_cb_write": "automatic"},
+                "hints_not_in_effect": others,
+            }
+    portrait = portrait_of(visits, cells, ["plan"])
+    assert [one.statement for one in portrait.findings] == [
+        "Hints in effect in dump: cb_nodes 1, romio_cb_write automatic."
+    ]
+    told = [one.text for one in portrait.warnings if one.code == "setting-differs"]
+    assert told == [
+        "hint cb_nodes: 2 was asked for, 1 is in effect.",
+        "hint no_such_hint: 1 was asked for, nothing is in effect.",
+    ]

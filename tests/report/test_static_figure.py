@@ -1,0 +1,71 @@
+"""Figures in files: what stands in the report stands in them, and the same run gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from report.example import example_portrait as portrait
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.report.static_figure import FORMATS, find_figure, name_figures, write_figure
+
+
+def texts(path: Path) -> list[str]:
+    return [element.text or "" for element in ElementTree.parse(path).iter() if element.tag.endswith("}text")]
+
+
+def test_every_figure_of_a_portrait_has_a_name_of_its_own() -> None:
+    names = name_figures(portrait())
+    assert list(names.values()) == list(portrait().figures)
+    assert all(find_figure(portrait(), name) is not None for name in names)
+
+
+def test_an_svg_tells_title_axes_series_and_the_run(tmp_path: Path) -> None:
+    for name, figure in name_figures(portrait()).items():
+        path = tmp_path / f"{name}.svg"
+        write_figure(figure, portrait(), path)
+        written = texts(path)
+        assert figure.title in written
+        assert any(figure.x_label in text for text in written)
+        assert len(figure.series) == 1 or all(series.name in written for series in figure.series)
+        assert any(str(portrait().run["id"]) in text for text in written)
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
+    figure = portrait().figures[0]
+    for name in ("a.svg", "b.svg"):
+        write_figure(figure, portrait(), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_each_format_is_written(form: str, begins: bytes, tmp_path: Path) -> None:
+    assert form in FORMATS
+    write_figure(portrait().figures[0], portrait(), tmp_path / f"figure.{form}")
+    assert (tmp_path / f"figure.{form}").read_bytes().startswith(begins)
+
+
+def test_another_format_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="format"):
+        write_figure(portrait().figures[0], portrait(), tmp_path / "figure.gif")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistyped_figure_is_answered_with_the_nearest_one() -> None:
+    name = next(iter(name_figures(portrait())))
+    with pytest.raises(BadInputError, match=f"Did you mean {name}"):
+        find_figure(portrait(), name[:-2] + name[-1])
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(EnvironmentLacksError, match="pip install matplotlib"):
+        write_figure(portrait().figures[0], portrait(), tmp_path / "figure.svg")
+
+
+def test_the_command_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    assert strakes(["figure", "latest", "transfer-size", "-o", str(tmp_path / "x.svg")]) == 2

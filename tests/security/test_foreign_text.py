@@ -1,0 +1,93 @@
+"""Names and results of others do nothing but be read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.cli.main import cli, run
+from strakes.foreign_text import for_csv, for_shell, for_terminal
+from strakes.interop.exports.rows import to_csv
+from strakes.interop.importing import import_file
+from strakes.portraits.build import build_portrait
+from strakes.store import Store
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\nstrakes: error: forged\r\u202e"
+
+
+@given(st.text())
+def test_whatever_it_is_it_is_one_line_that_steers_no_terminal(text: str) -> None:
+    assert for_terminal(text).isprintable()
+    assert len(for_terminal(text)) == len(text)
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z"]) | st.sampled_from(" \t'\"\\;|&$()<>`*?~#!\n")))
+def test_a_command_line_stays_words(text: str) -> None:
+    line = for_shell(text)
+    words = shlex.split(line)
+    plain = shlex.join(words)
+    assert line == plain or not text.isprintable()
+
+
+@pytest.mark.parametrize("line", ["strakes survey '/my dir' --budget 5m", "ior -a POSIX -t 1m", "x '$(id)' 'a;b'"])
+def test_a_command_line_of_ours_stays_as_it_is(line: str) -> None:
+    assert for_shell(line) == line
+
+
+@pytest.mark.parametrize("cell", ["=cmd()", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_a_cell_is_no_formula(cell: str) -> None:
+    assert str(for_csv(cell)).startswith("'")
+
+
+@pytest.mark.parametrize("command", ["clean", "target"])
+def test_a_directory_whose_name_steers_a_terminal_is_shown_as_text(tmp_path: Path, command: str) -> None:
+    place = tmp_path / EVIL
+    (place / f"strakes-{EVIL}").mkdir(parents=True)
+    said = CliRunner().invoke(cli, [command, str(place)]).output
+    assert "forged" in said
+    assert all(line.isprintable() for line in said.splitlines())
+    assert not any(line.startswith("strakes: error: forged") for line in said.splitlines())
+
+
+def test_an_error_that_names_a_file_is_shown_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["clean", str(tmp_path / EVIL)]) == 2
+    said = capsys.readouterr().err
+    assert "forged" in said and all(line.isprintable() for line in said.splitlines())
+
+
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A result of IOR whose command line and path were written by somebody else."""
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    text = next((Path(__file__).parents[1] / "interop").glob("samples/ior-4.1.txt")).read_text()
+    lines = [
+        "Command line        : ior -a POSIX; rm -rf ~ $(id) `id` -o =cmd()" if line.startswith("Command line") else line
+        for line in text.splitlines()
+    ]
+    file = tmp_path / "result.txt"
+    file.write_text("\n".join(lines))
+    store = Store()
+    import_file(file, store, "=cmd()" + EVIL)
+    return store
+
+
+def test_what_was_imported_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = imported(tmp_path, monkeypatch)
+    stored = store.open("latest")
+    (repeat, *_) = build_portrait(stored).reproduce
+    assert "rm -rf" in repeat
+    assert repeat == shlex.join(shlex.split(repeat))
+    for row in csv.reader(io.StringIO(to_csv(stored))):
+        assert not any(cell.startswith(("=", "+", "@", "\t", "\r")) for cell in row)
+    said = CliRunner().invoke(cli, ["runs"]).output
+    assert all(line.isprintable() for line in said.splitlines())
+    os.fsencode(said)

@@ -1,0 +1,91 @@
+"""Files that somebody else wrote, to be read in a moment or refused in words."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError
+from strakes.interop.formats import read_file
+from strakes.toml_file import read_toml
+
+# What a loaded machine may take for what takes milliseconds.
+_MOMENT_S = 5.0
+Reader = Callable[[Path], object]
+READERS: tuple[Reader, ...] = (read_file, lambda path: read_toml(path, "the plan", "phase"))
+
+
+def refuse(reader: Reader, path: Path) -> BadInputError:
+    began = time.monotonic()
+    with pytest.raises(BadInputError) as refused:
+        reader(path)
+    assert time.monotonic() - began < _MOMENT_S
+    return refused.value
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, reader: Reader) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero"), Path("/dev/tty"), tmp_path):
+        assert str(path) in refuse(reader, path).where
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(1 << 34)
+    assert "too large" in refuse(reader, path).what
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 200_000,
+        " " * 1_000_000,
+        " \n\t" * 100_000,
+        "IOR-4.0.0: MPI Coordinated Test\n" + "\n" * 16_000,
+        "IOR-4.0.0:\nOptions:\n a " + " " * 200_000 + "x",
+        "Max Write: 0.00 MiB/sec\n" + "a" * 100_000 + "\n",
+        "[" * 200_000,
+        '{"fio version": ' + "[" * 200_000,
+        '{"access": "bwMiB" ' + "{" * 50_000,
+        '{"fio version": "fio-3.33", "jobs": [{"n": ' + "9" * 5000 + "}]}",
+        "mdtest-4.1 was launched\n" + "File creation" + " " * 200_000,
+    ],
+    ids=range(11),
+)
+def test_a_result_that_is_made_to_be_slow_is_refused_in_a_moment(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "result"
+    path.write_text(text)
+    refuse(read_file, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 100_000,
+        "a = " + "{b=" * 100_000,
+        ".".join("a" * 30_000) + " = 1",
+        "[" + ".".join("a" * 30_000) + "]",
+        "[[" + ".".join("a" * 30_000) + "]]",
+        "x = { " + ".".join("a" * 30_000) + " = 1 }",
+        "a = " + "9" * 5000,
+    ],
+    ids=range(7),
+)
+def test_toml_that_is_made_to_be_large_is_refused_in_a_moment(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    refuse(lambda path: read_toml(path, "the plan", "phase"), path)
+
+
+def test_numbers_with_many_dots_in_a_line_are_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f"phase = [\n{'0.5, ' * 100}\n]\n")
+    assert len(read_toml(path, "the plan", "phase").values["phase"]) == 100

@@ -1,0 +1,54 @@
+"""What strakes starts of itself does not take its modules from the current directory."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from strakes.jobs.batch import script
+from strakes.launch.choice import Launch
+from strakes.launch.nodes.hub import starts
+from strakes.processes import python_module
+
+ROOT = Path(__file__).parents[2]
+_STARTS_PYTHON = re.compile(r"sys\.executable\b")
+
+
+def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "platform.py").write_text(f"open({str(tmp_path / 'planted-code-ran')!r}, 'w')\n")
+    (tmp_path / "strakes").mkdir()
+    (tmp_path / "strakes" / "__init__.py").write_text(f"open({str(tmp_path / 'planted-code-ran')!r}, 'w')\n")
+    commands = [
+        python_module("strakes", "--version"),
+        [*starts(Launch("command", ranks=1, command="{engine}"), "127.0.0.1:1:0")[0][0], "node"],
+    ]
+    for command in commands:
+        subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert not (tmp_path / "planted-code-ran").exists()
+
+
+def test_a_job_starts_strakes_isolated() -> None:
+    (line,) = [line for line in script(["survey", "/x"], Path("/jobs")).splitlines() if "-m strakes" in line]
+    assert shlex.split(line)[1] == "-I"
+
+
+def test_no_file_starts_python_without_isolation() -> None:
+    """Every place that names the interpreter passes -I on, or names it for another purpose, which is listed."""
+    others = {"processes.py", "crash.py", "mpi_family.py", "mpi.py"}
+    for path in [*ROOT.glob("src/strakes/**/*.py"), *ROOT.glob("bench/**/*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"""["']-m["'],\s*(["']strakes|__name__)""", text), path
+        for start in _STARTS_PYTHON.finditer(text):
+            if path.name not in others:
+                assert re.match(r"""sys\.executable,\s*["']-I["']""", text[start.start() :]), path
+    for path in [
+        ROOT / "strakes",
+        ROOT / "dev",
+        *(path for path in ROOT.glob("bootstrap/*") if path.is_file()),
+        *ROOT.glob("src/strakes/**/*.sh"),
+    ]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if re.search(r"-m (strakes|pip|venv|ensurepip)", line):
+                assert "-I " in line or "isolated" in line, f"{path}: {line}"

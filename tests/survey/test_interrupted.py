@@ -1,0 +1,110 @@
+"""A fail-over in the middle of a survey: the runs it disturbed are marked and made again, and the report says when it was."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import MeasurementError
+from strakes.measure.visit import MOST_INTERRUPTED
+from strakes.measure.watch import Watch
+from strakes.portraits.build import build_portrait
+from strakes.store import Run, Store
+from strakes.studies.registry import study_named
+from strakes.survey.request import Request
+from strakes.survey.runner import perform
+from strakes.targets.calls import mount_of
+from strakes.targets.description import CLIENT, LOST, SERVER, Interruption, Observation
+from strakes.targets.local import LocalTarget
+
+
+class Silent:
+    def update(self, text: str, fraction: float, detail: str) -> None:
+        """Nobody looks."""
+
+    def note(self, text: str) -> None:
+        """Nobody reads."""
+
+
+class FailingOver(LocalTarget):
+    """A file system that remembers an interruption from the look ``first`` on, for ``looks`` times as if it had just ended."""
+
+    looked = 0
+    first, looks = 3, 1
+
+    def interruptions(self) -> tuple[Interruption, ...]:
+        self.looked += 1
+        if not self.first <= self.looked < self.first + self.looks:
+            return ()
+        return (Interruption("MDT0001", time.time() - 0.001, time.time(), evicted=True),)
+
+
+def survey(target: LocalTarget, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr("strakes.survey.runner.detect", lambda *_: target)
+    request = Request("study", "open-close", target.path, (study_named("open-close"),), 2.0, 0.9, 0.1, 1, "strakes")
+    store = Store()
+    return store.open(perform(request, store, Silent()).id)
+
+
+def test_a_run_during_a_fail_over_is_marked_and_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = survey(FailingOver(tmp_path, mount_of(tmp_path)), monkeypatch)
+    (number,) = [visit.visit for visit in run.visits if visit.ended == "interrupted"]
+    disturbed, again = run.visits[number], run.visits[number + 1]
+    assert (again.cell, again.block, again.ended) == (disturbed.cell, disturbed.block, "ok")
+    (lost,) = disturbed.interruptions
+    assert lost.target == "MDT0001" and lost.evicted and not again.interruptions
+    (warning,) = [one for one in build_portrait(run).warnings if one.code == "service-interrupted"]
+    assert "MDT0001 did not serve this client" in warning.text and "which was evicted" in warning.text
+    assert "1 run was disturbed by that and repeated." in warning.text
+
+
+def test_a_service_that_is_interrupted_again_and_again_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = FailingOver(tmp_path, mount_of(tmp_path))
+    target.looks = MOST_INTERRUPTED
+    with pytest.raises(MeasurementError, match="interrupted in each of") as caught:
+        survey(target, monkeypatch)
+    assert "MDT0001 did not serve this client" in caught.value.why
+
+
+class Counting(LocalTarget):
+    """One whose counters are set by the test."""
+
+    sign, value = SERVER, 1.0
+
+    def observe(self) -> Observation:
+        return {"mds.0": {"md.requests": 1.0, self.sign: self.value}}
+
+
+@pytest.mark.parametrize("sign", [SERVER, CLIENT + LOST])
+def test_a_server_that_was_taken_over_or_lost_shows_in_its_counters(sign: str, tmp_path: Path) -> None:
+    target = Counting(tmp_path, mount_of(tmp_path))
+    target.sign = sign
+    watch = Watch(target)
+    watch.begin()
+    watch.end()
+    assert watch.interruptions(10.0, 20.0) == ()
+    watch.begin()
+    target.value = 2.0
+    watch.end()
+    assert watch.interruptions(10.0, 20.0) == (Interruption("mds.0", 10.0, 20.0),)
+
+
+def test_only_interruptions_of_the_time_in_question_count(tmp_path: Path) -> None:
+    class Remembering(LocalTarget):
+        def interruptions(self) -> tuple[Interruption, ...]:
+            return (Interruption("a", 100, 110), Interruption("b", 200, None))
+
+    watch = Watch(Remembering(tmp_path, mount_of(tmp_path)))
+    for began, ended, names in (
+        (50, 90, ""),
+        (90, 101, "a"),
+        (109, 120, "a"),
+        (112, 190, ""),
+        (195, 201, "b"),
+        (250, 260, "b"),
+    ):
+        assert "".join(lost.target for lost in watch.interruptions(began, ended)) == names

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from mounts import tmpfs_mounted
+from strakes.targets.environment import capture
+from strakes.version import __version__
+
+
+def test_everything_that_figures_depend_on_is_captured(tmp_path: Path) -> None:
+    captured = capture(tmp_path)
+    assert captured["kernel"] == os.uname().release
+    assert captured["host"] == os.uname().nodename
+    assert captured["distribution"] and captured["cpu_model"] and captured["clock_source"]
+    assert 1 <= captured["cpus"] <= captured["cpus_of_machine"]
+    assert 0 < captured["memory_available_bytes"] <= captured["memory_bytes"]
+    assert captured["strakes"] == __version__
+    assert captured["python"].startswith("3.")
+    assert len(captured["load_average"]) == 3
+    assert json.loads(json.dumps(captured)) == captured
+
+
+def test_the_mount_is_that_of_the_target() -> None:
+    with tmpfs_mounted("8m", "noatime") as place:
+        captured = capture(place)
+    assert captured["mount"]["file_system"] == "tmpfs"
+    assert captured["mount"]["mount_point"] == str(place)
+    assert captured["mount"]["device"] == "strakes-test"
+    assert "noatime" in captured["mount"]["options"]
+    assert captured["sizes"]["total_bytes"] == 8 << 20

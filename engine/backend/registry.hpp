@@ -43,9 +43,9 @@ struct BackendRow {
     bool chunks = false;           // may store data in chunks (chunk_bytes)
     bool unmounted = false;        // the plan's directory is inside a file system that no kernel has mounted
     // Why not, after "is not for the backend NAME"; empty where it can.
-    std::string_view no_direct = "";
-    std::string_view no_preallocate = "";
-    std::string_view no_cache = "";
+    std::string_view no_direct{};
+    std::string_view no_preallocate{};
+    std::string_view no_cache{};
     Absence (*absence)() = nullptr;  // besides what a library over MPI lacks
 };
 

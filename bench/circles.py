@@ -40,11 +40,11 @@ def files(package: Path) -> Graph:
 
 def rooms(graph: Graph) -> Graph:
     """The same between the packages and modules directly below the package."""
-    found: Graph = {}
+    graph_of_rooms: Graph = {}
     for name, others in graph.items():
         here = room_of(name)
-        found.setdefault(here, set()).update(room for room in map(room_of, others) if room != here)
-    return found
+        graph_of_rooms.setdefault(here, set()).update(room for room in map(room_of, others) if room != here)
+    return graph_of_rooms
 
 
 def room_of(name: str) -> str:
@@ -62,17 +62,17 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     [['a', 'b', 'a']]
     """
     left = {name: set(others) for name, others in graph.items()}
-    found = []
+    circles = []
     while True:
         try:
             TopologicalSorter(left).prepare()
         except CycleError as error:
             # The circle is told from what is imported to what imports it.
             circle = list(reversed(error.args[1]))
-            found.append(circle)
+            circles.append(circle)
             left[circle[0]].discard(circle[1])
         else:
-            return found
+            return circles
 
 
 def main() -> int:

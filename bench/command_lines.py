@@ -73,14 +73,14 @@ def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], M
     """A row for each figure that both have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
     sides = {
-        name: ({i: one[0][name] for i, one in enumerate(rounds)}, {i: one[1][name] for i, one in enumerate(rounds)})
+        name: ({i: pair[0][name] for i, pair in enumerate(rounds)}, {i: pair[1][name] for i, pair in enumerate(rounds)})
         for name in names
     }
     rows = []
-    for name, said in zip(names, judge([within_blocks(*sides[name]) for name in names], 0.9, MARGIN), strict=True):
+    for name, judged in zip(names, judge([within_blocks(*sides[name]) for name in names], 0.9, MARGIN), strict=True):
         theirs, own = (median(list(side.values())) for side in sides[name])
         unit = "B/s" if name in ("write", "read") else "op/s"
-        interval = said.ratio.interval
+        interval = judged.ratio.interval
         bounds = f"[{interval.low:.2f} - {interval.high:.2f}]" if interval else "[too few rounds]"
         cells = (
             place,
@@ -88,8 +88,8 @@ def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], M
             name,
             show(theirs, unit),
             show(own, unit),
-            f"{said.ratio.median:.2f} {bounds}",
-            said.verdict,
+            f"{judged.ratio.median:.2f} {bounds}",
+            judged.verdict,
         )
         rows.append(f"| {' | '.join(cells)} |")
     return rows

@@ -26,8 +26,8 @@ class Elbencho:
 
     def __init__(self, program: str) -> None:
         self._program = program
-        said = re.search(r"Version:\s*(\S+)", output_of([program, "--version"]))
-        self.version = f"elbencho {said[1]}" if said else "elbencho"
+        version = re.search(r"Version:\s*(\S+)", output_of([program, "--version"]))
+        self.version = f"elbencho {version[1]}" if version else "elbencho"
 
     def takes(self, work: Work) -> bool:
         return work.kind != "pool" and work.depth == 1
@@ -52,12 +52,12 @@ class Elbencho:
             ]
             first = self._rates(work, directory, [*size, "-w", "-r"])
             again = self._rates(work, directory, [*size, "-w"])
-            found = {
+            bytes_per_s = {
                 "write": first["write", "bytes"],
                 "rewrite": again["write", "bytes"],
                 "read": first["read", "bytes"],
             }
-            return {operation: rate / work.transfer_bytes for operation, rate in found.items()}
+            return {operation: rate / work.transfer_bytes for operation, rate in bytes_per_s.items()}
         items = [*one_each, "-N", str(work.items), "-s", str(work.file_bytes)]
         if work.kind == "small":
             rates = self._rates(work, directory, [*items, "-b", str(work.file_bytes), "-w", "-F"])

@@ -41,17 +41,17 @@ def per_operation() -> dict[str, float]:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise SystemExit("bench: valgrind is missing: apt install valgrind")
-    found = {}
+    counts = {}
     for names in (_METADATA, _DATA):
         before = 0.0
         for last in range(1, len(names) + 1):
             slope = (_count(valgrind, names[:last], _MANY) - _count(valgrind, names[:last], _FEW)) / (_MANY - _FEW)
-            found[names[last - 1]] = slope - before
+            counts[names[last - 1]] = slope - before
             before = slope
-    return found
+    return counts
 
 
-def render(found: Mapping[str, float], earlier: str) -> str:
+def render(counts: Mapping[str, float], earlier: str) -> str:
     """The page: a column for this version beside those of earlier ones."""
     with LocalEngine() as engine:
         version = engine.start().engine
@@ -62,10 +62,10 @@ def render(found: Mapping[str, float], earlier: str) -> str:
     ]
     for line in earlier.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == len(header) + 1 and cells[0] in found:
+        if len(cells) == len(header) + 1 and cells[0] in counts:
             for release, cell in zip(header, cells[1:], strict=True):
                 columns.setdefault(release, {})[cells[0]] = cell
-    columns[version] = {name: f"{count:,.0f}" for name, count in found.items()}
+    columns[version] = {name: f"{count:,.0f}" for name, count in counts.items()}
     lines = [
         "# Instructions per operation",
         "",
@@ -77,7 +77,9 @@ def render(found: Mapping[str, float], earlier: str) -> str:
         "| operation | " + " | ".join(columns) + " |",
         "|---|" + "---:|" * len(columns),
     ]
-    lines += [f"| {name} | " + " | ".join(one.get(name, "") for one in columns.values()) + " |" for name in found]
+    lines += [
+        f"| {name} | " + " | ".join(column.get(name, "") for column in columns.values()) + " |" for name in counts
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -105,10 +107,10 @@ def _count(valgrind: str, names: Sequence[str], amount: int) -> int:
         done = subprocess.run(command, input=json.dumps(message) + "\n", capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"bench: {' '.join(command)}: {done.stderr.strip()}\n{done.stdout.strip()}")
-        found = _SUMMARY.search(counts.read_text())
-        if found is None:
+        match = _SUMMARY.search(counts.read_text())
+        if match is None:
             raise SystemExit(f"bench: callgrind gave no count: {output_of([valgrind, '--version']).strip()}")
-        return int(found.group(1))
+        return int(match.group(1))
 
 
 def _phase(name: str, number: int, amount: int) -> dict[str, Any]:

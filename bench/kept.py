@@ -13,19 +13,19 @@ from bench.work import Work
 
 def load(path: Path) -> dict[Series, dict[int, float]]:
     """What was kept; nothing where there is no such file."""
-    found: dict[Series, dict[int, float]] = defaultdict(dict)
+    results: dict[Series, dict[int, float]] = defaultdict(dict)
     if path.exists():
-        for one in json.loads(path.read_text()):
-            series = Series(one["contender"], Work(**one["work"]), one["operation"])
-            found[series] = {int(block): rate for block, rate in one["rates"].items()}
-    return found
+        for entry in json.loads(path.read_text()):
+            series = Series(entry["contender"], Work(**entry["work"]), entry["operation"])
+            results[series] = {int(block): rate for block, rate in entry["rates"].items()}
+    return results
 
 
 def save(path: Path, results: Results) -> None:
     """All of it, in place of what was there."""
     records = [
-        {"contender": one.contender, "work": asdict(one.work), "operation": one.operation, "rates": rates}
-        for one, rates in results.items()
+        {"contender": series.contender, "work": asdict(series.work), "operation": series.operation, "rates": rates}
+        for series, rates in results.items()
     ]
     path.write_text(json.dumps(records))
 

@@ -39,8 +39,8 @@ class Mdtest:
         options = {"files": ["-F"], "directories": ["-D"], "small": ["-F", "-w", str(work.file_bytes), "-C", "-r"]}[
             work.kind
         ]
-        found = self._read(work.ranks, ["-u", "-n", str(work.items), "-d", str(directory), *options])
-        rates = {figure.name: figure.values[0] for figure in found.figures}
+        result = self._read(work.ranks, ["-u", "-n", str(work.items), "-d", str(directory), *options])
+        rates = {figure.name: figure.values[0] for figure in result.figures}
         if work.kind == "small":
             return {SMALL: one_after_the_other(rates["file-creation"], rates["file-removal"])}
         names = _FILES if work.kind == "files" else _DIRECTORIES
@@ -60,8 +60,8 @@ class Ior:
     def __init__(self, mpiexec: str, program: str) -> None:
         self._mpiexec, self._program = mpiexec, program
         with TemporaryDirectory(prefix="strakes-bench-") as directory:
-            said = self._output(1, ["-t", "4k", "-b", "4k", "-o", str(Path(directory) / "data")])
-        banner = re.search(r"^IOR-([^\s:]+)", said, re.MULTILINE)
+            output = self._output(1, ["-t", "4k", "-b", "4k", "-o", str(Path(directory) / "data")])
+        banner = re.search(r"^IOR-([^\s:]+)", output, re.MULTILINE)
         self.version = f"IOR {banner[1]}" if banner else "IOR"
 
     def takes(self, work: Work) -> bool:
@@ -107,8 +107,8 @@ class Ior:
 def _launched(mpiexec: str, ranks: int, program: str, options: list[str], tasks: str) -> str:
     """What it prints. A launcher of another MPI starts so many programs of one task each, all doing the same: that ends the bench."""
     output = output_of([mpiexec, "-n", str(ranks), program, *options])
-    found = re.search(tasks, output, re.MULTILINE)
-    if found is None or int(found[1]) != ranks:
+    match = re.search(tasks, output, re.MULTILINE)
+    if match is None or int(match[1]) != ranks:
         raise SystemExit(
             f"bench: {program} did not run with {ranks} tasks: give the launcher of the MPI it is built with (--mpiexec)"
         )

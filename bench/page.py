@@ -91,11 +91,11 @@ def _summary(page: Page) -> str:
 
 def _section(page: Page, kind: Kind) -> str:
     floor = page.comparisons["floor"]
-    done = {key for found in page.comparisons.values() for key in found if key[0].kind == kind}
+    done = {key for comparison in page.comparisons.values() for key in comparison if key[0].kind == kind}
     peers = [
         peer
-        for peer, found in page.comparisons.items()
-        if peer != "floor" and any(work.kind == kind for work, _ in found)
+        for peer, comparison in page.comparisons.items()
+        if peer != "floor" and any(work.kind == kind for work, _ in comparison)
     ]
     rows = []
     for work, operation in sorted(done, key=lambda key: _position(*key)):

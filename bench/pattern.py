@@ -38,5 +38,5 @@ def speeds(build: Path) -> list[Speed]:
     program = build / "pattern"
     sources = [str(Path(__file__).with_name("pattern.cpp")), str(engine / "data" / "pattern.cpp")]
     output_of([compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{engine}", "-o", str(program), *sources])
-    found = json.loads(output_of([str(program), str(BUFFER_BYTES), str(_TRIAL_MS), str(_TRIALS)]))
-    return [Speed(what, rate) for what, rate in found.items()]
+    speeds = json.loads(output_of([str(program), str(BUFFER_BYTES), str(_TRIAL_MS), str(_TRIALS)]))
+    return [Speed(what, rate) for what, rate in speeds.items()]

@@ -72,11 +72,11 @@ class Postmark:
             assert process.stdin is not None
             process.stdin.write(configuration)
             process.stdin.close()
-        said = [process.stdout.read() if process.stdout else "" for process in running]
+        outputs = [process.stdout.read() if process.stdout else "" for process in running]
         for process in running:
             process.wait()
         seconds = time.perf_counter() - start
-        for text in said:
+        for text in outputs:
             if "Deleting files...Done" not in text:
                 raise SystemExit(f"bench: postmark: {text.strip()}")
         return seconds

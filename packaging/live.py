@@ -210,7 +210,7 @@ def _said(name: str, page: Page, place: Path) -> dict[int, str]:
     ended = (
         dict(line.split() for line in (place / "ended").read_text().splitlines()) if (place / "ended").exists() else {}
     )
-    said: dict[int, str] = {}
+    outputs: dict[int, str] = {}
     for block in page.blocks:
         if block.not_run:
             continue
@@ -224,15 +224,15 @@ def _said(name: str, page: Page, place: Path) -> dict[int, str]:
                     f"{name}, line {block.line}: {command}\nstatus {ended.get(key)}, expected {expected}\n{output}"
                 )
             parts.append(f"$ {command}\n{output}")
-        said[block.line] = "".join(parts)
-    return said
+        outputs[block.line] = "".join(parts)
+    return outputs
 
 
 def _keep_reports(place: Path) -> None:
     """The reports, and pictures of their beginnings where there is a browser."""
     gallery = BUILT / "gallery"
     gallery.mkdir(parents=True, exist_ok=True)
-    browser = next((found for program in _CHROMIUM if (found := shutil.which(program))), None)
+    browser = next((path for program in _CHROMIUM if (path := shutil.which(program))), None)
     for report in place.glob("*.html"):
         shutil.copy(report, gallery)
         if browser:
@@ -264,14 +264,14 @@ def main() -> int:
             continue
         began = time.monotonic()
         try:
-            said = run(path.stem, page)
+            outputs = run(path.stem, page)
         except LiveError as error:
             print(f"FAILED {error}", file=sys.stderr, flush=True)
             failed = True
             continue
         BUILT.mkdir(parents=True, exist_ok=True)
-        (BUILT / f"{path.stem}.json").write_text(json.dumps(said))
-        print(f"{path.stem}: {len(said)} blocks in {time.monotonic() - began:.0f} s", flush=True)
+        (BUILT / f"{path.stem}.json").write_text(json.dumps(outputs))
+        print(f"{path.stem}: {len(outputs)} blocks in {time.monotonic() - began:.0f} s", flush=True)
     return int(failed)
 
 

@@ -23,10 +23,10 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
         outside = posixpath.normpath(posixpath.join(folder, link[2])).startswith("..")
         return link[1] if outside else link[0]
 
-    said = LIVE / f"{posixpath.basename(page.file.src_uri).removesuffix('.md')}.json"
-    if folder == "guide" and said.exists():
+    recording = LIVE / f"{posixpath.basename(page.file.src_uri).removesuffix('.md')}.json"
+    if folder == "guide" and recording.exists():
         markdown = _with_output(
-            markdown, {int(line): text for line, text in json.loads(said.read_text(encoding="utf-8")).items()}
+            markdown, {int(line): text for line, text in json.loads(recording.read_text(encoding="utf-8")).items()}
         )
     return _LINK.sub(kept, markdown.replace(_GALLERY, _gallery()))
 
@@ -37,16 +37,16 @@ def on_post_build(config: Any, **_: object) -> None:
         shutil.copytree(LIVE / "gallery", Path(config["site_dir"]) / "gallery", dirs_exist_ok=True)
 
 
-def _with_output(markdown: str, said: dict[int, str]) -> str:
+def _with_output(markdown: str, outputs: dict[int, str]) -> str:
     """Below each block that was run all that its commands said. ``said``: by the line where the block begins, from 1."""
     lines: list[str] = []
     block: int | None = None
     for number, line in enumerate(markdown.splitlines(), 1):
         lines.append(line)
         if block is not None and line == "```":
-            if block in said:
+            if block in outputs:
                 title = "<summary>Run when these pages were built: all that it said</summary>"
-                lines.append(f"\n<details>{title}<pre><code>{html.escape(said[block])}</code></pre></details>\n")
+                lines.append(f"\n<details>{title}<pre><code>{html.escape(outputs[block])}</code></pre></details>\n")
             block = None
         elif block is None and line.startswith("```"):
             block = number

@@ -132,7 +132,7 @@ class _Server:
             return False
         if call == "write":
             offset, size = struct.unpack_from("<8xQI", body)
-            there = sum(len(one.data) for one in self._nodes.values() if one.linked)
+            there = sum(len(file.data) for file in self._nodes.values() if file.linked)
             if there + max(0, offset + size - len(self._nodes[node].data)) <= fault.after_bytes:
                 return False
         return not fault.processes or any(
@@ -144,10 +144,10 @@ class _Server:
         return struct.pack("<4I2H2I36x", 7, 31, readahead, flags & self._flags, 16, 12, _MAX_WRITE, 1)
 
     def _child(self, node: int, body: bytes) -> int:
-        found = self._nodes[node].entries.get(body.split(b"\0")[0])
-        if found is None:
+        child = self._nodes[node].entries.get(body.split(b"\0")[0])
+        if child is None:
             raise _Refused(errno.ENOENT)
-        return found
+        return child
 
     def _make(self, parent: int, mode: int, body: bytes) -> int:
         number = max(self._nodes) + 1

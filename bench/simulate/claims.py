@@ -67,11 +67,11 @@ def saturation_claims(curve: Curve, shape: Shape, blocks: int, tries: int, seed:
                 else middle * shape.draw(generator, (blocks,)) / shape.median
             )
             levels.append(Level(place, dict(enumerate((rates * common).tolist()))))
-        found = saturation(levels, 0.9, THRESHOLD).x
-        if found is not None:
+        place_found = saturation(levels, 0.9, THRESHOLD).x
+        if place_found is not None:
             named += 1
-            smallest += found == good[0]
-            false += found not in good
+            smallest += place_found == good[0]
+            false += place_found not in good
     return Claims(named / tries, smallest / tries, false / tries)
 
 

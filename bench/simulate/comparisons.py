@@ -63,10 +63,10 @@ def told(shape: Shape, design: Design, slower: float, tries: int, seed: int) -> 
             blocks = _wandering(generator, 2 * MOST_RUNS)
             a, b = _times(a, blocks[:MOST_RUNS]), _times(b, blocks[MOST_RUNS:])
         cells, overall = _judge(a, b, design)
-        counts[0] += any(one in _CALLED for one in cells)
+        counts[0] += any(cell in _CALLED for cell in cells)
         counts[1] += overall in _CALLED
         counts[2] += overall is Verdict.SLOWER
-        counts[3] += sum(one is Verdict.SLOWER for one in cells)
+        counts[3] += sum(cell is Verdict.SLOWER for cell in cells)
         runs += sum(map(len, a))
     return Told(
         counts[0] / tries, counts[1] / tries, counts[2] / tries, counts[3] / tries / CELLS, runs / tries / CELLS
@@ -101,7 +101,7 @@ def _wandering(generator: np.random.Generator, count: int) -> list[float]:
         for block in range(count):
             logs[block] += WANDERING * state
             state = kept * state + math.sqrt(1 - kept * kept) * (steps[block] if block < len(steps) else 0.0)
-    return [math.exp(one) for one in logs]
+    return [math.exp(log) for log in logs]
 
 
 def _stops_at(rule: StoppingRule, values: Sequence[float]) -> int:
@@ -112,10 +112,10 @@ def _judge(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], design: D
     by_block = [[dict(enumerate(cell)) for cell in side] for side in (a, b)]
     scores = [block_scores([(cell, False) for cell in side]) for side in by_block]
     if design == "in turn":
-        ratios = [within_blocks(one, other) for one, other in zip(*by_block, strict=True)]
+        ratios = [within_blocks(side, other) for side, other in zip(*by_block, strict=True)]
         together, least = within_blocks(scores[0], scores[1]), 0.0
     else:
-        ratios = [between_runs(one, other) for one, other in zip(a, b, strict=True)]
+        ratios = [between_runs(side, other) for side, other in zip(a, b, strict=True)]
         together, least = between_runs(list(scores[0].values()), list(scores[1].values())), MARGIN
-    cells = [one.verdict for one in judge(ratios, CONFIDENCE, MARGIN, least=least)]
+    cells = [judged.verdict for judged in judge(ratios, CONFIDENCE, MARGIN, least=least)]
     return cells, judge([together], CONFIDENCE, MARGIN, least=least)[0].verdict

@@ -67,7 +67,7 @@ def verdicts(
     counts = dict.fromkeys(Verdict, 0)
     for ratio in _ratios(pair, design, (runs, runs), tries, np.random.default_rng(seed), 1 - slower):
         counts[verdict(ratio, margin)] += 1
-    return {found: count / tries for found, count in counts.items()}
+    return {outcome: count / tries for outcome, count in counts.items()}
 
 
 def stopped_ratio_coverage(pair: Pair, tries: int, seed: int) -> float:

@@ -26,11 +26,11 @@ def coverage_table(tries: int) -> str:
     rows = []
     lowest = 1.0
     for shape in coverage_shapes():
-        found = [coverage_under(shape, stop, tries, _seed(shape.name, stop)) for stop in STOPS]
+        coverages = [coverage_under(shape, stop, tries, _seed(shape.name, stop)) for stop in STOPS]
         usual = coverage_under(shape, "width", tries, _seed(shape.name, "width"), usual=True)
-        lowest = min(lowest, *(coverage.covered for coverage in found))
-        runs = [f"{found[0].mean_runs:.1f}", f"{usual.mean_runs:.1f}"]
-        rows.append([shape.name, *(_percent(coverage.covered) for coverage in (*found, usual)), *runs])
+        lowest = min(lowest, *(coverage.covered for coverage in coverages))
+        runs = [f"{coverages[0].mean_runs:.1f}", f"{usual.mean_runs:.1f}"]
+        rows.append([shape.name, *(_percent(coverage.covered) for coverage in (*coverages, usual)), *runs])
     heads = [
         "distribution of the runs",
         "stopped by width",
@@ -78,11 +78,11 @@ def verdict_table(tries: int) -> str:
             row = [shape.name, design]
             for slower in (0.0, 0.1):
                 for runs in (5, 8, 20):
-                    found = verdicts(
+                    shares = verdicts(
                         Pair(shape, shape), design, runs, slower, MARGIN, tries, _seed(shape.name, design, runs, slower)
                     )
-                    said = found[Verdict.SLOWER] + (found[Verdict.FASTER] if slower == 0 else 0)
-                    row.append(_percent(said))
+                    called = shares[Verdict.SLOWER] + (shares[Verdict.FASTER] if slower == 0 else 0)
+                    row.append(_percent(called))
             rows.append(row)
     alike, slower_by = (
         [f"alike: FASTER or SLOWER, {runs} runs" for runs in (5, 8, 20)],
@@ -98,8 +98,8 @@ def comparison_table(tries: int) -> str:
         for design in DESIGNS:
             alike = told(shape, design, 0.0, tries, _seed("told", shape.name, design))
             slower = told(shape, design, 0.1, tries, _seed("told", shape.name, design, "slower"))
-            found = (alike.any_cell_called, alike.overall_called, slower.overall_slower, slower.cells_slower)
-            rows.append([shape.name, design, *map(_percent, found), f"{slower.runs:.1f}"])
+            shares = (alike.any_cell_called, alike.overall_called, slower.overall_slower, slower.cells_slower)
+            rows.append([shape.name, design, *map(_percent, shares), f"{slower.runs:.1f}"])
     heads = [
         "runs of both",
         "measured",

@@ -59,7 +59,9 @@ def _measure(chosen: argparse.Namespace) -> int:
 def _tell(chosen: argparse.Namespace) -> int:
     kept = json.loads(chosen.file.read_text())
     store = Store()
-    rounds = [{kind: store.open(identifier) for kind, identifier in one.items()} for one in kept["rounds"]]
+    rounds = [
+        {kind: store.open(identifier) for kind, identifier in identifiers.items()} for identifiers in kept["rounds"]
+    ]
     first = rounds[0]["a"]
     host = first.environment
     about = (
@@ -77,7 +79,7 @@ def _tell(chosen: argparse.Namespace) -> int:
             where=str(chosen.document),
             remedy="Write <!-- measured: trials --> and <!-- end -->.",
         )
-    chosen.document.write_text(_PLACE.sub(lambda found: f"{found[1]}{text}\n{found[2]}", document), encoding="utf-8")
+    chosen.document.write_text(_PLACE.sub(lambda match: f"{match[1]}{text}\n{match[2]}", document), encoding="utf-8")
     return 0
 
 

@@ -24,15 +24,17 @@ def measure(
     """Ids of the runs of each round, by kind. Raises MeasurementError when a run does not end well."""
     first = _run(plan, directory, budget)
     order = random.Random(rounds)
-    found = []
+    rounds_done = []
     with tempfile.TemporaryDirectory(prefix="strakes-trials-") as place:
         slowed = Path(place) / plan.name
         slowed.write_text(_delayed(plan.read_text(encoding="utf-8"), _delays(first, slower)), encoding="utf-8")
         plans = {"a": plan, "again": plan, "slowed": slowed}
         for number in range(rounds):
-            found.append({kind: _run(plans[kind], directory, budget).id for kind in order.sample(KINDS, len(KINDS))})
+            rounds_done.append(
+                {kind: _run(plans[kind], directory, budget).id for kind in order.sample(KINDS, len(KINDS))}
+            )
             say(number + 1)
-    return found
+    return rounds_done
 
 
 def _run(plan: Path, directory: Path, budget: str) -> Run:
@@ -62,5 +64,5 @@ def _delayed(text: str, delays: Mapping[str, int]) -> str:
     delay_ns = 90
     """
     return re.sub(
-        r'^name *= *"([^"]+)"', lambda found: f"{found[0]}\ndelay_ns = {delays[found[1]]}", text, flags=re.MULTILINE
+        r'^name *= *"([^"]+)"', lambda match: f"{match[0]}\ndelay_ns = {delays[match[1]]}", text, flags=re.MULTILINE
     )

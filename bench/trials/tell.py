@@ -36,7 +36,7 @@ class Rounds:
 
     @classmethod
     def of(cls, rounds: Sequence[Mapping[str, Run]], slower: float) -> Rounds:
-        runs = {kind: [one[kind] for one in rounds] for kind in KINDS if kind in rounds[0]}
+        runs = {kind: [round_[kind] for round_ in rounds] for kind in KINDS if kind in rounds[0]}
         values = {kind: [_scores(run) for run in each] for kind, each in runs.items()}
         computed = {"slowed": [[(1 - slower) * value for value in each] for each in values["again"]]}
         return cls(runs, {**computed, **values}, slower)
@@ -52,13 +52,13 @@ class Rounds:
 def _scores(run: Run) -> list[float]:
     """Return all cells as one, as ``compare`` takes them."""
     results = results_of(run, run.cells)
-    found = [
+    measured = [
         results.get(cell.measure_id(measure.phase))
         for cell in run.cells
         for measure in cell.measures
         if not measure.is_side
     ]
-    return list(block_scores([(one.by_block(), one.lower_is_better) for one in found]).values())
+    return list(block_scores([(cell.by_block(), cell.lower_is_better) for cell in measured]).values())
 
 
 def tables(rounds: Rounds, tries: int, about: str) -> str:
@@ -89,7 +89,7 @@ def _rounds_in_words(rounds: Rounds) -> str:
 
 def _alike(rounds: Rounds, tries: int) -> str:
     runs = rounds.runs
-    said = [
+    verdicts = [
         compare_runs(a, again, margin=MARGIN, confidence=CONFIDENCE).overall.verdict
         for a, again in zip(runs["a"], runs["again"], strict=True)
     ]
@@ -98,7 +98,7 @@ def _alike(rounds: Rounds, tries: int) -> str:
     # Only from the margin on, as compare says it of runs that were not made in turn.
     any_two = _verdicts((between_runs(a, b) for a, b in every[:tries]), least=MARGIN)
     rows = [
-        ["the two of each round, as `strakes compare A B` says", f"{len(said)}", _told(said)],
+        ["the two of each round, as `strakes compare A B` says", f"{len(verdicts)}", _told(verdicts)],
         ["any two of these runs, however far apart", f"{len(any_two):,}", _told(any_two)],
     ]
     for number in SETS:
@@ -111,8 +111,8 @@ def _different(rounds: Rounds, tries: int) -> str:
     rows = []
     if rounds.really_slowed:
         pairs = zip(rounds.runs["a"], rounds.runs["slowed"], strict=True)
-        said = [_compared(a, slowed) for a, slowed in pairs]
-        rows.append(["the two of each round, as `strakes compare A B` says", f"{len(said)}", *_shares(said)])
+        verdicts = [_compared(a, slowed) for a, slowed in pairs]
+        rows.append(["the two of each round, as `strakes compare A B` says", f"{len(verdicts)}", *_shares(verdicts)])
     for number in SETS:
         drawn = _verdicts(_sets(rounds, ("a", "slowed"), number, tries))
         rows.append([f"{number} runs of each in turn, drawn", f"{len(drawn):,}", *_shares(drawn)])
@@ -155,7 +155,7 @@ def _client(rounds: Rounds) -> list[str]:
     ]
     if len(logs) < len(like):
         return []
-    rates, clients = ([one[side] for one in logs] for side in (0, 1))
+    rates, clients = ([pair[side] for pair in logs] for side in (0, 1))
     scatter = (
         f"Like runs scattered by {stdev(rates):.1%} (standard deviation), the client by itself by {stdev(clients):.1%}"
     )
@@ -187,18 +187,19 @@ def _verdicts(ratios: Iterable[RatioAt], *, least: float = 0.0) -> list[Verdict]
     return [judge([ratio], CONFIDENCE, MARGIN, least=least)[0].verdict for ratio in ratios]
 
 
-def _told(said: Sequence[Verdict]) -> str:
+def _told(verdicts: Sequence[Verdict]) -> str:
     return " | ".join(
-        _percent(_share(said, which), len(said)) for which in ((Verdict.SAME,), (Verdict.INCONCLUSIVE,), _CALLED)
+        _percent(_share(verdicts, which), len(verdicts))
+        for which in ((Verdict.SAME,), (Verdict.INCONCLUSIVE,), _CALLED)
     )
 
 
-def _shares(said: Sequence[Verdict]) -> list[str]:
-    return [_percent(_share(said, (which,)), len(said)) for which in (Verdict.SLOWER, Verdict.FASTER)]
+def _shares(verdicts: Sequence[Verdict]) -> list[str]:
+    return [_percent(_share(verdicts, (which,)), len(verdicts)) for which in (Verdict.SLOWER, Verdict.FASTER)]
 
 
-def _share(said: Sequence[Verdict], which: Sequence[Verdict]) -> float:
-    return sum(one in which for one in said) / len(said)
+def _share(verdicts: Sequence[Verdict], which: Sequence[Verdict]) -> float:
+    return sum(verdict in which for verdict in verdicts) / len(verdicts)
 
 
 def _percent(share: float, of: int) -> str:

@@ -40,11 +40,11 @@ def main() -> int:
         print(search_live(grid_named(arguments.grid), arguments.directory, arguments.seed, SHARE))
         return 0
     grid, path = grid_named(arguments.grid), PLACE / f"{arguments.grid}.json.gz"
-    found = load(grid.name) if path.exists() else begun(grid)
-    if not measure_block(grid, found, arguments.directory, _SEED):
+    landscape = load(grid.name) if path.exists() else begun(grid)
+    if not measure_block(grid, landscape, arguments.directory, _SEED):
         return 1
-    save(found, path)
-    print(f"{grid.name}: block {len(found.facts['block_s']) - 1} in {found.facts['block_s'][-1]} s")
+    save(landscape, path)
+    print(f"{grid.name}: block {len(landscape.facts['block_s']) - 1} in {landscape.facts['block_s'][-1]} s")
     return 0
 
 

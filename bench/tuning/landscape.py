@@ -47,24 +47,24 @@ def begun(grid: Grid) -> Landscape:
     return Landscape(grid.name, [{} for _ in range(count)], [{} for _ in range(count)], [{} for _ in range(count)])
 
 
-def measure_block(grid: Grid, found: Landscape, directory: Path, seed: int) -> bool:
+def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) -> bool:
     """One block more: every setting once, in random order, or only the foremost ones. False when there was none left to measure."""
-    seconds: list[float] = list(found.facts.get("block_s", ()))
+    seconds: list[float] = list(landscape.facts.get("block_s", ()))
     block = len(seconds)
     sizes = (*grid.searched, *grid.held_out)
     if block >= len(sizes):
         return False
     started = time.monotonic()
     searched = block < len(grid.searched)
-    numbers = foremost(found, sizes[block]) if block else list(range(len(grid.space.points)))
+    numbers = foremost(landscape, sizes[block]) if block else list(range(len(grid.space.points)))
     visits = [(number, False) for number in numbers] + [(number, True) for number in numbers if block < LOW_BLOCKS]
     random.Random(f"{seed}/{block}").shuffle(visits)
     with running(grid, directory, seed) as runner:
         for number, low in visits:
-            values = found.low if low else found.full if searched else found.held
+            values = landscape.low if low else landscape.full if searched else landscape.held
             values[number][block] = runner.value(grid.space.points[number], low=low)
     seconds.append(round(time.monotonic() - started))
-    found.facts = {"measured": time.strftime("%Y-%m-%d", time.gmtime()), "block_s": seconds}
+    landscape.facts = {"measured": time.strftime("%Y-%m-%d", time.gmtime()), "block_s": seconds}
     return True
 
 
@@ -106,9 +106,9 @@ class Runner:
         return result.samples[-1].bytes_per_s
 
 
-def foremost(found: Landscape, most: int) -> list[int]:
+def foremost(landscape: Landscape, most: int) -> list[int]:
     """The settings with the best medians of the runs that a search may draw from."""
-    medians = [median(values.values()) for values in found.full]
+    medians = [median(values.values()) for values in landscape.full]
     return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
 
 
@@ -117,8 +117,11 @@ def save(landscape: Landscape, path: Path) -> None:
 
     def rows(values: list[dict[int, float]]) -> list[list[float | None]]:
         # A row is a block: its number, then every setting.
-        blocks = sorted({block for one in values for block in one})
-        return [[block, *(float(f"{one[block]:.4g}") if block in one else None for one in values)] for block in blocks]
+        blocks = sorted({block for by_block in values for block in by_block})
+        return [
+            [block, *(float(f"{by_block[block]:.4g}") if block in by_block else None for by_block in values)]
+            for block in blocks
+        ]
 
     grid = grid_named(landscape.grid)
     document = {
@@ -144,9 +147,9 @@ def load(name: str, place: Path = PLACE) -> Landscape:
     def by_setting(rows: list[list[float | None]]) -> list[dict[int, float]]:
         values: list[dict[int, float]] = [{} for _ in grid.space.points]
         for block, *row in rows:
-            for one, value in zip(values, row, strict=True):
+            for by_block, value in zip(values, row, strict=True):
                 if block is not None and value is not None:
-                    one[int(block)] = value
+                    by_block[int(block)] = value
         return values
 
     full, low, held = (by_setting(document[kind]) for kind in ("full", "low", "held"))

@@ -151,18 +151,20 @@ class MadeUpSampler:
 
     def value(self, point: Point, *, low: bool = False) -> float:
         """Raises OutOfBudgetError."""
-        found, chance = self._landscape, self._random
-        cost = found.low_share if low else 1.0
+        landscape, chance = self._landscape, self._random
+        cost = landscape.low_share if low else 1.0
         if self.spent + cost > self.budget + 1e-9:
             raise OutOfBudgetError
         self.spent += cost
         if not self._left:
-            self._drift, self._left = chance.gauss(0, found.drift), 6
+            self._drift, self._left = chance.gauss(0, landscape.drift), 6
         self._left -= 1
-        error = chance.gauss(0, found.scatter * (_LOW_SCATTER if low else 1))
-        if chance.random() < found.held_up:
+        error = chance.gauss(0, landscape.scatter * (_LOW_SCATTER if low else 1))
+        if chance.random() < landscape.held_up:
             error -= chance.expovariate(2)
-        return math.exp(float((found.low if low else found.full)[found.space.numbers[point]]) + self._drift + error)
+        return math.exp(
+            float((landscape.low if low else landscape.full)[landscape.space.numbers[point]]) + self._drift + error
+        )
 
     def share(self, point: Point) -> float:
         """How good a setting really is, as a share of the best."""

@@ -87,10 +87,10 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
         rows, classes, reached = [], [], {}
         for name, method in METHODS.items():
             say(f"{grid.name}, {words}: {name} ...")
-            found = searches(method, grid, (Sampler(grid, landscape, seed, budget) for seed in range(times)))
-            rows.append([name, *_row(found, taken)])
-            reached[name] = sum(one.share >= GOOD * taken for one in found)
-            classes.append([name, *_distribution(found)])
+            outcomes = searches(method, grid, (Sampler(grid, landscape, seed, budget) for seed in range(times)))
+            rows.append([name, *_row(outcomes, taken)])
+            reached[name] = sum(outcome.share >= GOOD * taken for outcome in outcomes)
+            classes.append([name, *_distribution(outcomes)])
         goods = [f"at least {GOOD:.0%} of what the exhaustive search finds", f"at least {GOOD:.0%} of the best"]
         heads = [
             "search",
@@ -103,10 +103,10 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
         parts += [f"**{words}**, {times} searches each:", "", _table(heads, rows), ""]
         aim = f"The aim for strakes, {GOOD:.0%} of what the exhaustive search finds in {AIM:.0%} of the searches, is"
         parts += [f"{aim} {'reached' if reached['strakes tune'] >= AIM * times else 'not reached'}.", ""]
-        ends = [f"{one:.0%} and more" for one in _CLASSES[:-1]]
+        ends = [f"{share:.0%} and more" for share in _CLASSES[:-1]]
         parts += [
             _table(
-                ["how many found", ends[0], *(f"to {one}" for one in ends[1:]), f"less than {_CLASSES[-2]:.0%}"],
+                ["how many found", ends[0], *(f"to {end}" for end in ends[1:]), f"less than {_CLASSES[-2]:.0%}"],
                 classes,
             ),
             "",
@@ -114,11 +114,11 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
     return "\n".join(parts)
 
 
-def _row(found: Sequence[Found], taken: float) -> list[str]:
-    shares = sorted(one.share for one in found)
+def _row(outcomes: Sequence[Found], taken: float) -> list[str]:
+    shares = sorted(outcome.share for outcome in outcomes)
     goods = [sum(share >= GOOD * than for share in shares) for than in (taken, 1.0)]
     return [
-        f"{max(one.spent for one in found):.0f}",
+        f"{max(outcome.spent for outcome in outcomes):.0f}",
         f"{median(shares):.1%}",
         f"{shares[len(shares) // 4]:.1%}",
         f"{shares[0]:.1%}",
@@ -126,9 +126,9 @@ def _row(found: Sequence[Found], taken: float) -> list[str]:
     ]
 
 
-def _distribution(found: Sequence[Found]) -> list[str]:
+def _distribution(outcomes: Sequence[Found]) -> list[str]:
     tops = [math.inf, *_CLASSES]
-    return [str(sum(low <= one.share < high for one in found)) for high, low in pairwise(tops)]
+    return [str(sum(low <= outcome.share < high for outcome in outcomes)) for high, low in pairwise(tops)]
 
 
 def _facts(grid: Grid, landscape: Landscape, repetitions: int) -> str:
@@ -137,7 +137,7 @@ def _facts(grid: Grid, landscape: Landscape, repetitions: int) -> str:
     )
     worth = Worth(landscape)
     shares = [worth.share(number) for number in range(len(grid.space.points))]
-    default, near = shares[grid.space.numbers[grid.space.default]], sum(one >= GOOD for one in shares)
+    default, near = shares[grid.space.numbers[grid.space.default]], sum(share >= GOOD for share in shares)
     return (
         f"{len(shares)} settings of an application of {grid.app.ranks} ranks that writes a checkpoint: {factors}; {repetitions:,} "
         f"repetitions with all data ({', '.join(map(str, grid.searched))} settings in turn; where not all, those that were best before), "
@@ -150,7 +150,7 @@ def _facts(grid: Grid, landscape: Landscape, repetitions: int) -> str:
 
 
 def _made_up(times: int, say: Callable[[str], None]) -> str:
-    said = (
+    text = (
         f"{times} landscapes of 300 to 420 settings, each unlike the others (`bench/tuning/made_up.py`): here the best is known. "
         "Repetitions scatter by 3 to 20 %, up to a tenth of them are held up. The search was chosen on others of the same kind."
     )
@@ -175,7 +175,7 @@ def _made_up(times: int, say: Callable[[str], None]) -> str:
             for what in ("median share of the best", f"at least {GOOD:.0%} of it")
         ),
     ]
-    return "\n".join(["## Landscapes that are made up", "", said, "", _table(heads, rows), ""])
+    return "\n".join(["## Landscapes that are made up", "", text, "", _table(heads, rows), ""])
 
 
 def _no_effect(tries: int) -> str:
@@ -188,7 +188,7 @@ def _no_effect(tries: int) -> str:
         reported = sum(_claims(seed, noise) for seed in range(tries))
         share = reported / tries
         rows.append([name, f"{tries:,}", f"{share:.2%} ± {math.sqrt(max(share, 1 / tries) * (1 - share) / tries):.2%}"])
-    said = (
+    text = (
         "All settings are alike but for noise, and blocks drift by half of it. A gain is reported where the 90 % interval of the fresh "
         "runs begins above 1, so in 5 % of the tries at most:"
     )
@@ -196,7 +196,7 @@ def _no_effect(tries: int) -> str:
         [
             "## Where no setting is better",
             "",
-            said,
+            text,
             "",
             _table(["noise of one repetition", "tries", "gain reported"], rows),
             "",
@@ -205,7 +205,7 @@ def _no_effect(tries: int) -> str:
 
 
 def _live(rows: Sequence[dict[str, Any]]) -> str:
-    said = (
+    text = (
         "The same search on the file system itself, with as many evaluations as on its landscape; what it found and the best of the grid "
         "were then measured in turn, ten times each. The gain is that over the default, from the search's own confirmation. Both file "
         "systems were searched at the same time, beside other work on the two processors."
@@ -220,16 +220,16 @@ def _live(rows: Sequence[dict[str, Any]]) -> str:
     ]
     lines = [
         [
-            one["grid"],
-            str(one["seed"]),
-            f"{one['evaluations']:g}",
-            typed(one["found"]),
-            _between(one["share"]),
-            _between(one["gain"]),
+            row["grid"],
+            str(row["seed"]),
+            f"{row['evaluations']:g}",
+            typed(row["found"]),
+            _between(row["share"]),
+            _between(row["gain"]),
         ]
-        for one in rows
+        for row in rows
     ]
-    return "\n".join(["## Live", "", said, "", _table(heads, lines), ""])
+    return "\n".join(["## Live", "", text, "", _table(heads, lines), ""])
 
 
 def _between(values: Sequence[float] | None) -> str:

@@ -34,10 +34,10 @@ def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/pr
 
 def _work(devices: Sequence[str], statistics: Path) -> list[tuple[int, int]]:
     """Requests done, and in flight, of each device."""
-    found = []
+    counts = []
     for line in statistics.read_text(encoding="ascii").splitlines():
         words = line.split()
         if words[2] in devices:
             # Linux, Documentation/admin-guide/iostats.rst: fields 1 and 5 are completed reads and writes, field 9 is in flight.
-            found.append((int(words[3]) + int(words[7]), int(words[11])))
-    return found
+            counts.append((int(words[3]) + int(words[7]), int(words[11])))
+    return counts

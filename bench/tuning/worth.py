@@ -21,7 +21,7 @@ class Worth:
         full, held = _levelled(landscape)
         blocks = _blocks(held)
         self._sides = [_medians(full, held, [block for block in blocks if block % 2 == odd]) for odd in (0, 1)]
-        known = [number for number, one in enumerate(held) if len(one) == len(blocks)]
+        known = [number for number, values in enumerate(held) if len(values) == len(blocks)]
         self._best = [max(known, key=side.__getitem__) for side in self._sides]
         everything = _medians(full, held, blocks)
         self.best = max(known, key=everything.__getitem__)
@@ -32,38 +32,44 @@ class Worth:
         return math.sqrt(second[number] / second[self._best[0]] * first[number] / first[self._best[1]])
 
 
-def scatter(found: Landscape) -> float:
+def scatter(landscape: Landscape) -> float:
     """Of one repetition: the usual standard deviation of its logarithm (median over the settings), with what blocks differ by."""
-    return median(stdev(map(math.log, values.values())) for values in found.full if len(values) > 1)
+    return median(stdev(map(math.log, values.values())) for values in landscape.full if len(values) > 1)
 
 
 def _blocks(held: Values) -> list[int]:
-    return sorted({block for one in held for block in one})
+    return sorted({block for values in held for block in values})
 
 
 def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
     """Of settings that were not held out often enough, of all their repetitions."""
     values = [
-        [one[block] for block in blocks] if all(block in one for block in blocks) else [*one.values(), *others.values()]
-        for one, others in zip(held, full, strict=True)
+        [values[block] for block in blocks]
+        if all(block in values for block in blocks)
+        else [*values.values(), *others.values()]
+        for values, others in zip(held, full, strict=True)
     ]
-    return [median(one) for one in values]
+    return [median(values_of_one) for values_of_one in values]
 
 
-def _levelled(found: Landscape) -> tuple[Values, Values]:
+def _levelled(landscape: Landscape) -> tuple[Values, Values]:
     """The repetitions less what their block was faster or slower by, told by the settings that are in every block."""
     everywhere = [
         {**full, **held}
-        for full, held in zip(found.full, found.held, strict=True)
-        if len(held) == len(_blocks(found.held))
+        for full, held in zip(landscape.full, landscape.held, strict=True)
+        if len(held) == len(_blocks(landscape.held))
     ]
-    usual = [mean(map(math.log, one.values())) for one in everywhere]
+    usual = [mean(map(math.log, values.values())) for values in everywhere]
     levels = {
-        block: math.exp(median(math.log(one[block]) - middle for one, middle in zip(everywhere, usual, strict=True)))
+        block: math.exp(
+            median(math.log(values[block]) - middle for values, middle in zip(everywhere, usual, strict=True))
+        )
         for block in everywhere[0]
     }
 
     def level(values: Values) -> Values:
-        return [{block: value / levels[block] for block, value in one.items()} for one in values]
+        return [
+            {block: value / levels[block] for block, value in values_of_setting.items()} for values_of_setting in values
+        ]
 
-    return level(found.full), level(found.held)
+    return level(landscape.full), level(landscape.held)

@@ -39,12 +39,12 @@ class TomlFile:
         >>> TomlFile("x.toml", "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n", {}).line(("knob", 1, "name"))
         6
         """
-        found = dict(reversed(list(_positions(self.text))))
-        if (*keys, 0) in found:  # an array of tables as a whole
-            return found[(*keys, 0)]
-        while keys and keys not in found:
+        lines = dict(reversed(list(_positions(self.text))))
+        if (*keys, 0) in lines:  # an array of tables as a whole
+            return lines[(*keys, 0)]
+        while keys and keys not in lines:
             keys = keys[:-1]
-        return found.get(keys, 1)
+        return lines.get(keys, 1)
 
 
 def _positions(text: str) -> Iterator[tuple[Keys, int]]:

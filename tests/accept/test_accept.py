@@ -129,7 +129,7 @@ def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fault"),
     [
         ("[[need]]\nkind = 'speed'\nat_least = 1", "speed"),
         ("[[need]]\nkind = 'files'", "at_least"),
@@ -143,12 +143,12 @@ def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
         ("[[need]", "TOML"),
     ],
 )
-def test_a_need_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+def test_a_need_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str, fault: str) -> None:
     file = tmp_path / "needs.toml"
     file.write_text(text)
     with pytest.raises(BadInputError) as caught:
         needs_from_toml(file)
-    assert said in str(caught.value.what)
+    assert fault in str(caught.value.what)
 
 
 def test_the_command_answers_every_line_and_fails_where_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_command_answers_every_line_and_fails_where_one_fails(strakes: Strak
     done = strakes("accept", needs, tmp_path, "--budget", "3s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert [one["verdict"] for one in document["answers"]] == ["PASS", "PASS"] or document["answers"][1][
+    assert [answer["verdict"] for answer in document["answers"]] == ["PASS", "PASS"] or document["answers"][1][
         "found"
     ].startswith("not ")
     needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")

@@ -24,7 +24,7 @@ APP = App("a simulation", "posix", 64, 16, (DUMP,), grouping=16)
 
 
 def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01) -> Results:
-    cells = [one for name in studies for one in study_named(name).cells(context(cpus=16)) if isinstance(one, Cell)]
+    cells = [cell for name in studies for cell in study_named(name).cells(context(cpus=16)) if isinstance(cell, Cell)]
     return results_of(
         cells, visits_of(cells, rates, 12, noise), {"file_system": "lustre", "remote": True, "memory_bytes": 1}
     )
@@ -39,16 +39,18 @@ def by_transfer(phase: Phase, ranks: int) -> float:
 
 def test_a_larger_transfer_is_advised_where_it_is_faster_with_what_it_gains() -> None:
     chosen = choose(APP, world(by_transfer, ("transfer-size",)))
-    (choice,) = [one for one in chosen.choices if one.what == "transfer size"]
+    (choice,) = [choice for choice in chosen.choices if choice.what == "transfer size"]
     assert choice.value == MIB and choice.gain is not None
     assert 3.8 < choice.gain.low <= 4 <= choice.gain.high * 1.02 and "64 KiB" in choice.gain.of
-    assert all(one.startswith("transfer-size/buffered/") for one in choice.evidence)
+    assert all(cell.startswith("transfer-size/buffered/") for cell in choice.evidence)
 
 
 def test_what_the_application_does_already_gains_nothing() -> None:
     app = replace(APP, phases=(replace(DUMP, record_bytes=(MIB,)),))
     (choice,) = [
-        one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"
+        choice
+        for choice in choose(app, world(by_transfer, ("transfer-size",))).choices
+        if choice.what == "transfer size"
     ]
     assert choice.value == MIB and choice.gain is None
 
@@ -56,21 +58,23 @@ def test_what_the_application_does_already_gains_nothing() -> None:
 def test_no_transfer_is_larger_than_what_a_rank_has() -> None:
     app = replace(APP, phases=(replace(DUMP, data_bytes=64 * KIB),))
     (choice,) = [
-        one for one in choose(app, world(by_transfer, ("transfer-size",))).choices if one.what == "transfer size"
+        choice
+        for choice in choose(app, world(by_transfer, ("transfer-size",))).choices
+        if choice.what == "transfer size"
     ]
     assert int(choice.value) <= 64 * KIB
 
 
 def test_where_all_settings_are_alike_nothing_is_to_be_changed_but_what_can_be_spared() -> None:
     chosen = choose(APP, world(flat))
-    values = {one.what: one.value for one in chosen.choices}
-    assert all(one.gain is None or one.gain.low < 1.05 for one in chosen.choices)
+    values = {choice.what: choice.value for choice in chosen.choices}
+    assert all(choice.gain is None or choice.gain.low < 1.05 for choice in chosen.choices)
     assert values["transfer size"] == 64 * KIB and values["processes per node"] == values["stripe count"] == 1
 
 
 def test_where_noise_hides_everything_it_is_said_to_be_unknown() -> None:
     chosen = choose(APP, world(flat, noise=1.0))
-    unknown = {one.what: one for one in chosen.unknowns}
+    unknown = {unknown.what: unknown for unknown in chosen.unknowns}
     assert "transfer size" in unknown and "shown to be enough" in unknown["transfer size"].why
     assert "more runs of each" in unknown["transfer size"].needs
 
@@ -80,28 +84,30 @@ def test_a_shared_file_is_advised_only_where_it_is_shown_to_be_faster() -> None:
         fast = isinstance(phase, TransferPhase) and phase.layout == "shared-file"
         return flat(phase, ranks) * (2.0 if fast else 1.0)
 
-    (choice,) = [one for one in choose(APP, world(shared, ("access-patterns",))).choices if one.what == "files"]
+    (choice,) = [
+        choice for choice in choose(APP, world(shared, ("access-patterns",))).choices if choice.what == "files"
+    ]
     assert choice.value == "shared" and choice.gain is not None and choice.gain.low > 1.9
-    (same,) = [one for one in choose(APP, world(flat, ("access-patterns",))).choices if one.what == "files"]
+    (same,) = [choice for choice in choose(APP, world(flat, ("access-patterns",))).choices if choice.what == "files"]
     assert same.value == "per-process" and same.gain is None
 
 
 def test_what_was_not_measured_is_unknown_and_says_what_it_takes() -> None:
     chosen = choose(APP, world(flat, ("transfer-size",)))
-    assert {one.what for one in chosen.unknowns} == {"processes per node", "striping", "files"}
-    assert all("strakes study" in one.needs for one in chosen.unknowns)
+    assert {unknown.what for unknown in chosen.unknowns} == {"processes per node", "striping", "files"}
+    assert all("strakes study" in unknown.needs for unknown in chosen.unknowns)
 
 
 def test_files_unlike_those_measured_get_no_stripes() -> None:
     huge = replace(APP, phases=(replace(DUMP, data_bytes=1 << 42),))
     chosen = choose(huge, world(flat))
-    assert not any(one.what.startswith("stripe") for one in chosen.choices)
-    assert any("nearest size measured" in one.why for one in chosen.unknowns)
+    assert not any(choice.what.startswith("stripe") for choice in chosen.choices)
+    assert any("nearest size measured" in unknown.why for unknown in chosen.unknowns)
 
 
 def test_who_reads_at_the_start_is_not_made_up() -> None:
     chosen = choose(read_app(EXAMPLES / "startup-load.toml"), world(flat))
-    assert any(one.what == "who reads" and "MPI_Bcast" in one.why for one in chosen.unknowns)
+    assert any(unknown.what == "who reads" and "MPI_Bcast" in unknown.why for unknown in chosen.unknowns)
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
@@ -111,11 +117,11 @@ def test_every_choice_stands_on_cells_and_settings_come_of_choices_alone(example
     chosen = choose(app, results)
     assert chosen.choices
     for choice in chosen.choices:
-        assert choice.evidence and all(results.get(one) for one in choice.evidence)
+        assert choice.evidence and all(results.get(cell) for cell in choice.evidence)
     texts = [paste.text for paste in pastes(app, chosen, file_system)]
-    striped = any(one.what == "stripe count" for one in chosen.choices) or len(chosen.classes) > 1
+    striped = any(choice.what == "stripe count" for choice in chosen.choices) or len(chosen.classes) > 1
     assert any("lfs setstripe" in text for text in texts) == (file_system == "lustre" and striped)
-    assert [one.title for one in pastes(app, Chosen((), ()), file_system)] == ["job"]
+    assert [snippet.title for snippet in pastes(app, Chosen((), ()), file_system)] == ["job"]
 
 
 def test_the_job_says_how_many_ranks_to_merge() -> None:
@@ -143,7 +149,7 @@ def test_collective_output_gets_hints_in_both_forms_and_its_library_its_own() ->
 
 def test_stripe_counts_of_a_growing_layout_never_shrink() -> None:
     chosen = choose(APP, world(flat))
-    counts = [one.stripe_count for one in chosen.classes]
+    counts = [size_class.stripe_count for size_class in chosen.classes]
     assert counts == sorted(counts)
     layout = Chosen((), (), (SizeClass(MIB, 1, ()), SizeClass(64 * MIB, 1, ()), SizeClass(1 << 30, 4, ())))
     (growing, _) = pastes(APP, layout, "lustre")

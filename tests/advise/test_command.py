@@ -25,8 +25,8 @@ def test_a_study_becomes_advice_with_reasons_evidence_and_what_is_unknown(
     for words in ("transfer size:", "processes per node: UNKNOWN", "#SBATCH --nodes=256"):
         assert words in done.stdout
     document = json.loads(strakes("advise", "--app", APP, "--from", "latest", "--json", "-").stdout)
-    assert {one["phase"] for one in (*document["choices"], *document["unknowns"])} == {"dump", "restart"}
-    assert all(one["evidence"] and one["reason"] for one in document["choices"])
+    assert {outcome["phase"] for outcome in (*document["choices"], *document["unknowns"])} == {"dump", "restart"}
+    assert all(choice["evidence"] and choice["reason"] for choice in document["choices"])
 
 
 def test_a_wrong_description_is_refused_with_its_line(strakes: StrakesRunner, tmp_path: Path) -> None:

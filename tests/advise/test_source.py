@@ -49,7 +49,7 @@ def test_a_user_who_measured_nothing_gets_what_the_system_has(
 
 def test_relative_data_directories_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_DIRS", "here:/there")
-    assert [str(one) for one in published_places()] == [
+    assert [str(path) for path in published_places()] == [
         "/there/strakes/portrait.json",
         "/there/strakes/portrait.json.gz",
     ]

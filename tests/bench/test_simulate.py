@@ -22,9 +22,9 @@ def test_half_of_a_shape_lies_below_the_median_it_states(shape: Shape) -> None:
 
 
 def table_of(document: str, name: str) -> str:
-    found = re.search(f"<!-- generated: {name} -->\n(.*?)<!-- end -->", document, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(f"<!-- generated: {name} -->\n(.*?)<!-- end -->", document, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def test_every_table_is_in_the_document() -> None:
@@ -48,12 +48,12 @@ def test_the_same_tries_give_the_same_table() -> None:
 
 def test_filling_replaces_tables_and_keeps_the_text_between_them() -> None:
     text = "".join(f"about {name}\n<!-- generated: {name} -->\nTYPED\n<!-- end -->\n" for name in TABLES)
-    said: list[str] = []
-    new = filled(text, 2, said.append)
-    assert said == list(TABLES)
+    progress: list[str] = []
+    new = filled(text, 2, progress.append)
+    assert progress == list(TABLES)
     assert "TYPED" not in new
     assert re.findall(r"^about (.*)$", new, re.MULTILINE) == list(TABLES)
-    assert filled(new, 2, said.append) == new
+    assert filled(new, 2, progress.append) == new
 
 
 def test_a_document_without_a_place_for_a_table_is_refused() -> None:

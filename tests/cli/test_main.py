@@ -100,10 +100,10 @@ def test_wrong_usage_is_refused_with_status_2_and_says_where_to_read(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("strakes: error: ")
-    assert "  next: See: strakes" in said.err
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert output.err.startswith("strakes: error: ")
+    assert "  next: See: strakes" in output.err
+    assert output.out == ""
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,11 @@ def test_an_error_prints_its_four_parts_and_gives_its_status(
 
     register(monkeypatch, fail)
     assert run(["probe"]) == status
-    said = capsys.readouterr()
-    assert said.err == "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert (
+        output.err == "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
+    )
+    assert output.out == ""
 
 
 def test_parts_an_error_does_not_have_are_left_out(
@@ -167,10 +169,10 @@ def test_a_bug_is_one_message_and_a_log_with_the_traceback(
 
     register(monkeypatch, fail)
     assert run(["probe"]) == 1
-    said = capsys.readouterr().err
-    assert "internal error in strakes: ZeroDivisionError" in said
-    assert "Traceback" not in said
-    log = Path(said.rpartition("this log: ")[2].strip())
+    errors = capsys.readouterr().err
+    assert "internal error in strakes: ZeroDivisionError" in errors
+    assert "Traceback" not in errors
+    log = Path(errors.rpartition("this log: ")[2].strip())
     assert "a bug of ours" in log.read_text()
     assert "Traceback" in log.read_text()
 

@@ -15,14 +15,14 @@ from targets.lustre.test_target import target
 
 @pytest.fixture
 def lustre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = target(tmp_path)
+    file_system = target(tmp_path)
     # Those of the root were not recorded, those of this directory were.
     directory = tmp_path / "s" / "d_c2"
     directory.mkdir(parents=True)
-    given = found.layout(directory)
-    monkeypatch.setattr(found, "layout", lambda _path: given)
-    monkeypatch.setattr(found, "placement", lambda _path: Placement("inherit", (0,)))
-    monkeypatch.setattr("strakes.targets.registry.detect", lambda _path, _servers=None: found)
+    given = file_system.layout(directory)
+    monkeypatch.setattr(file_system, "layout", lambda _path: given)
+    monkeypatch.setattr(file_system, "placement", lambda _path: Placement("inherit", (0,)))
+    monkeypatch.setattr("strakes.targets.registry.detect", lambda _path, _servers=None: file_system)
     return tmp_path
 
 
@@ -45,7 +45,7 @@ def test_the_json_has_the_same(lustre: Path) -> None:
     done = CliRunner().invoke(command, [str(lustre), "--json"], catch_exceptions=False)
     document = json.loads(done.output)
     assert document["file_system"] == "lustre"
-    assert [one["name"] for one in document["description"]["metadata_targets"]] == [
+    assert [metadata_target["name"] for metadata_target in document["description"]["metadata_targets"]] == [
         f"labfs-MDT000{number}" for number in range(4)
     ]
     assert document["layout"]["stripe_count"] == 2

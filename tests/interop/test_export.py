@@ -64,12 +64,12 @@ def test_csv_has_a_row_for_every_measured_value(make_run: MakeRun, capsys: pytes
     run = make_run()
     table = list(csv.DictReader(exported(capsys, "--format", "csv").splitlines()))
     assert list(table[0]) == list(COLUMNS)
-    assert len(table) == sum(len(one.observations) for one in results_of(run).measured)
-    for one in results_of(run).measured[:3]:
-        mine = [row for row in table if row["cell"] == one.id]
-        assert [float(row["value"]) for row in mine] == [seen.value for seen in one.observations]
-        assert one.estimate is not None and {float(row["median"]) for row in mine} == {one.estimate.median}
-        assert json.loads(mine[0]["settings"]) == dict(one.settings)
+    assert len(table) == sum(len(cell.observations) for cell in results_of(run).measured)
+    for cell in results_of(run).measured[:3]:
+        mine = [row for row in table if row["cell"] == cell.id]
+        assert [float(row["value"]) for row in mine] == [seen.value for seen in cell.observations]
+        assert cell.estimate is not None and {float(row["median"]) for row in mine} == {cell.estimate.median}
+        assert json.loads(mine[0]["settings"]) == dict(cell.settings)
 
 
 def test_parquet_opens_in_duckdb_with_types_and_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
@@ -77,16 +77,16 @@ def test_parquet_opens_in_duckdb_with_types_and_the_same_values(make_run: MakeRu
     path = tmp_path / "it's a run.parquet"
     assert strakes(["export", run.id, "--format", "parquet", "-o", str(path)]) == 0
     with duckdb.connect() as connection:
-        found = connection.execute(
+        stored = connection.execute(
             "SELECT cell, value, started_unix_s, imported, epoch(created) FROM read_parquet(?)", [str(path)]
         ).fetchall()
         kinds = dict(connection.execute("SELECT name, type FROM parquet_schema(?)", [str(path)]).fetchall())
     table = list(rows(run))
-    assert [(row[0], row[1]) for row in found] == [(row["cell"], row["value"]) for row in table]
-    assert {row[3] for row in found} == {False}
-    assert found[0][4] == datetime.fromisoformat(run.manifest["created"]).timestamp()
+    assert [(row[0], row[1]) for row in stored] == [(row["cell"], row["value"]) for row in table]
+    assert {row[3] for row in stored} == {False}
+    assert stored[0][4] == datetime.fromisoformat(run.manifest["created"]).timestamp()
     assert kinds["value"] == "DOUBLE"
-    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_parquet_is_not_written_to_standard_output(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,15 +112,15 @@ def test_openmetrics_are_read_by_prometheus_parsers_old_and_new(
     families = {family.name: family for family in parse_openmetrics(text)}
     assert set(families) <= {family.name for family in FAMILIES}
     assert families["strakes_bandwidth_bytes_per_second"].unit == "bytes_per_second"
-    for one in [one for one in results_of(run).measured if one.estimate is not None][:5]:
-        assert one.estimate is not None
+    for cell in [cell for cell in results_of(run).measured if cell.estimate is not None][:5]:
+        assert cell.estimate is not None
         values = {
             sample.labels["estimate"]: sample.value
             for family in families.values()
             for sample in family.samples
-            if sample.labels.get("cell") == one.id and "estimate" in sample.labels
+            if sample.labels.get("cell") == cell.id and "estimate" in sample.labels
         }
-        assert values == {"median": one.estimate.median, "low": one.estimate.low, "high": one.estimate.high}
+        assert values == {"median": cell.estimate.median, "low": cell.estimate.low, "high": cell.estimate.high}
     (info,) = families["strakes_run_info"].samples
     assert info.labels["run"] == run.id
     assert info.labels["target"].endswith('tar"get')
@@ -175,9 +175,9 @@ def test_ior_json_comes_back_as_the_values_that_went_out(make_run: MakeRun, tmp_
     assert foreign.notes == ()
     ours = sorted(
         seen.value
-        for one in results_of(run).measured
-        if one.unit == "B/s" and one.settings.get("operation") in ("read", "write")
-        for seen in one.observations
+        for cell in results_of(run).measured
+        if cell.unit == "B/s" and cell.settings.get("operation") in ("read", "write")
+        for seen in cell.observations
     )
     theirs = sorted(value for figure in foreign.figures for value in figure.values)
     assert theirs == pytest.approx(ours)
@@ -189,10 +189,10 @@ def test_an_imported_ior_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
     before = import_sample("ior-4.1.json")
     path = tmp_path / "again.json"
     assert strakes(["export", before, "--format", "ior-json", "-o", str(path)]) == 0
-    values = {one.name: [round(value / MIB, 4) for value in one.values] for one in read_file(path)[1].figures}
+    values = {figure.name: [round(value / MIB, 4) for value in figure.values] for figure in read_file(path)[1].figures}
     assert values == {
-        one.name: [round(value / MIB, 4) for value in one.values]
-        for one in read_file(SAMPLES / "ior-4.1.json")[1].figures
+        figure.name: [round(value / MIB, 4) for value in figure.values]
+        for figure in read_file(SAMPLES / "ior-4.1.json")[1].figures
     }
 
 

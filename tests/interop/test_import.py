@@ -29,15 +29,15 @@ def foreign(name: str) -> Foreign:
 def values(name: str) -> dict[str, list[float]]:
     """Figures by name, bandwidth in MiB/s."""
     return {
-        one.name: [round(value / (MIB if one.metric == "bytes_per_s" else 1), 2) for value in one.values]
-        for one in foreign(name).figures
+        figure.name: [round(value / (MIB if figure.metric == "bytes_per_s" else 1), 2) for value in figure.values]
+        for figure in foreign(name).figures
     }
 
 
 def read_or_refuse(path: Path) -> tuple[list[float], str]:
     """All values in the file, or what was said against it."""
     try:
-        return [value for one in read_file(path)[1].figures for value in one.values], ""
+        return [value for figure in read_file(path)[1].figures for value in figure.values], ""
     except BadInputError as error:
         return [], str(error)
 
@@ -62,7 +62,7 @@ def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
 def test_each_sample_is_recognised_by_one_format_only() -> None:
     for name in RESULTS:
         text = (SAMPLES / name).read_text()
-        assert len([one.name for one in FORMATS if one.recognises(text)]) == 1, name
+        assert len([known.name for known in FORMATS if known.recognises(text)]) == 1, name
 
 
 def test_the_summary_and_the_list_of_runs_say_imported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,12 +78,12 @@ def test_the_summary_and_the_list_of_runs_say_imported(capsys: pytest.CaptureFix
 
 
 def test_ior_text_gives_every_repetition_and_its_settings() -> None:
-    found = foreign("ior-4.1.txt")
+    result = foreign("ior-4.1.txt")
     assert values("ior-4.1.txt") == {"write": [326.39, 2293.16], "read": [2961.88, 3215.95]}
-    assert found.version == "4.1.0+dev"
-    assert found.host == "n1"
-    assert found.when is not None
-    assert found.figures[0].settings == {
+    assert result.version == "4.1.0+dev"
+    assert result.host == "n1"
+    assert result.when is not None
+    assert result.figures[0].settings == {
         "api": "POSIX",
         "layout": "file-per-process",
         "type": "independent",
@@ -149,8 +149,8 @@ def test_json_cut_off_anywhere_gives_the_whole_results_before_the_cut_or_a_clear
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "cut.json"
     path.write_text((SAMPLES / "ior-4.1.json").read_text()[:cut])
-    found, refusal = read_or_refuse(path)
-    assert str(path) in refusal or {round(value / MIB, 2) for value in found} <= {297.16, 942.4, 1405.48, 1183.89}
+    rates, refusal = read_or_refuse(path)
+    assert str(path) in refusal or {round(value / MIB, 2) for value in rates} <= {297.16, 942.4, 1405.48, 1183.89}
 
 
 def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
@@ -163,7 +163,7 @@ def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
 
 
 def test_calls_of_one_rank_are_transfers_or_operations_by_what_they_moved() -> None:
-    assert [one.metric for one in foreign("ior-operations.csv").figures] == ["bytes_per_s"]
+    assert [figure.metric for figure in foreign("ior-operations.csv").figures] == ["bytes_per_s"]
     assert foreign("ior-operations.csv").figures[0].settings["transfer_bytes"] == 256 * KIB
     assert values("mdtest-operations.csv")["operations"][0] == pytest.approx(
         20 / (0.0651228428 + 3.09944153e-06 - 0.0650157928), rel=1e-3
@@ -248,16 +248,16 @@ def test_elbencho_csv_json_and_text_of_one_run_agree() -> None:
 
 
 def test_repeated_runs_in_an_old_elbencho_csv_are_repetitions() -> None:
-    found = foreign("elbencho-1.6.csv")
+    result = foreign("elbencho-1.6.csv")
     assert values("elbencho-1.6.csv") == {"write": [1000, 1100]}
-    assert found.version == "1.6-3"
-    assert found.figures[0].settings["direct"] is True
-    assert found.when is not None and found.when.isoformat() == "2021-02-03T03:05:06+00:00"
+    assert result.version == "1.6-3"
+    assert result.figures[0].settings["direct"] is True
+    assert result.when is not None and result.when.isoformat() == "2021-02-03T03:05:06+00:00"
 
 
 def test_several_elbencho_tables_in_one_text_are_told_apart_and_mixed_phases_have_two_sides() -> None:
-    found = foreign("elbencho-1.8-sweep.txt")
-    assert [(one.name, one.settings["table"]) for one in found.figures] == [
+    result = foreign("elbencho-1.8-sweep.txt")
+    assert [(figure.name, figure.settings["table"]) for figure in result.figures] == [
         ("mkdirs", 1),
         ("write", 1),
         ("write-entries", 1),
@@ -265,17 +265,17 @@ def test_several_elbencho_tables_in_one_text_are_told_apart_and_mixed_phases_hav
         ("rwmix70-write", 2),
         ("rwmix70-read", 2),
     ]
-    assert list(found.figures[1].values) == [6 * MIB]
-    assert list(found.figures[3].values) == pytest.approx([19e9])
+    assert list(result.figures[1].values) == [6 * MIB]
+    assert list(result.figures[3].values) == pytest.approx([19e9])
     assert values("elbencho-1.8-sweep.txt")["rwmix70-read"] == [70]
 
 
 def test_tables_of_the_same_command_are_repetitions(tmp_path: Path) -> None:
     twice = tmp_path / "twice.txt"
     twice.write_text((SAMPLES / "elbencho-result.txt").read_text() * 2)
-    found = {one.name: one for one in read_file(twice)[1].figures}
-    assert list(found["stat"].values) == [194174, 194174]
-    assert not found["stat"].settings
+    figures = {figure.name: figure for figure in read_file(twice)[1].figures}
+    assert list(figures["stat"].values) == [194174, 194174]
+    assert not figures["stat"].settings
 
 
 def test_a_live_log_of_elbencho_2_has_no_dates_and_runs_appended_to_it() -> None:
@@ -296,8 +296,8 @@ def test_a_csv_of_elbencho_gives_both_sides_of_a_mixed_phase(tmp_path: Path) -> 
     cells[columns.index("rwmix read MiB/s [last]")] = "20"
     path = tmp_path / "mixed.csv"
     path.write_text(f"{header}\n{','.join(cells)}\n")
-    found = {one.name: one.values for one in read_file(path)[1].figures}
-    assert (found["rwmix50-write"], found["rwmix50-read"]) == ((30 * MIB,), (20 * MIB,))
+    rates = {figure.name: figure.values for figure in read_file(path)[1].figures}
+    assert (rates["rwmix50-write"], rates["rwmix50-read"]) == ((30 * MIB,), (20 * MIB,))
 
 
 def test_fio_json_old_and_new_gives_bytes_and_operations_of_each_direction() -> None:
@@ -323,8 +323,8 @@ def test_what_fio_wrote_before_the_end_of_a_run_is_left_out() -> None:
 
 def test_whole_fio_runs_after_each_other_are_repetitions(tmp_path: Path) -> None:
     path = tmp_path / "appended.json"
-    one = (SAMPLES / "fio-2.2.json").read_text()
-    path.write_text(one + one.replace("2048", "4096"))
+    document = (SAMPLES / "fio-2.2.json").read_text()
+    path.write_text(document + document.replace("2048", "4096"))
     assert [round(value / MIB, 2) for value in read_file(path)[1].figures[0].values] == [2, 4]
 
 
@@ -338,12 +338,12 @@ def test_what_fio_prints_otherwise_is_refused_with_how_to_write_json(tmp_path: P
 
 
 def test_postmark_gives_transactions_files_and_data() -> None:
-    found = values("postmark-1.51.txt")
-    assert found["transactions"] == [6666]
-    assert found["create"] == [5015]
-    assert found["create-mixed"] == [3364]
-    assert found["delete-mixed"] == [3302]
-    assert found["write"] == [20.6]
+    rates = values("postmark-1.51.txt")
+    assert rates["transactions"] == [6666]
+    assert rates["create"] == [5015]
+    assert rates["create-mixed"] == [3364]
+    assert rates["delete-mixed"] == [3302]
+    assert rates["write"] == [20.6]
     assert "whole seconds" in foreign("postmark-1.51.txt").notes[0]
 
 
@@ -353,10 +353,10 @@ def test_an_unknown_file_is_refused_and_what_was_expected_is_named(
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader,\n")
     assert strakes(["import", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert str(path) in said
-    for one in FORMATS:
-        assert one.name in said
+    errors = capsys.readouterr().err
+    assert str(path) in errors
+    for known in FORMATS:
+        assert known.name in errors
     assert Store().runs() == []
 
 
@@ -394,8 +394,8 @@ def test_no_file_whatever_is_in_it_ends_otherwise_than_read_or_refused(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "anything"
     path.write_bytes(start + data)
-    found, refusal = read_or_refuse(path)
-    assert found or str(path) in refusal
+    rates, refusal = read_or_refuse(path)
+    assert rates or str(path) in refusal
 
 
 def test_the_same_benchmark_next_month_has_the_same_fingerprint(tmp_path: Path) -> None:
@@ -414,12 +414,12 @@ def test_compare_shows_imported_runs_but_decides_nothing_on_them(
     text = (SAMPLES / "ior-4.1.txt").read_text()
     slower.write_text(text.replace("write     2293.16", "write     22.93  ").replace("Sat Nov 21", "Sun Dec 20"))
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(slower), "--json"]) == 0
-    first, second = (one["id"] for one in json.loads(capsys.readouterr().out))
+    first, second = (run["id"] for run in json.loads(capsys.readouterr().out))
     assert strakes(["compare", first, second, "--fail-on", "slower"]) == 0
-    said = capsys.readouterr().out
-    assert "Imported figures are single points" in said
-    assert "INCONCLUSIVE write:write" in said
-    assert "SLOWER " not in said
+    output = capsys.readouterr().out
+    assert "Imported figures are single points" in output
+    assert "INCONCLUSIVE write:write" in output
+    assert "SLOWER " not in output
 
 
 def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -428,7 +428,7 @@ def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys:
         (SAMPLES / "ior-4.1.txt").read_text().replace("xfersize            : 1 MiB", "xfersize            : 2 MiB")
     )
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(other), "--json"]) == 0
-    first, second = (one["id"] for one in json.loads(capsys.readouterr().out))
+    first, second = (run["id"] for run in json.loads(capsys.readouterr().out))
     assert strakes(["compare", first, second]) == 2
     assert "did not do the same work" in capsys.readouterr().err
     assert strakes(["compare", first, second, "--factor", "transfer_bytes"]) == 0

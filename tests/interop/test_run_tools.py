@@ -58,21 +58,21 @@ def translate(tool: str, line: str, ranks: int | None = 4, seed: int = 1) -> Tra
 
 
 def transfers(line: str, ranks: int = 4) -> list[TransferPhase]:
-    return [one for one in translate("ior", line, ranks).plan.phases if isinstance(one, TransferPhase)]
+    return [phase for phase in translate("ior", line, ranks).plan.phases if isinstance(phase, TransferPhase)]
 
 
 def metadata(line: str, ranks: int = 4) -> list[MetadataPhase]:
-    return [one for one in translate("mdtest", line, ranks).plan.phases if isinstance(one, MetadataPhase)]
+    return [phase for phase in translate("mdtest", line, ranks).plan.phases if isinstance(phase, MetadataPhase)]
 
 
 @pytest.mark.parametrize(
     ("tool", "line"), [*(("ior", line) for line in IOR_LINES), *(("mdtest", line) for line in MDTEST_LINES)]
 )
 def test_command_lines_of_manuals_and_job_scripts_become_plans_unchanged(tool: str, line: str) -> None:
-    found = translate(tool, line)
-    validate_plan_document(found.plan.to_json())
-    assert found.measured
-    assert set(found.measured) <= {phase.name for phase in found.plan.phases}
+    command = translate(tool, line)
+    validate_plan_document(command.plan.to_json())
+    assert command.measured
+    assert set(command.measured) <= {phase.name for phase in command.plan.phases}
 
 
 def test_ior_without_options_is_what_ior_does_without_options() -> None:
@@ -107,19 +107,19 @@ def test_the_neighbours_data_are_read_with_c_and_the_check_looks_one_further() -
 
 
 def test_direct_fsync_stonewall_and_keep_are_taken_over() -> None:
-    found = translate("ior", "-w -e -D 7 -k --posix.odirect -t 4k -b 64k")
-    (write,) = found.plan.phases
+    command = translate("ior", "-w -e -D 7 -k --posix.odirect -t 4k -b 64k")
+    (write,) = command.plan.phases
     assert isinstance(write, TransferPhase)
     assert (write.sync, write.direct, write.stop.rule, write.stop.seconds) == ("fsync", True, "stonewall", 7.0)
-    assert found.keep
+    assert command.keep
     assert not translate("ior", "-w").keep
 
 
 def test_reading_alone_reads_what_was_written_first_without_reporting_that() -> None:
-    found = translate("ior", "-r -F")
-    assert [phase.name for phase in found.plan.phases] == ["write", "read"]
-    assert found.measured == ("read",)
-    assert any("does not report that" in note for note in found.notes)
+    command = translate("ior", "-r -F")
+    assert [phase.name for phase in command.plan.phases] == ["write", "read"]
+    assert command.measured == ("read",)
+    assert any("does not report that" in note for note in command.notes)
 
 
 def test_mdtest_phases_follow_its_flags() -> None:
@@ -272,13 +272,13 @@ def test_started_by_a_launcher_it_says_how_it_is_started_instead(monkeypatch: py
 )
 def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[str], tool: str) -> None:
     try:
-        found = TOOLS[tool].translate(words, 3, 1)
+        command = TOOLS[tool].translate(words, 3, 1)
     except BadInputError as error:
         refusal = error.where
     else:
         refusal = ""
-        validate_plan_document(found.plan.to_json())
-    assert refusal or found.measured
+        validate_plan_document(command.plan.to_json())
+    assert refusal or command.measured
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -295,12 +295,12 @@ def test_every_option_people_have_in_their_fingers_is_in_the_table(
 def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = f"-a POSIX -w -r -F -t 64k -b 256k -C -o {tmp_path}/file"
     assert strakes(["run", "-n", "2", "--budget", "1s", "-q", "--json", "-", "ior", *line.split()]) == 0
-    said = capsys.readouterr()
-    cells = {cell["id"]: cell for cell in json.loads(said.out)["cells"]}
+    output = capsys.readouterr()
+    cells = {cell["id"]: cell for cell in json.loads(output.out)["cells"]}
     assert set(cells) == {"plan:write", "plan:read"}
     assert all(cell["runs"] >= 5 and cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
-    assert said.err.count("-C: the distance is counted in tasks") == 1
+    assert output.err.count("-C: the distance is counted in tasks") == 1
     assert list(tmp_path.iterdir()) == []
 
 

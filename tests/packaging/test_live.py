@@ -54,11 +54,11 @@ def _unknown(words: list[str]) -> list[str]:
 def test_every_command_of_the_guide_is_one_that_the_command_line_knows(page: Path) -> None:
     for block in live.read(page.read_text()).blocks:
         for command in block.commands:
-            found = re.search(r"(?:^|\s|\()(?:\./)?strakes (.*)", command.split("#")[0])
-            if found is None or re.match(r"run\b.* (ior|mdtest)\b|lab exec\b", found[1]):
+            match = re.search(r"(?:^|\s|\()(?:\./)?strakes (.*)", command.split("#")[0])
+            if match is None or re.match(r"run\b.* (ior|mdtest)\b|lab exec\b", match[1]):
                 continue
             words = shlex.split(
-                re.split(r"[>|]| --batch | --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", found[1]))[0].replace(
+                re.split(r"[>|]| --batch | --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", match[1]))[0].replace(
                     ")", ""
                 )
             )

@@ -25,15 +25,15 @@ ALL = {*DEV, *(line for lines in PROJECT["optional-dependencies"].values() for l
 
 def locked(kind: str) -> dict[str, list[str]]:
     """The versions of each package that a lock has; several where they depend on the Python."""
-    found: dict[str, list[str]] = {}
+    numbers: dict[str, list[str]] = {}
     for name, number in re.findall(r"^([\w.-]+)==([\w.]+)", (LOCKS / f"{kind}.txt").read_text(), re.MULTILINE):
-        found.setdefault(name, []).append(number)
-    return found
+        numbers.setdefault(name, []).append(number)
+    return numbers
 
 
 @pytest.mark.parametrize("requirement", sorted(ALL))
 def test_every_dependency_has_an_upper_bound(requirement: str) -> None:
-    operators = {one.operator for one in Requirement(requirement).specifier}
+    operators = {specifier.operator for specifier in Requirement(requirement).specifier}
     assert operators & {"<", "<=", "=="}, requirement
 
 

@@ -26,10 +26,10 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
     """The class of the Spack recipe and its directives, with Spack's own names replaced by ones that remember."""
-    said: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     def directive(name: str) -> Callable[..., None]:
-        return lambda *words, **options: said.append((name, words, options))
+        return lambda *words, **options: calls.append((name, words, options))
 
     spack = ModuleType("spack.package")
     names = ["license", "version", "variant", "depends_on"]
@@ -50,14 +50,14 @@ def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
             sys.modules.pop(name)
             if module is not None:
                 sys.modules[name] = module
-    return scope["Strakes"], said
+    return scope["Strakes"], calls
 
 
 def test_the_spack_recipe_requires_what_the_project_requires() -> None:
-    _, said = recipe()
+    _, calls = recipe()
     wanted = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["build-system"]["requires"]]
     required = {
-        words[0].partition("@")[0]: words[0].partition("@")[2] for name, words, _ in said if name == "depends_on"
+        words[0].partition("@")[0]: words[0].partition("@")[2] for name, words, _ in calls if name == "depends_on"
     }
     for requirement in wanted:
         name, least, below = re.split(">=|,<", requirement)
@@ -68,32 +68,32 @@ def test_the_spack_recipe_requires_what_the_project_requires() -> None:
 
 
 def test_the_spack_recipe_is_of_this_version_and_licence() -> None:
-    package, said = recipe()
+    package, calls = recipe()
     version = re.search(r'__version__ = "(.*)"', (ROOT / "src/strakes/version.py").read_text())
     assert version
-    assert ("version", (version[1],), {}) in said
-    assert [words for name, words, _ in said if name == "license"] == [(PYPROJECT["project"]["license"],)]
+    assert ("version", (version[1],), {}) in calls
+    assert [words for name, words, _ in calls if name == "license"] == [(PYPROJECT["project"]["license"],)]
     assert package.__doc__ == PYPROJECT["project"]["description"]
 
 
 def stages() -> list[tuple[dict[str, str], dict[str, str]]]:
     """The Apptainer definition: of each stage its header and its sections."""
-    found: list[tuple[dict[str, str], dict[str, str]]] = []
+    stages: list[tuple[dict[str, str], dict[str, str]]] = []
     section = ""
     for line in (PACKAGING / "apptainer" / "strakes.def").read_text().splitlines():
         key, colon, value = line.partition(":")
         if line.startswith("Bootstrap:"):
-            found.append(({}, {}))
+            stages.append(({}, {}))
             section = ""
         if line.startswith("%"):
             section = line.removeprefix("%")
-            assert section not in found[-1][1], f"%{section} twice"
-            found[-1][1][section] = ""
+            assert section not in stages[-1][1], f"%{section} twice"
+            stages[-1][1][section] = ""
         elif section:
-            found[-1][1][section] += line + "\n"
+            stages[-1][1][section] += line + "\n"
         elif colon and not line.startswith("#"):
-            found[-1][0][key] = value.strip()
-    return found
+            stages[-1][0][key] = value.strip()
+    return stages
 
 
 def test_the_apptainer_definition_has_the_parts_that_apptainer_knows() -> None:
@@ -165,7 +165,7 @@ def test_the_shell_is_offered_commands_options_and_values(
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     assert main() == 0
-    assert offered <= {said.partition(",")[2] for said in capsys.readouterr().out.splitlines()}
+    assert offered <= {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")

@@ -54,7 +54,7 @@ def portrait_of(tmp_path: Path) -> Callable[..., Portrait]:
 
 
 def transfer_cells() -> list[Cell]:
-    return [one for one in study_named("transfer-size").cells(context()) if isinstance(one, Cell)]
+    return [cell for cell in study_named("transfer-size").cells(context()) if isinstance(cell, Cell)]
 
 
 def saturating(phase: Phase, ranks: int) -> float:
@@ -64,12 +64,17 @@ def saturating(phase: Phase, ranks: int) -> float:
 
 def test_the_portrait_of_a_whole_survey_validates(portrait_of: Callable[..., Portrait]) -> None:
     cells = [
-        one for study in STUDIES for one in study.cells(context(**NEEDS.get(study.name, {}))) if isinstance(one, Cell)
+        cell
+        for study in STUDIES
+        for cell in study.cells(context(**NEEDS.get(study.name, {})))
+        if isinstance(cell, Cell)
     ]
     portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, [study.name for study in STUDIES])
     validate(to_document(portrait))
     ids = {cell.id for cell in portrait.cells}
-    assert all(set(one.evidence) <= ids and one.evidence for one in portrait.recommendations)
+    assert all(
+        set(recommendation.evidence) <= ids and recommendation.evidence for recommendation in portrait.recommendations
+    )
     assert {figure.study for figure in portrait.figures} == {study.name for study in STUDIES}
 
 
@@ -80,7 +85,11 @@ def test_advice_that_fresh_runs_uphold_is_confirmed(portrait_of: Callable[..., P
         {**visit, "block": visit["block"] + 100} for visit in visits_of(cells, saturating, 8, 0.01, purpose="confirm")
     ]
     portrait = portrait_of([*visits, *fresh], cells, ["transfer-size"])
-    (advice,) = [one for one in portrait.recommendations if one.setting == "transfer size, writes"]
+    (advice,) = [
+        recommendation
+        for recommendation in portrait.recommendations
+        if recommendation.setting == "transfer size, writes"
+    ]
     assert advice.value == "1 MiB"
     assert advice.confirmed
     assert "8 fresh paired runs" in advice.interval.of
@@ -90,8 +99,8 @@ def test_without_fresh_runs_nothing_is_advised(portrait_of: Callable[..., Portra
     cells = transfer_cells()
     portrait = portrait_of(visits_of(cells, saturating, 10, 0.01), cells, ["transfer-size"])
     assert not portrait.recommendations
-    open_ = [one for one in portrait.findings if one.id.endswith("-open")]
-    assert open_ and all(one.verdict == "inconclusive" and "fresh runs" in one.needs for one in open_)
+    open_ = [finding for finding in portrait.findings if finding.id.endswith("-open")]
+    assert open_ and all(finding.verdict == "inconclusive" and "fresh runs" in finding.needs for finding in open_)
 
 
 def test_advice_that_fresh_runs_refute_becomes_a_finding(portrait_of: Callable[..., Portrait]) -> None:
@@ -104,8 +113,12 @@ def test_advice_that_fresh_runs_refute_becomes_a_finding(portrait_of: Callable[.
         {**visit, "block": visit["block"] + 100} for visit in visits_of(cells, otherwise, 8, 0.01, purpose="confirm")
     ]
     portrait = portrait_of([*visits_of(cells, saturating, 10, 0.01), *fresh], cells, ["transfer-size"])
-    assert not [one for one in portrait.recommendations if one.setting == "transfer size, writes"]
-    assert [one.verdict for one in portrait.findings if one.id.endswith(":write-refuted")] == ["does-not"]
+    assert not [
+        recommendation
+        for recommendation in portrait.recommendations
+        if recommendation.setting == "transfer size, writes"
+    ]
+    assert [finding.verdict for finding in portrait.findings if finding.id.endswith(":write-refuted")] == ["does-not"]
 
 
 def test_a_failed_visit_carries_no_value(portrait_of: Callable[..., Portrait]) -> None:
@@ -165,10 +178,10 @@ def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -
     assert portrait.warnings[0].code == "memory-file-system"
 
 
-def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **said: Any) -> list[dict[str, Any]]:
+def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: Any) -> list[dict[str, Any]]:
     """The first phases of as many visits had two ranks, the second of which began so much later."""
-    for visit, one in zip(visits, late_s, strict=False):
-        starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, one]], "begun": {"last_host": "n2", **said}}
+    for visit, late in zip(visits, late_s, strict=False):
+        starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, late]], "begun": {"last_host": "n2", **words}}
         visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]
     return visits
 
@@ -187,7 +200,7 @@ def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Por
     }
     assert portrait.run["begun_together"] == told
     assert dict(facts_of(portrait))["Phases started"] == "within 50.0 us of each other (median of 3, at worst 400 us)"
-    assert not [one for one in portrait.warnings if one.code == "begun-apart"]
+    assert not [warning for warning in portrait.warnings if warning.code == "begun-apart"]
 
 
 def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(
@@ -197,7 +210,7 @@ def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(
     portrait = portrait_of(
         begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021, 0.00005, 0.007]), cells, ["transfer-size"]
     )
-    (told,) = [one for one in portrait.warnings if one.code == "begun-apart"]
+    (told,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
     assert told.text.startswith("The ranks of 2 of 3 phases started more than 1.00 ms apart: at worst 7.00 ms (")
     assert told.text.endswith("of that phase), rank 1 on n2 last.")
     assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(told.cells) != set()
@@ -210,7 +223,7 @@ def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_tog
     portrait = portrait_of(
         begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021], crowded=True), cells, ["transfer-size"]
     )
-    (told,) = [one for one in portrait.warnings if one.code == "begun-apart"]
+    (told,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
     assert "fewer processors than ranks" in told.text
 
 
@@ -236,7 +249,7 @@ def test_hints_in_effect_are_told_and_one_that_is_not_is_a_warning(portrait_of: 
     write = TransferPhase(
         "dump", "write", "shared-file", "segmented", MIB, MIB, backend="mpiio", collective=True, hints=hints
     )
-    cells = [one for one in PlanRun(Plan(4, (write,))).cells(context()) if isinstance(one, Cell)]
+    cells = [cell for cell in PlanRun(Plan(4, (write,))).cells(context()) if isinstance(cell, Cell)]
     visits = visits_of(cells, flat, 4, 0.01)
     for visit in visits:
         for sample in visit["samples"]:
@@ -246,10 +259,10 @@ def test_hints_in_effect_are_told_and_one_that_is_not_is_a_warning(portrait_of: 
                 "hints_not_in_effect": others,
             }
     portrait = portrait_of(visits, cells, ["plan"])
-    assert [one.statement for one in portrait.findings] == [
+    assert [finding.statement for finding in portrait.findings] == [
         "Hints in effect in dump: cb_nodes 1, romio_cb_write automatic."
     ]
-    told = [one.text for one in portrait.warnings if one.code == "setting-differs"]
+    told = [warning.text for warning in portrait.warnings if warning.code == "setting-differs"]
     assert told == [
         "hint cb_nodes: 2 was asked for, 1 is in effect.",
         "hint no_such_hint: 1 was asked for, nothing is in effect.",

@@ -49,9 +49,9 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_stored_run_is_rendered_again(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["report", stored]) == 0
     html = Store().open(stored).path / "report.html"
-    said = capsys.readouterr().out
-    assert "Headline figures" in said
-    assert f"Report  {html}" in said
+    output = capsys.readouterr().out
+    assert "Headline figures" in output
+    assert f"Report  {html}" in output
     assert html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 

@@ -59,30 +59,36 @@ def _cell(document: dict[str, Any]) -> dict[str, Any]:
 
 
 FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "an unknown key": (lambda one: one.update(extra=1), "extra"),
-    "a missing key": (lambda one: one.pop("warnings"), "warnings"),
-    "a newer schema": (lambda one: one.update(schema=2), "schema"),
+    "an unknown key": (lambda document: document.update(extra=1), "extra"),
+    "a missing key": (lambda document: document.pop("warnings"), "warnings"),
+    "a newer schema": (lambda document: document.update(schema=2), "schema"),
     "a recommendation without evidence": (
-        lambda one: one["recommendations"][0].update(evidence=[]),
+        lambda document: document["recommendations"][0].update(evidence=[]),
         "recommendations[0].evidence",
     ),
-    "a recommendation without interval": (lambda one: one["recommendations"][0].pop("interval"), "interval"),
-    "a warning without remedy": (lambda one: one["warnings"][0].update(remedy=""), "warnings[0].remedy"),
-    "half an interval": (lambda one: _cell(one).update(low=None), "cells[0]"),
-    "no runs": (lambda one: _cell(one).update(runs=0, values=[]), "cells[0]"),
-    "a median that is text": (lambda one: _cell(one).update(median="fast"), "cells[0].median"),
-    "an unknown verdict": (lambda one: one["findings"][0].update(verdict="maybe"), "findings[0].verdict"),
+    "a recommendation without interval": (lambda document: document["recommendations"][0].pop("interval"), "interval"),
+    "a warning without remedy": (lambda document: document["warnings"][0].update(remedy=""), "warnings[0].remedy"),
+    "half an interval": (lambda document: _cell(document).update(low=None), "cells[0]"),
+    "no runs": (lambda document: _cell(document).update(runs=0, values=[]), "cells[0]"),
+    "a median that is text": (lambda document: _cell(document).update(median="fast"), "cells[0].median"),
+    "an unknown verdict": (lambda document: document["findings"][0].update(verdict="maybe"), "findings[0].verdict"),
     "an unknown that does not say what it needs": (
-        lambda one: one["findings"][1].update(needs=""),
+        lambda document: document["findings"][1].update(needs=""),
         "findings[1].needs",
     ),
-    "evidence that is not there": (lambda one: one["findings"][0].update(evidence=["nowhere"]), "findings[0].evidence"),
-    "a headline that is not there": (lambda one: one["headlines"][0].update(cell="nowhere"), "headlines[0].cell"),
+    "evidence that is not there": (
+        lambda document: document["findings"][0].update(evidence=["nowhere"]),
+        "findings[0].evidence",
+    ),
+    "a headline that is not there": (
+        lambda document: document["headlines"][0].update(cell="nowhere"),
+        "headlines[0].cell",
+    ),
     "a point that is not there": (
-        lambda one: one["figures"][0]["series"][0]["points"][0].update(cell="nowhere"),
+        lambda document: document["figures"][0]["series"][0]["points"][0].update(cell="nowhere"),
         "figures[0].series",
     ),
-    "two cells with one id": (lambda one: one["cells"].append(copy.deepcopy(_cell(one))), ".id"),
+    "two cells with one id": (lambda document: document["cells"].append(copy.deepcopy(_cell(document))), ".id"),
 }
 
 

@@ -22,23 +22,30 @@ def test_a_hostile_path_is_text_on_the_page() -> None:
 def test_what_is_not_confirmed_is_not_advised() -> None:
     portrait = example_portrait()
     page = render_guide(
-        replace(portrait, recommendations=tuple(replace(one, confirmed=False) for one in portrait.recommendations))
+        replace(
+            portrait,
+            recommendations=tuple(
+                replace(recommendation, confirmed=False) for recommendation in portrait.recommendations
+            ),
+        )
     )
     assert portrait.recommendations and "No setting is recommended" in page
-    assert not any(f"**{one.value}**" in page for one in portrait.recommendations)
+    assert not any(f"**{recommendation.value}**" in page for recommendation in portrait.recommendations)
 
 
 def test_a_figure_that_changed_says_before_and_after() -> None:
     portrait = example_portrait()
     changed = {line.cell for line in portrait.headlines}
-    cells = tuple(replace(one, levels=(1e6, 2e6)) if one.id in changed else one for one in portrait.cells)
+    cells = tuple(replace(cell, levels=(1e6, 2e6)) if cell.id in changed else cell for cell in portrait.cells)
     assert "changed while it was measured" in render_guide(replace(portrait, cells=cells))
 
 
 def test_a_run_without_intervals_advises_nothing_and_says_why() -> None:
     portrait = example_portrait()
     page = render_guide(
-        replace(portrait, recommendations=(), cells=tuple(replace(one, low=None, high=None) for one in portrait.cells))
+        replace(
+            portrait, recommendations=(), cells=tuple(replace(cell, low=None, high=None) for cell in portrait.cells)
+        )
     )
     assert "too short for advice" in page and "No setting is recommended" not in page
 

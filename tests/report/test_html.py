@@ -107,27 +107,30 @@ def test_hostile_text_in_every_place_stays_text() -> None:
         scope=evil,
         run={**portrait.run, "id": evil, "status": evil, evil: evil},
         environment={evil: {evil: [evil]}},
-        headlines=tuple(replace(one, label=evil) for one in portrait.headlines),
+        headlines=tuple(replace(headline, label=evil) for headline in portrait.headlines),
         cells=tuple(
-            replace(one, settings={**one.settings, evil: evil}, stopped_because=evil, warnings=(evil,))
-            for one in portrait.cells
+            replace(cell, settings={**cell.settings, evil: evil}, stopped_because=evil, warnings=(evil,))
+            for cell in portrait.cells
         ),
-        findings=tuple(replace(one, statement=evil, needs=evil) for one in portrait.findings),
-        recommendations=tuple(replace(one, setting=evil, value=evil, reason=evil) for one in portrait.recommendations),
-        warnings=tuple(replace(one, text=evil, remedy=evil) for one in portrait.warnings),
-        skipped=tuple(replace(one, reason=evil) for one in portrait.skipped),
+        findings=tuple(replace(finding, statement=evil, needs=evil) for finding in portrait.findings),
+        recommendations=tuple(
+            replace(recommendation, setting=evil, value=evil, reason=evil)
+            for recommendation in portrait.recommendations
+        ),
+        warnings=tuple(replace(warning, text=evil, remedy=evil) for warning in portrait.warnings),
+        skipped=tuple(replace(omission, reason=evil) for omission in portrait.skipped),
         reproduce=(evil,),
         figures=tuple(
             replace(
-                one,
+                figure,
                 title=evil,
                 question=evil,
                 x_label=evil,
                 y_label=evil,
-                series=tuple(replace(line, name=evil) for line in one.series),
-                references=tuple(replace(theirs, source=evil, text=evil) for theirs in one.references),
+                series=tuple(replace(line, name=evil) for line in figure.series),
+                references=tuple(replace(theirs, source=evil, text=evil) for theirs in figure.references),
             )
-            for one in portrait.figures
+            for figure in portrait.figures
         ),
     )
     report = render_html(hostile)
@@ -140,16 +143,18 @@ def test_hostile_text_in_every_place_stays_text() -> None:
 
 def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     portrait = example_portrait()
-    said = [one.statement for one in portrait.findings] + [one.needs for one in portrait.findings if one.needs]
-    said += [one.text for one in portrait.warnings] + [one.remedy for one in portrait.warnings]
-    said += (
-        [one.reason for one in portrait.recommendations]
-        + [one.reason for one in portrait.skipped]
+    texts = [finding.statement for finding in portrait.findings] + [
+        finding.needs for finding in portrait.findings if finding.needs
+    ]
+    texts += [warning.text for warning in portrait.warnings] + [warning.remedy for warning in portrait.warnings]
+    texts += (
+        [recommendation.reason for recommendation in portrait.recommendations]
+        + [omission.reason for omission in portrait.skipped]
         + list(portrait.reproduce)
     )
-    said += [reference.text for figure in portrait.figures for reference in figure.references]
-    said += [one.label for one in portrait.headlines] + [portrait.scope]
-    assert [text for text in said if text not in page.text] == []
+    texts += [reference.text for figure in portrait.figures for reference in figure.references]
+    texts += [headline.label for headline in portrait.headlines] + [portrait.scope]
+    assert [text for text in texts if text not in page.text] == []
 
 
 def test_the_papers_that_are_cited_are_named_and_no_others(page: Page) -> None:

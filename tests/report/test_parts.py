@@ -25,19 +25,19 @@ def test_cells_of_several_studies_make_several_tables() -> None:
 
 
 def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_stand_first() -> None:
-    found = notices(example_portrait())
+    gathered = notices(example_portrait())
     # Both at the end touch neither a headline nor the evidence of a recommendation.
-    assert [one.code for one in found] == [
+    assert [notice.code for notice in gathered] == [
         "background-load",
         "cache-suspect",
         "impossible-rate",
         "interval-not-reached",
     ]
-    reached = next(one for one in found if one.code == "interval-not-reached")
+    reached = next(notice for notice in gathered if notice.code == "interval-not-reached")
     assert [len(cells) for _, cells in reached.said] == [1, 2]
     assert reached.text.startswith("For example: ")
     assert reached.extent == "3 cells"
-    assert found[0].extent == "whole run"
+    assert gathered[0].extent == "whole run"
 
 
 def test_a_notice_beside_a_figure_counts_only_the_cells_of_that_figure() -> None:
@@ -52,7 +52,7 @@ def test_skipped_cells_are_gathered_by_reason() -> None:
     skipped = [SkippedCell("s", {"data_bytes": size, "ranks": 4}, "the budget") for size in (1024, 2048)] + [
         SkippedCell("s", {}, "no")
     ]
-    assert [(one.reason, one.settings) for one in omissions(skipped)] == [
+    assert [(omission.reason, omission.settings) for omission in omissions(skipped)] == [
         ("the budget", ("ranks 4", "data 1 KiB", "data 2 KiB")),
         ("no", ()),
     ]
@@ -82,7 +82,7 @@ def test_every_study_gets_a_turn_among_the_foremost_before_any_gets_a_second() -
         statement(replace(first, study=study, statement=f"{study}{number}")) for study in "ab" for number in range(3)
     ]
     chosen, more = foremost(many, 3)
-    assert [one.text for one in chosen] == ["a0", "a1", "b0"]
+    assert [finding.text for finding in chosen] == ["a0", "a1", "b0"]
     assert more == 3
     assert foremost([], 3) == ((), 0)
 
@@ -93,4 +93,4 @@ def test_a_line_computed_from_our_own_values_is_not_called_published() -> None:
     law = Reference("law", "A law fitted to the medians.", label="law", points=((65536.0, 2e8),))
     plot = sections(replace(portrait, figures=(replace(figure, references=(*figure.references, law)),)))[0].plots[0]
     assert plot.computed == ("A law fitted to the medians.",)
-    assert plot.published and not any("fitted" in one.text for one in plot.published)
+    assert plot.published and not any("fitted" in reference.text for reference in plot.published)

@@ -117,8 +117,10 @@ def test_a_cell_with_too_few_runs_shows_its_value_without_an_interval() -> None:
 
 
 def test_unconfirmed_advice_says_that_it_is() -> None:
-    def said(one: Recommendation) -> str:
-        return render_summary(replace(example_portrait(), recommendations=(one,)), None, width=100, colour=False)
+    def said(recommendation: Recommendation) -> str:
+        return render_summary(
+            replace(example_portrait(), recommendations=(recommendation,)), None, width=100, colour=False
+        )
 
     advice = example_portrait().recommendations[0]
     assert "(confirmed on fresh runs)" in said(replace(advice, confirmed=True))

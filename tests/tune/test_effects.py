@@ -19,9 +19,9 @@ def test_what_matters_comes_before_what_does_not() -> None:
     def only_transfer(at: Mapping[str, Setting], low: bool) -> float:
         return 100.0 * math.sqrt(int(at["transfer"]))
 
-    found = effects(searched(search_of(1), only_transfer, budget=50, noise=0.05, seed=1))
-    assert found.matter == ("transfer",)
-    (largest,) = [one for one in found.levels if (one.factor, one.level) == ("transfer", 8)]
+    result = effects(searched(search_of(1), only_transfer, budget=50, noise=0.05, seed=1))
+    assert result.matter == ("transfer",)
+    (largest,) = [level for level in result.levels if (level.factor, level.level) == ("transfer", 8)]
     assert largest.low > 1 and largest.ratio == pytest.approx(8**0.5, rel=0.15)
 
 
@@ -30,21 +30,21 @@ def test_settings_that_act_together_are_named() -> None:
         few, own = int(at["writers"]) <= 2, at["files"] == "own"
         return 200.0 if few != own else 100.0
 
-    found = effects(searched(search_of(2), together, budget=80, noise=0.03, seed=2))
-    assert set(found.pairs[0].factors) == {"writers", "files"}
-    assert found.pairs[0].share > 0.3
+    result = effects(searched(search_of(2), together, budget=80, noise=0.03, seed=2))
+    assert set(result.pairs[0].factors) == {"writers", "files"}
+    assert result.pairs[0].share > 0.3
 
 
 def test_each_step_from_the_best_setting_back_to_the_default_says_what_it_costs() -> None:
-    found = searched(search_of(3), hill, budget=60, noise=0.05, seed=3)
-    steps = {one.factor: one for one in effects(found).steps}
+    search = searched(search_of(3), hill, budget=60, noise=0.05, seed=3)
+    steps = {step.factor: step for step in effects(search).steps}
     assert steps["transfer"].low > 1
-    assert all(one.level != one.default for one in steps.values())
+    assert all(step.level != step.default for step in steps.values())
 
 
 def test_levels_are_compared_only_where_both_are_possible() -> None:
-    found = effects(searched(search_of(4), hill, budget=60, noise=0.03, seed=4))
-    (uring,) = [one for one in found.levels if one.level == "uring"]
+    result = effects(searched(search_of(4), hill, budget=60, noise=0.03, seed=4))
+    (uring,) = [level for level in result.levels if level.level == "uring"]
     # It is possible only with eight writers, where everything is slower; beside POSIX with eight it is 1.1 times as fast.
     assert 0.95 < uring.ratio < 1.25
 
@@ -53,5 +53,5 @@ def test_a_device_that_the_target_counts_too_is_named_once() -> None:
     devices = {"sdb": {"busy_s": 1.0, "read_bytes": 0, "write_bytes": 1}}
     sample = Sample("dump", elapsed_s=1.0, bytes=1, counters={"devices": devices})
     visit = Visit(samples=(sample,), servers={"sdb": {"data.busy_s": 1.0}, "sdc": {"data.busy_s": 0.1}})
-    found = bottlenecks([visit], None, {}, {"block_device": {"name": "sdb"}})
-    assert [one.what for one in found] == ["data targets"]
+    limits = bottlenecks([visit], None, {}, {"block_device": {"name": "sdb"}})
+    assert [limit.what for limit in limits] == ["data targets"]

@@ -33,8 +33,8 @@ def test_a_landscape_has_every_setting_and_is_small(grid: Grid) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_every_search_keeps_its_budget(name: str) -> None:
     grid = KEPT[0]
-    (found,) = searches(METHODS[name], grid, [Sampler(grid, load(grid.name), 1, 20.0)])
-    assert found.spent <= 20 and grid.space.allows(found.point)
+    (outcome,) = searches(METHODS[name], grid, [Sampler(grid, load(grid.name), 1, 20.0)])
+    assert outcome.spent <= 20 and grid.space.allows(outcome.point)
 
 
 @pytest.mark.long
@@ -44,8 +44,8 @@ def test_over_the_measured_landscapes_together_the_search_does_better_than_chanc
         for grid in KEPT:
             landscape, budget = load(grid.name), 0.15 * len(grid.space.points)
             total += sum(
-                one.share
-                for one in searches(method, grid, [Sampler(grid, landscape, seed, budget) for seed in range(20)])
+                outcome.share
+                for outcome in searches(method, grid, [Sampler(grid, landscape, seed, budget) for seed in range(20)])
             )
         return total
 
@@ -80,7 +80,7 @@ def test_what_decides_is_held_out_and_is_not_flattered_by_its_own_luck() -> None
         )
         worth = Worth(flat)
         shares.append(sum(map(worth.share, range(40))) / 40)
-        medians = [median(one.values()) for one in flat.held]
+        medians = [median(values_by_block.values()) for values_by_block in flat.held]
         flattered.append(sum(medians) / len(medians) / max(medians))
     assert 0.95 < sum(shares) / len(shares) < 1.06
     assert sum(flattered) / len(flattered) < 0.88
@@ -91,10 +91,13 @@ def test_what_a_whole_block_was_slower_by_is_taken_out() -> None:
         {0: 10.0 * (number + 1), 1: 10.0 * (number + 1), 2: 5.0 * (number + 1), 3: 5.0 * (number + 1)}
         for number in range(4)
     ]
-    found = Landscape(
-        "made up", [{0: one[0]} for one in values], [], [{block: one[block] for block in (1, 2, 3)} for one in values]
+    landscape = Landscape(
+        "made up",
+        [{0: full[0]} for full in values],
+        [],
+        [{block: full[block] for block in (1, 2, 3)} for full in values],
     )
-    assert [round(Worth(found).share(number), 6) for number in range(4)] == [0.25, 0.5, 0.75, 1.0]
+    assert [round(Worth(landscape).share(number), 6) for number in range(4)] == [0.25, 0.5, 0.75, 1.0]
 
 
 def test_a_repetition_begins_when_the_devices_are_quiet(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ def test_what_is_only_read_is_made_first() -> None:
 
 def test_a_layout_is_asked_for_only_where_one_is_set() -> None:
     assert layout_of({"writers": 8}) is None
-    found = layout_of({"stripe_count": 2, "stripe_bytes": 65536})
-    assert found is not None and (found.stripe_count, found.stripe_size_bytes, found.pool) == (2, 65536, "")
+    layout = layout_of({"stripe_count": 2, "stripe_bytes": 65536})
+    assert layout is not None and (layout.stripe_count, layout.stripe_size_bytes, layout.pool) == (2, 65536, "")
 
 
 def test_phases_count_by_their_share_of_the_io_as_it_is_now() -> None:

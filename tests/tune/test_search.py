@@ -15,20 +15,20 @@ def test_the_best_setting_is_found_with_a_share_of_what_trying_all_would_take() 
     best = max(hill(space().settings(point), low=False) for point in space().points)
     shares = []
     for seed in range(8):
-        found = searched(search_of(seed), hill, budget=40, noise=0.05, seed=seed)
-        shares.append(hill(found.space.settings(found.best), low=False) / best)
+        search = searched(search_of(seed), hill, budget=40, noise=0.05, seed=seed)
+        shares.append(hill(search.space.settings(search.best), low=False) / best)
     assert sorted(shares)[1] >= 0.95
 
 
 def test_the_gain_over_the_default_is_told_with_an_interval_from_fresh_runs_alone() -> None:
-    found = searched(search_of(1), hill, budget=60, noise=0.05, seed=1)
-    truth = hill(found.space.settings(found.best), low=False) / hill(
-        found.space.settings(found.space.default), low=False
+    search = searched(search_of(1), hill, budget=60, noise=0.05, seed=1)
+    truth = hill(search.space.settings(search.best), low=False) / hill(
+        search.space.settings(search.space.default), low=False
     )
-    assert found.gain is not None and found.gain.interval is not None
-    assert found.gain.interval.low > 1
-    assert abs(found.gain.median / truth - 1) < 0.2
-    assert found.confirmation is not None and found.gain.runs == found.confirmation.runs
+    assert search.gain is not None and search.gain.interval is not None
+    assert search.gain.interval.low > 1
+    assert abs(search.gain.median / truth - 1) < 0.2
+    assert search.confirmation is not None and search.gain.runs == search.confirmation.runs
 
 
 @pytest.mark.more
@@ -41,27 +41,27 @@ def test_where_all_settings_are_alike_a_gain_is_reported_in_at_most_8_of_100_tri
 
 
 def test_where_all_settings_are_alike_it_is_said_how_much_any_could_gain_at_most() -> None:
-    found = searched(search_of(3), flat, budget=60, noise=0.05, seed=3)
-    assert 1.0 <= found.most_possible(0.95) < 1.2
+    search = searched(search_of(3), flat, budget=60, noise=0.05, seed=3)
+    assert 1.0 <= search.most_possible(0.95) < 1.2
 
 
 def test_cheap_runs_that_rank_otherwise_are_not_used() -> None:
     def upside_down(at: Mapping[str, Setting], low: bool) -> float:
         return 1e4 / hill(at, low=False) if low else hill(at, low=False)
 
-    found = searched(search_of(2), upside_down, budget=50, noise=0.05, seed=2)
-    assert not found.uses_low
-    assert found.rank_correlation is not None and found.rank_correlation < 0
+    search = searched(search_of(2), upside_down, budget=50, noise=0.05, seed=2)
+    assert not search.uses_low
+    assert search.rank_correlation is not None and search.rank_correlation < 0
     best = max(hill(space().settings(point), low=False) for point in space().points)
-    assert hill(found.space.settings(found.best), low=False) >= 0.9 * best
+    assert hill(search.space.settings(search.best), low=False) >= 0.9 * best
 
 
 def test_bad_settings_are_not_repeated() -> None:
-    found = searched(search_of(4), hill, budget=60, noise=0.05, seed=4)
+    search = searched(search_of(4), hill, budget=60, noise=0.05, seed=4)
     runs: dict[float, int] = {}
-    for one in found.told:
-        if not one.trial.low and one.trial.stage != "confirm":
-            value = hill(found.space.settings(one.trial.point), low=False)
+    for result in search.told:
+        if not result.trial.low and result.trial.stage != "confirm":
+            value = hill(search.space.settings(result.trial.point), low=False)
             runs[value] = runs.get(value, 0) + 1
     worse_half = sorted(runs)[: len(runs) // 2]
     assert max(runs[value] for value in worse_half) <= 3
@@ -69,11 +69,11 @@ def test_bad_settings_are_not_repeated() -> None:
 
 def test_a_search_given_its_history_goes_on_as_if_it_had_not_been_interrupted() -> None:
     whole = searched(search_of(5), hill, budget=30, noise=0.1, seed=5)
-    cut = next(number for number, one in enumerate(whole.told) if one.block == 6)
+    cut = next(number for number, result in enumerate(whole.told) if result.block == 6)
     resumed = Search(whole.space, 5, whole.rules, told=list(whole.told[:cut]))
-    spent = sum(resumed.rules.low_share if one.trial.low else 1.0 for one in resumed.told) / 30
+    spent = sum(resumed.rules.low_share if result.trial.low else 1.0 for result in resumed.told) / 30
     block = resumed.next_block(spent, lambda trial: (resumed.rules.low_share if trial.low else 1.0) / 30)
-    assert block == [one.trial for one in whole.told if one.block == 6]
+    assert block == [result.trial for result in whole.told if result.block == 6]
 
 
 def test_a_setting_that_fails_is_as_bad_as_can_be_and_ends_nothing() -> None:
@@ -90,5 +90,5 @@ def test_a_setting_that_fails_is_as_bad_as_can_be_and_ends_nothing() -> None:
 
 
 def test_only_combinations_that_are_possible_are_proposed() -> None:
-    found = searched(search_of(7), hill, budget=40, noise=0.1, seed=7)
-    assert all(found.space.allows(one.trial.point) for one in found.told)
+    search = searched(search_of(7), hill, budget=40, noise=0.1, seed=7)
+    assert all(search.space.allows(result.trial.point) for result in search.told)

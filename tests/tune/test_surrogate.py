@@ -32,9 +32,9 @@ def test_a_setting_that_no_neighbour_tells_of_is_known_by_its_own_runs() -> None
         for number in {*range(block, len(whole.points), 6), odd}:
             value = hill(whole.settings(whole.points[number]), low=False) * (0.6 if number == odd else 1.0)
             runs.append(Evaluation(number, value * math.exp(chance.gauss(0, 0.05)), block))
-    found = Surrogate(Geometry(whole), runs)
+    surrogate = Surrogate(Geometry(whole), runs)
     truth = math.log(0.6 * hill(whole.settings(whole.points[odd]), low=False))
-    assert abs(float(found.mean(np.array([odd]))[0]) - truth) < 0.1
+    assert abs(float(surrogate.mean(np.array([odd]))[0]) - truth) < 0.1
 
 
 def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known() -> None:
@@ -44,16 +44,18 @@ def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known()
     for block in range(3):
         tried = {*range(block, len(whole.points), 3), best}
         runs += [
-            Evaluation(one, hill(whole.settings(whole.points[one]), low=False) * math.exp(chance.gauss(0, 0.05)), block)
-            for one in tried
+            Evaluation(
+                point, hill(whole.settings(whole.points[point]), low=False) * math.exp(chance.gauss(0, 0.05)), block
+            )
+            for point in tried
         ]
     held_up = [
         Evaluation(run.setting, run.value / (8 if run.setting == best and run.block == 1 else 1), run.block)
         for run in runs
     ]
-    usual, found = Surrogate(Geometry(whole), runs), Surrogate(Geometry(whole), held_up)
-    assert abs(float(found.mean()[best] - usual.mean()[best])) < 0.1
-    assert found.scales.noise < 0.2
+    usual, held_up_model = Surrogate(Geometry(whole), runs), Surrogate(Geometry(whole), held_up)
+    assert abs(float(held_up_model.mean()[best] - usual.mean()[best])) < 0.1
+    assert held_up_model.scales.noise < 0.2
 
 
 def test_settings_that_hardly_work_hide_nothing_of_which_of_the_good_ones_is_best() -> None:

@@ -59,7 +59,7 @@ def test_a_search_ends_with_a_statement_a_report_and_nothing_left(
     # Everything that was tried is kept, and the same is said again from what is stored.
     assert run.visits[0].stage == "screen" and len(run.cells) > 1
     document = json.loads(strakes("report", "latest", "--json", "-").stdout)
-    assert {one["id"] for one in document["findings"]} >= {"tune-gain", "tune-mattered"}
+    assert {finding["id"] for finding in document["findings"]} >= {"tune-gain", "tune-mattered"}
 
 
 def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, app: Path, place: Path) -> None:

@@ -20,21 +20,21 @@ def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, An
         "title": title,
         "run": run,
         "counts": counts(answers),
-        "answers": [asdict(one) for one in answers],
+        "answers": [asdict(answer) for answer in answers],
     }
 
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:
     """Return how many of each verdict."""
-    return {verdict: sum(one.verdict == verdict for one in answers) for verdict in (PASS, FAIL, UNKNOWN)}
+    return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in (PASS, FAIL, UNKNOWN)}
 
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
     """One block for each need: verdict, what is wanted, what was found, and what that does not say."""
     lines = [for_terminal(title), f"run {run}", ""]
-    for one in answers:
-        lines.append(f"{one.verdict:<8} {for_terminal(one.need.name)}: {one.wanted}")
-        lines += [f"         {line}" for line in wrap(f"measured: {one.found}", _WIDTH - 9)]
-        lines += [f"         {line}" for line in wrap(one.limits, _WIDTH - 9)]
+    for answer in answers:
+        lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
+        lines += [f"         {line}" for line in wrap(f"measured: {answer.found}", _WIDTH - 9)]
+        lines += [f"         {line}" for line in wrap(answer.limits, _WIDTH - 9)]
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items())
     return "\n".join([*lines, "", told])

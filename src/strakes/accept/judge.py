@@ -81,8 +81,8 @@ class _Rate:
             return show(value, "B/s")
         return f"{value:,.0f} {self.unit}" if value >= 100 else f"{value:,.3g} {self.unit}"
 
-    def answer(self, verdict: str, found: str, limits: str, evidence: tuple[str, ...] = ()) -> Answer:
-        return Answer(self.need, verdict, self.wanted, found, limits, evidence)
+    def answer(self, verdict: str, reading: str, limits: str, evidence: tuple[str, ...] = ()) -> Answer:
+        return Answer(self.need, verdict, self.wanted, reading, limits, evidence)
 
 
 def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
@@ -125,11 +125,11 @@ def _life(need: Need, facts: Mapping[str, Any]) -> Answer:
             "Add file_bytes to the need, so that the free space gives an answer.",
         )
     scarce = "files" if files <= by_size else "space"
-    found = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} run out first)"
+    outlook = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} run out first)"
     limits = (
         "This assumes a constant rate, no removals and files of the stated size; wear of devices is not considered."
     )
-    return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, found, limits)
+    return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, outlook, limits)
 
 
 def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
@@ -153,8 +153,8 @@ def _clients(need: Need, evidence: _Evidence) -> Answer:
 def _bandwidth(need: Need, evidence: _Evidence) -> Answer:
     wanted = f"{show(need.at_least, 'B/s')} {need.operation}{_by_clients(need)}"
     cells = evidence.results.of_study("stream").where(operation=need.operation)
-    blocks = max((float(one.settings["block_bytes"]) for one in cells), default=0.0)
-    large = [one for one in cells if float(one.settings["block_bytes"]) == blocks]
+    blocks = max((float(cell.settings["block_bytes"]) for cell in cells), default=0.0)
+    large = [cell for cell in cells if float(cell.settings["block_bytes"]) == blocks]
     return _rate(_Rate(need, wanted, large, "ranks", need.at_least, "B/s", clients=need.clients), evidence)
 
 
@@ -170,21 +170,21 @@ def _by_clients(need: Need) -> str:
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     """Return the rate with the number of clients asked for, or the best there was."""
-    measured = [one for one in asked.cells if one.estimate is not None and one.estimate.low is not None]
+    measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
     if not measured:
         return asked.answer(UNKNOWN, "not measured often enough", "Give a larger --budget.")
-    reached = int(max(float(one.settings[asked.factor]) for one in measured))
+    reached = int(max(float(cell.settings[asked.factor]) for cell in measured))
     if asked.clients is not None and asked.clients > reached:
         return _beyond(asked, measured, reached, evidence)
     if asked.clients is None:
-        best = max(measured, key=lambda one: one.estimate.median if one.estimate else 0.0)
+        best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
     else:
-        enough = [one for one in measured if float(one.settings[asked.factor]) >= asked.clients]
-        best = min(enough, key=lambda one: float(one.settings[asked.factor]))
+        enough = [cell for cell in measured if float(cell.settings[asked.factor]) >= asked.clients]
+        best = min(enough, key=lambda cell: float(cell.settings[asked.factor]))
     cell = best.estimate
     assert cell is not None and cell.low is not None and cell.high is not None
     ranks = int(float(best.settings[asked.factor]))
-    found = (
+    reading = (
         f"{asked.show(cell.median)} [{asked.show(cell.low)} - {asked.show(cell.high)}] with {ranks} ranks of one node"
     )
     limits = (
@@ -192,27 +192,27 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
         "the file system."
     )
     if cell.low >= asked.at_least:
-        return asked.answer(PASS, found, limits, (best.id,))
+        return asked.answer(PASS, reading, limits, (best.id,))
     if held_back(best):
         held = (
             f"Held back for {percent(held_back(best))} of the time by --impact or --neighbour; without them the need "
             "may be met."
         )
-        return asked.answer(UNKNOWN, found, f"{held} {limits}", (best.id,))
+        return asked.answer(UNKNOWN, reading, f"{held} {limits}", (best.id,))
     if cell.high >= asked.at_least:
         return asked.answer(
-            UNKNOWN, found, f"The interval contains the need: give a larger --budget. {limits}", (best.id,)
+            UNKNOWN, reading, f"The interval contains the need: give a larger --budget. {limits}", (best.id,)
         )
     saturation = find_saturation(measured, asked.factor, evidence.results.confidence)
     settled = saturation is not None and saturation.x is not None and saturation.x < reached
     if asked.clients is not None or (settled and not evidence.remote):
-        return asked.answer(FAIL, found, limits, (best.id,))
+        return asked.answer(FAIL, reading, limits, (best.id,))
     why = (
         "more nodes might, so measure from several"
         if evidence.remote
         else "more ranks might, because the rate is not shown to have levelled off"
     )
-    return asked.answer(UNKNOWN, found, f"This node alone does not meet the need; {why}.", (best.id,))
+    return asked.answer(UNKNOWN, reading, f"This node alone does not meet the need; {why}.", (best.id,))
 
 
 def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: _Evidence) -> Answer:
@@ -224,14 +224,14 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
         f"{reached} ranks of one node were measured, but the need is for {asked.clients} clients: measure with "
         "that many."
     )
-    found = f"only up to {reached} clients were measured"
+    outlook = f"only up to {reached} clients were measured"
     if law is None or law.worst_residual > WORST_RESIDUAL:
-        return asked.answer(UNKNOWN, found, f"{limits} No scalability law fits them.", ids)
+        return asked.answer(UNKNOWN, outlook, f"{limits} No scalability law fits them.", ids)
     if asked.clients > FURTHEST * law.measured_up_to:
         furthest = f"extrapolation ends at {FURTHEST} times the number of clients measured"
-        return asked.answer(UNKNOWN, found, f"{limits} Nothing is extrapolated: {furthest}.", ids)
+        return asked.answer(UNKNOWN, outlook, f"{limits} Nothing is extrapolated: {furthest}.", ids)
     rate = law.rate(asked.clients)
     would = "would" if rate.low >= asked.at_least else "would not" if rate.high < asked.at_least else "may or may not"
     expected = f"{asked.show(rate.low)} - {asked.show(rate.high)}, so the need {would} be met"
-    found = f"extrapolated to {asked.clients} clients: {expected}"
-    return asked.answer(UNKNOWN, found, f"{limits} This holds only if no new bottleneck appears.", ids)
+    outlook = f"extrapolated to {asked.clients} clients: {expected}"
+    return asked.answer(UNKNOWN, outlook, f"{limits} This holds only if no new bottleneck appears.", ids)

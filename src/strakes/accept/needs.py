@@ -85,7 +85,7 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
 def _need(entry: Any, where: str) -> Need:
     if not isinstance(entry, Mapping):
         raise BadInputError("a need must be a table", where=where, remedy="Begin each need with [[need]].")
-    kind = next((one for one in get_args(Kind) if one == entry.get("kind")), None)
+    kind = next((known for known in get_args(Kind) if known == entry.get("kind")), None)
     if kind is None:
         raise BadInputError(
             f"not a kind of need: {entry.get('kind')!r}", where=where, remedy=f"One of: {', '.join(_KEYS)}."

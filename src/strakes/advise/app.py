@@ -113,7 +113,7 @@ def _sizes(value: object) -> tuple[int, ...]:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise ValueError("the list must not be empty")
-    return tuple(_size(one) for one in values)
+    return tuple(_size(size) for size in values)
 
 
 def _share(value: object) -> float:
@@ -176,7 +176,7 @@ def app_from_text(text: str, name: str) -> App:
 
 def _app(file: TomlFile, stem: str) -> App:
     phases = file.values.get("phase", [])
-    if not isinstance(phases, list) or not phases or not all(isinstance(one, dict) for one in phases):
+    if not isinstance(phases, list) or not phases or not all(isinstance(phase, dict) for phase in phases):
         raise file.error(
             ("phase",),
             "the application has no phase",
@@ -186,7 +186,7 @@ def _app(file: TomlFile, stem: str) -> App:
     app = App(
         **{"title": stem, **_fields(file, (), top, _APP_KEYS, ("phase",))},
         phases=tuple(
-            AppPhase(**_fields(file, ("phase", number), one, _PHASE_KEYS)) for number, one in enumerate(phases)
+            AppPhase(**_fields(file, ("phase", number), entry, _PHASE_KEYS)) for number, entry in enumerate(phases)
         ),
     )
     _refuse_contradictions(file, app)
@@ -257,11 +257,11 @@ def _refuse_contradictions(file: TomlFile, app: App) -> None:
 
 def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
     """Key, why, and what to do."""
-    found = []
+    faults = []
     largest = max(phase.record_bytes, default=0)
     if largest > phase.data_bytes:
         why = f"one call moves {format_bytes(largest)}, but a rank has only {format_bytes(phase.data_bytes)}"
-        found.append(
+        faults.append(
             (
                 "record_size",
                 why,
@@ -270,11 +270,11 @@ def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
         )
     if phase.collective and app.interface not in _WITH_COLLECTIVES:
         why = f"{app.interface} has no collective calls"
-        found.append(
+        faults.append(
             ("collective", why, f"Write collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}.")
         )
     if phase.collective and phase.files != "shared":
-        found.append(
+        faults.append(
             (
                 "collective",
                 f"files are {phase.files}: there are no collective calls",
@@ -282,13 +282,13 @@ def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
             )
         )
     if app.interface in _ONLY_SHARED and phase.files == "per-process":
-        found.append(("files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'))
+        faults.append(("files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'))
     if phase.files == "same" and phase.operation == "write":
-        found.append(
+        faults.append(
             ("files", "every rank would write the whole file", 'Write operation = "read", or files = "shared".')
         )
     if phase.files == "gathered" and app.grouping > 1 and phase.operation == "write":
-        found.append(
+        faults.append(
             (
                 "files",
                 "rank 0 collects all data, so groups of ranks cannot write",
@@ -296,7 +296,7 @@ def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
             )
         )
     if phase.when in ("start", "restart") and phase.operation == "write":
-        found.append(
+        faults.append(
             (
                 "when",
                 f"at {phase.when} an application only reads",
@@ -304,8 +304,8 @@ def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
             )
         )
     if phase.when == "end" and phase.operation == "read":
-        found.append(("when", "at its end an application only writes", 'Write when = "run", or operation = "write".'))
-    return found
+        faults.append(("when", "at its end an application only writes", 'Write when = "run", or operation = "write".'))
+    return faults
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:

@@ -77,7 +77,9 @@ class Chosen:
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
         """Return what was chosen for a phase, if anything."""
-        return next((one.value for one in self.choices if (one.phase, one.what) == (phase.name, what)), None)
+        return next(
+            (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
+        )
 
 
 def choose(app: App, results: Results) -> Chosen:
@@ -87,16 +89,16 @@ def choose(app: App, results: Results) -> Chosen:
     choices: list[Choice] = []
     unknowns: list[Unknown] = []
     for phase in app.phases:
-        for found in (
+        for outcome in (
             _transfer(phase, results),
             _writers(app, phase, results),
             *_stripes(app, phase, results),
             *_files(phase, results),
         ):
-            if isinstance(found, Choice):
-                choices.append(found)
+            if isinstance(outcome, Choice):
+                choices.append(outcome)
             else:
-                unknowns.append(found)
+                unknowns.append(outcome)
         if phase.files == "same" and app.ranks > app.nodes:
             why = "one reader per node that passes the data on (MPI_Bcast) was not compared with all ranks reading"
             unknowns.append(
@@ -108,33 +110,33 @@ def choose(app: App, results: Results) -> Chosen:
                 )
             )
     # A layout is for both operations: that of the larger share decides.
-    operation = max(app.phases, key=lambda one: one.share or 0.0).operation
+    operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
 
 def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
     cells = [
-        one
-        for one in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
-        if "stripe_bytes" not in one.settings
+        cell
+        for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
+        if "stripe_bytes" not in cell.settings
     ]
     # No call can move more than a rank has.
-    cells = [one for one in cells if float(one.settings["transfer_bytes"]) <= phase.data_bytes]
-    found = _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, results, "transfer-size")
-    if isinstance(found, Choice) and int(found.value) * 2 > phase.data_bytes:
-        return replace(found, surer="")  # no larger call is possible
-    return found
+    cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
+    outcome = _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, results, "transfer-size")
+    if isinstance(outcome, Choice) and int(outcome.value) * 2 > phase.data_bytes:
+        return replace(outcome, surer="")  # no larger call is possible
+    return outcome
 
 
 def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
     cells = results.of_study("processes-per-node").where(operation=phase.operation)
-    found = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
-    if isinstance(found, Choice) and app.nodes > 1:
+    outcome = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, results, "processes-per-node")
+    if isinstance(outcome, Choice) and app.nodes > 1:
         more = (
             f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"
         )
-        return replace(found, surer="; ".join(filter(None, (found.surer, more))))
-    return found
+        return replace(outcome, surer="; ".join(filter(None, (outcome.surer, more))))
+    return outcome
 
 
 def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unknown]:
@@ -144,15 +146,15 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
         return [
             Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")
         ]
-    measured = sorted({float(one.settings["file_bytes"]) for one in cells})
-    nearest = min(measured, key=lambda one: abs(math.log(one / size)))
+    measured = sorted({float(cell.settings["file_bytes"]) for cell in cells})
+    nearest = min(measured, key=lambda file_bytes: abs(math.log(file_bytes / size)))
     if not 1 / _LIKE <= nearest / size <= _LIKE:
         why = f"its files have {format_bytes(size)}, but the nearest size measured is {format_bytes(nearest)}"
         return [Unknown(phase.name, "striping", why, "strakes study striping DIR with a larger --budget")]
-    like = [one for one in cells if float(one.settings["file_bytes"]) == nearest]
-    counts = [one for one in like if one.settings["stripe_bytes"] == _USUAL_STRIPE]
-    most = max(float(one.settings["stripe_count"]) for one in like)
-    sizes = [one for one in like if float(one.settings["stripe_count"]) == most]
+    like = [cell for cell in cells if float(cell.settings["file_bytes"]) == nearest]
+    counts = [cell for cell in like if cell.settings["stripe_bytes"] == _USUAL_STRIPE]
+    most = max(float(cell.settings["stripe_count"]) for cell in like)
+    sizes = [cell for cell in like if float(cell.settings["stripe_count"]) == most]
     about = f", for files of {format_bytes(nearest)}" + (
         ", each written by one process" if phase.files != "per-process" else ""
     )
@@ -168,19 +170,19 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
     if phase.files not in patterns:
         return []
     cells = [
-        one
-        for one in results.of_study("access-patterns").where(operation=phase.operation)
-        if one.settings.get("axis") == "requests"
+        cell
+        for cell in results.of_study("access-patterns").where(operation=phase.operation)
+        if cell.settings.get("axis") == "requests"
     ]
-    sizes = {float(one.settings["transfer_bytes"]) for one in cells}
+    sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
         return [
             Unknown(
                 phase.name, "files", "shared and own files were not compared here", "strakes study access-patterns DIR"
             )
         ]
-    near = min(sizes, key=lambda one: abs(math.log(one / phase.usual_record)))
-    at = {str(one.settings["pattern"]): one for one in cells if float(one.settings["transfer_bytes"]) == near}
+    near = min(sizes, key=lambda size: abs(math.log(size / phase.usual_record)))
+    at = {str(cell.settings["pattern"]): cell for cell in cells if float(cell.settings["transfer_bytes"]) == near}
     other = "shared" if phase.files == "per-process" else "per-process"
     now, instead = at.get(patterns[phase.files]), at.get(patterns[other])
     if now is None or instead is None:
@@ -225,27 +227,27 @@ def _level(
     about: str = "",
 ) -> Choice | Unknown:
     """Return the smallest level shown to be as good as any."""
-    cells = sorted(cells, key=lambda one: float(one.settings[factor]))
+    cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
         why = "it was not measured here" if not cells else "only one setting of it was measured"
         return Unknown(phase.name, what, f"{why}{about}", command)
-    found = find_saturation(cells, factor, results.confidence)
+    saturation = find_saturation(cells, factor, results.confidence)
     evidence = results.ids(cells)
     # What the application does now, or what was measured nearest to it.
-    as_now = min(cells, key=lambda one: abs(math.log(float(one.settings[factor]) / now)))
-    if found is not None and found.x is not None:
-        best = next(one for one in cells if float(one.settings[factor]) == found.x)
+    as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
+    if saturation is not None and saturation.x is not None:
+        best = next(cell for cell in cells if float(cell.settings[factor]) == saturation.x)
         reason = f"the smallest measured that is shown to reach {SATURATED:.0%} of the {phase.operation} rate of every other{about}"
-        surer = f"larger ones were not measured: {command}" if found.verdict == "grows" else ""
+        surer = f"larger ones were not measured: {command}" if saturation.verdict == "grows" else ""
         gain = _gain(best, as_now, factor, results)
-        if what in _NOT_SPARED and (gain is None or gain.low <= 1) and float(as_now.settings[factor]) > found.x:
+        if what in _NOT_SPARED and (gain is None or gain.low <= 1) and float(as_now.settings[factor]) > saturation.x:
             # Less of it saves nothing: what is as good stays as it is.
             best, gain, reason = as_now, None, f"keep the present value: no other is shown to be faster{about}"
     else:
         more = (
-            f"about {found.more_runs} more runs of each"
-            if found is not None and found.more_runs
+            f"about {saturation.more_runs} more runs of each"
+            if saturation is not None and saturation.more_runs
             else "more runs of each"
         )
         why = f"none of {len(cells)} settings is shown to be enough{about}"
@@ -272,12 +274,12 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
     """Stripe counts by file size, for a layout that grows with the file."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE)
     classes: list[SizeClass] = []
-    for size in sorted({float(one.settings["file_bytes"]) for one in cells}):
-        like = [one for one in cells if float(one.settings["file_bytes"]) == size]
+    for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
+        like = [cell for cell in cells if float(cell.settings["file_bytes"]) == size]
         probe = AppPhase("", operation, "per-process", int(size))
-        found = _level(probe, "stripe count", like, "stripe_count", 1, results, "striping")
-        if isinstance(found, Choice):
+        outcome = _level(probe, "stripe count", like, "stripe_count", 1, results, "striping")
+        if isinstance(outcome, Choice):
             # A component cannot have fewer stripes than the one before it without wasting those.
-            count = max([int(found.value), *(one.stripe_count for one in classes)])
-            classes.append(SizeClass(int(size), count, found.evidence))
+            count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
+            classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

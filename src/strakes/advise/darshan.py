@@ -139,12 +139,12 @@ def read_log(path: Path) -> LogFacts:
 
 def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
     prefix = module.replace("-", "")
-    found = []
+    tables = []
     for table in report.records[module]:
         times = table["fcounters"].to_dict("records")
         for row, time in zip(table["counters"].to_dict("records"), times, strict=True):
             collective = sum(int(row.get(f"{prefix}_{name}", 0)) for name in ("COLL_READS", "COLL_WRITES"))
-            found.append(
+            tables.append(
                 FileRecord(
                     file=int(row["id"]),
                     rank=int(row["rank"]),
@@ -156,7 +156,7 @@ def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
                     time_s=_time_s(time, prefix, shared=int(row["rank"]) == _ALL_RANKS),
                 )
             )
-    return tuple(found)
+    return tuple(tables)
 
 
 def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
@@ -183,7 +183,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     interface = _interface(facts.modules)
     # A program's own calls are those of its library; POSIX below it shows what aggregators did.
     records = facts.mpiio if interface != "posix" and facts.mpiio else facts.posix
-    total = sum(one.read_bytes + one.written_bytes for one in records)
+    total = sum(record.read_bytes + record.written_bytes for record in records)
     if total == 0:
         raise BadInputError(
             "the Darshan log has no reads or writes",
@@ -212,12 +212,12 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     left = 1 - sum(phase.share or 0.0 for phase in phases)
     if left > _TOO_LITTLE / 10:
         remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
-    if any(one.rank == _ALL_RANKS for one in records):
+    if any(record.rank == _ALL_RANKS for record in records):
         remarks.append(
             'For shared files Darshan keeps only sums; whether all ranks read a whole file (files = "same") is '
             "inferred from the amounts."
         )
-    shares = [replace(one, share=None) for one in phases] if left > 0.005 else phases
+    shares = [replace(phase, share=None) for phase in phases] if left > 0.005 else phases
     if len(shares) > 1 and shares[0].share is not None:
         remarks.append("share is a share of the data, not of the time.")
     return App(facts.program or "application", interface, facts.ranks, facts.ranks, tuple(shares)), tuple(remarks)
@@ -236,25 +236,25 @@ def _phase(
 ) -> AppPhase | None:
     """Return all of one kind together; None where there is too little of it."""
     sharers: dict[int, set[int]] = {}
-    for one in records:
-        sharers.setdefault(one.file, set()).add(one.rank)
+    for record in records:
+        sharers.setdefault(record.file, set()).add(record.rank)
     shared = {file for file, ranks in sharers.items() if ranks == {_ALL_RANKS} or len(ranks) > 1}
     # The only rank of a program shares with nobody.
     chosen = [
-        one
-        for one in records
-        if ((one.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")
+        record
+        for record in records
+        if ((record.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")
     ]
     if facts.ranks == 1 and files == "shared":
         return None
-    moved = sum(_bytes(one, operation) for one in chosen)
+    moved = sum(_bytes(record, operation) for record in chosen)
     if moved < _TOO_LITTLE * total:
         return None
-    ranks = {one.rank for one in chosen if _bytes(one, operation) and one.rank != _ALL_RANKS}
+    ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != _ALL_RANKS}
     gathered = files == "per-process" and ranks == {0} and facts.ranks > 1
     calls: dict[int, int] = {}
-    for one in chosen:
-        for size, number in (one.write_calls if operation == "write" else one.read_calls).items():
+    for record in chosen:
+        for size, number in (record.write_calls if operation == "write" else record.read_calls).items():
             calls[size] = calls.get(size, 0) + number
     data = math.ceil(moved / facts.ranks)
     frequent = sorted(calls, key=lambda size: (-calls[size], size))
@@ -266,9 +266,9 @@ def _phase(
         data_bytes=data,
         record_bytes=tuple(dict.fromkeys(kept)),
         share=round(moved / total, 4),
-        collective=files == "shared" and interface != "posix" and any(one.collective for one in chosen),
+        collective=files == "shared" and interface != "posix" and any(record.collective for record in chosen),
     )
 
 
-def _bytes(one: FileRecord, operation: Operation) -> int:
-    return one.written_bytes if operation == "write" else one.read_bytes
+def _bytes(record: FileRecord, operation: Operation) -> int:
+    return record.written_bytes if operation == "write" else record.read_bytes

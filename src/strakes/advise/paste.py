@@ -30,15 +30,15 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 
     Nothing is made up: without a choice there is no setting.
     """
-    found: list[Paste] = []
+    snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
-            found += _layout(phase, chosen, file_system)
+            snippets += _layout(phase, chosen, file_system)
     if file_system == "lustre" and len(chosen.classes) > 1:
-        found += class_layouts(chosen.classes, file_system)
+        snippets += class_layouts(chosen.classes, file_system)
     for phase in app.phases:
-        found += _library(app, phase, chosen)
-    return (*found, _job(app, chosen))
+        snippets += _library(app, phase, chosen)
+    return (*snippets, _job(app, chosen))
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
@@ -51,7 +51,8 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
         return ()
     where = "a shell, before the files are made in DIR"
     return tuple(
-        Paste(f"files of about {format_bytes(one.file_bytes)}", where, text(one.stripe_count, None)) for one in classes
+        Paste(f"files of about {format_bytes(size_class.file_bytes)}", where, text(size_class.stripe_count, None))
+        for size_class in classes
     )
 
 
@@ -69,12 +70,15 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
     ends: list[tuple[int | None, int]] = []
-    for number, one in enumerate(classes):
+    for number, size_class in enumerate(classes):
         last = number == len(classes) - 1
         # Neighbours with as many stripes are one component.
-        if last or classes[number + 1].stripe_count != one.stripe_count:
+        if last or classes[number + 1].stripe_count != size_class.stripe_count:
             ends.append(
-                (None if last else max(_STRIPE_UNIT, one.file_bytes - one.file_bytes % _STRIPE_UNIT), one.stripe_count)
+                (
+                    None if last else max(_STRIPE_UNIT, size_class.file_bytes - size_class.file_bytes % _STRIPE_UNIT),
+                    size_class.stripe_count,
+                )
             )
     begins = [0, *(end for end, _ in ends if end is not None)]
     parts = (
@@ -154,7 +158,7 @@ def writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
 
 def _layout(phase: AppPhase, chosen: Chosen, file_system: str) -> list[Paste]:
     count, size = (chosen.value(phase, what) for what in ("stripe count", "stripe size"))
-    counted, sized = (None if one is None else int(one) for one in (count, size))
+    counted, sized = (None if level is None else int(level) for level in (count, size))
     if counted is None and sized is None:
         return []
     where = f"a shell, before the files of {phase.name} are made in DIR"
@@ -177,7 +181,7 @@ def _library(app: App, phase: AppPhase, chosen: Chosen) -> list[Paste]:
     hints = hints_of(app, phase, chosen)
     if not hints:
         return []
-    found = [
+    snippets = [
         Paste(f"MPI-IO hints for {phase.name}, ROMIO", "a file; then export ROMIO_HINTS=FILE", romio_hints(hints)),
         Paste(f"MPI-IO hints for {phase.name}, Cray", "the job script", cray_hints(hints)),
     ]
@@ -191,11 +195,11 @@ def _library(app: App, phase: AppPhase, chosen: Chosen) -> list[Paste]:
                 "H5Pset_all_coll_metadata_ops(fapl, true);",
             ]
         if lines:
-            found.append(Paste(f"HDF5 for {phase.name}", "where the file is opened, and written", "\n".join(lines)))
+            snippets.append(Paste(f"HDF5 for {phase.name}", "where the file is opened, and written", "\n".join(lines)))
     if app.interface == "pnetcdf" and size:
         text = f'export PNETCDF_HINTS="nc_var_align_size={size};nc_header_align_size={size}"'
-        found.append(Paste(f"PnetCDF for {phase.name}", "the job script", text))
-    return found
+        snippets.append(Paste(f"PnetCDF for {phase.name}", "the job script", text))
+    return snippets
 
 
 def _job(app: App, chosen: Chosen) -> Paste:

@@ -26,7 +26,7 @@ def run_to_advise_from(wanted: str | None) -> Run:
     if chosen := os.environ.get(VARIABLE):
         return PublishedRun(Path(chosen).expanduser())
     measured = [
-        one for one in store.runs() if one.kind in ("survey", "study") and one.status in ("complete", "partial")
+        run for run in store.runs() if run.kind in ("survey", "study") and run.status in ("complete", "partial")
     ]
     if measured:
         return store.open(measured[-1].id)

@@ -57,4 +57,4 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
         json.write(json_module.dumps(to_document(title, run.id, answers), indent=1, allow_nan=False))
     if json is None or json.path is not None:
         click.echo(render(title, run.id, answers))
-    return FAILED_STATUS if any(one.verdict == FAIL for one in answers) else 0
+    return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0

@@ -63,11 +63,11 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     results = results_of(stored)
     chosen = choose(app, results)
     file_system = str(results.facts.get("file_system", ""))
-    found = pastes(app, chosen, file_system)
+    snippets = pastes(app, chosen, file_system)
     if json is not None:
-        json.write(_json(_document(app, stored, file_system, chosen, found)))
+        json.write(_json(_document(app, stored, file_system, chosen, snippets)))
     if json is None or json.path is not None:
-        _print(app, stored, file_system, chosen, found)
+        _print(app, stored, file_system, chosen, snippets)
     return 0
 
 
@@ -125,7 +125,7 @@ def _describe(log: Path, json: Output | None) -> int:
     return 0
 
 
-def _print(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple[Paste, ...]) -> None:
+def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> None:
     click.echo(
         f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}"
     )
@@ -147,11 +147,11 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple[Pa
         for unknown in chosen.unknowns:
             if unknown.phase == phase.name:
                 click.echo(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
-    for paste in found:
+    for paste in snippets:
         click.echo(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}")
 
 
-def _document(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple[Paste, ...]) -> dict[str, Any]:
+def _document(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
@@ -159,10 +159,10 @@ def _document(app: App, run: Run, file_system: str, chosen: Chosen, found: tuple
         "app": asdict(app),
         "run": run.id,
         "file_system": file_system,
-        "choices": [asdict(one) for one in chosen.choices],
-        "unknowns": [asdict(one) for one in chosen.unknowns],
-        "classes": [asdict(one) for one in chosen.classes],
-        "settings": [asdict(one) for one in found],
+        "choices": [asdict(choice) for choice in chosen.choices],
+        "unknowns": [asdict(unknown) for unknown in chosen.unknowns],
+        "classes": [asdict(size_class) for size_class in chosen.classes],
+        "settings": [asdict(snippet) for snippet in snippets],
     }
 
 

@@ -63,7 +63,7 @@ def command(
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
-    first, second = ([store.open(one) for one in side.split(",")] for side in (a, b))
+    first, second = ([store.open(run) for run in side.split(",")] for side in (a, b))
     if len(first) == len(second) == 1:
         comparison = compare_runs(
             first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells

@@ -93,8 +93,8 @@ def _engine() -> list[MachineCheck]:
         "engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True
     )
     by_mpi = [(name, _said_by(path)) for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True)]
-    hellos = [hello, *(said for _, said in by_mpi if isinstance(said, Hello))]
-    return [there, *(_of_mpi(name, said) for name, said in by_mpi), _mpiexec(), *_backends(hellos)]
+    hellos = [hello, *(reply for _, reply in by_mpi if isinstance(reply, Hello))]
+    return [there, *(_of_mpi(name, reply) for name, reply in by_mpi), _mpiexec(), *_backends(hellos)]
 
 
 def _said_by(path: Path) -> Hello | EnvironmentLacksError:
@@ -111,11 +111,11 @@ def _said_by(path: Path) -> Hello | EnvironmentLacksError:
         return error
 
 
-def _of_mpi(name: str, said: Hello | EnvironmentLacksError) -> MachineCheck:
+def _of_mpi(name: str, reply: Hello | EnvironmentLacksError) -> MachineCheck:
     """Check one of the optional engines: --launcher mpi needs one of them."""
-    if isinstance(said, EnvironmentLacksError):
-        return MachineCheck(name, "missing", f"{said.what}: {said.why}".strip(": "), said.remedy)
-    return MachineCheck(name, "ok", f"{said.engine}, {said.mpi}, backends {', '.join(said.backends)}")
+    if isinstance(reply, EnvironmentLacksError):
+        return MachineCheck(name, "missing", f"{reply.what}: {reply.why}".strip(": "), reply.remedy)
+    return MachineCheck(name, "ok", f"{reply.engine}, {reply.mpi}, backends {', '.join(reply.backends)}")
 
 
 def _mpiexec() -> MachineCheck:
@@ -133,9 +133,9 @@ def _mpiexec() -> MachineCheck:
 def _backends(hellos: Sequence[Hello]) -> Iterator[MachineCheck]:
     """Those that are in none of the engines. The last one that was asked knows best how to get it."""
     there = {name for hello in hellos for name in hello.backends}
-    absent = {name: said for hello in hellos for name, said in hello.absent.items() if name not in there}
-    for name, said in absent.items():
-        yield MachineCheck(f"backend {name}", "missing", said["why"], said["remedy"])
+    absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in there}
+    for name, reason in absent.items():
+        yield MachineCheck(f"backend {name}", "missing", reason["why"], reason["remedy"])
 
 
 def _packages() -> list[MachineCheck]:

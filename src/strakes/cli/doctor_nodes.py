@@ -37,9 +37,9 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
             token = secrets.token_hex(8)
             (workspace.path / _TOKEN).write_text(token)
             nodes, differences = examine(launch, str(directory.resolve()), f"{workspace.path.name}/{_TOKEN}", token)
-            if not any(one.wrong for one in differences):
+            if not any(difference.wrong for difference in differences):
                 aligned = measure_alignment(launch, len(nodes), workspace.path)
-    wrong = any(one.wrong for one in differences)
+    wrong = any(difference.wrong for difference in differences)
     if json is not None:
         json.write(json_text.dumps(_document(nodes, differences, aligned), indent=1))
     if json is None or json.path is not None:
@@ -50,9 +50,9 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
 def _document(nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None) -> dict[str, Any]:
     return {
         "schema": 1,
-        "ok": not any(one.wrong for one in differences),
+        "ok": not any(difference.wrong for difference in differences),
         "nodes": [asdict(node) for node in nodes],
-        "differences": [asdict(one) for one in differences],
+        "differences": [asdict(difference) for difference in differences],
         "alignment": None if aligned is None else asdict(aligned),
     }
 
@@ -99,13 +99,13 @@ def _print(
             )
     elif directory is None:
         console.print("add DIR to check whether all nodes see it and how closely together phases start")
-    for one in differences:
+    for difference in differences:
+        remedy = f". {difference.remedy}" if difference.remedy else ""
+        label = "wrong" if difference.wrong else "note"
+        console.print(f"{label}  {difference.host}: {difference.what}{remedy}")
+    if any(difference.wrong for difference in differences):
         console.print(
-            f"{'wrong' if one.wrong else 'note'}  {one.host}: {one.what}{f'. {one.remedy}' if one.remedy else ''}"
-        )
-    if any(one.wrong for one in differences):
-        console.print(
-            f"\n{', '.join(dict.fromkeys(one.host for one in differences if one.wrong))}: do not measure with these "
+            f"\n{', '.join(dict.fromkeys(difference.host for difference in differences if difference.wrong))}: do not measure with these "
             "nodes."
         )
     else:

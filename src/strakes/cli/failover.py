@@ -321,10 +321,10 @@ def pair_command(
     if json_output is not None:
         json_output.write(document(trials))
     if json_output is None or json_output.path is not None:
-        for one in trials if moments else ():
-            print_timeline(one.line, moments=True)
+        for trial in trials if moments else ():
+            print_timeline(trial.line, moments=True)
         print_trials(rows(trials))
-    return 0 if all(one.good for one in trials) else 1
+    return 0 if all(trial.good for trial in trials) else 1
 
 
 def _show_progress(done: int, total: int) -> None:

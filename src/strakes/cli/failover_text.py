@@ -22,24 +22,26 @@ _SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not ins
 
 
 def print_check(result: Check) -> None:
+    """Print the findings by rule, what the programs of the cluster say, and the counts."""
     for _, group in groupby(result.findings, key=lambda finding: finding.rule):
         places = list(group)
         first = places[0]
         click.echo(f"{click.style(first.severity, fg=_STYLE[first.severity], bold=True)}: {first.rule}")
-        for one in places:
-            click.echo(f"  where: {one.where}")
+        for place in places:
+            click.echo(f"  where: {place.where}")
         click.echo(f"  why:   {first.reason}\n  next:  {first.remedy}\n  seen:  {first.source}\n")
     for verdict in result.verdicts:
         text = "".join(f"\n    {line}" for line in verdict.text.splitlines())
         click.echo(f"{verdict.program} {_SAID[verdict.state]}{text}")
     looked = result.rules - len(result.passed_over)
-    errors, warnings, notes = (sum(one.severity == kind for one in result.findings) for kind in _STYLE)
+    errors, warnings, notes = (sum(finding.severity == kind for finding in result.findings) for kind in _STYLE)
     click.echo(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")
     if result.passed_over:
         click.echo(f"not looked at, for their part is not there: {', '.join(result.passed_over)}")
 
 
 def print_rules() -> None:
+    """Print every rule with its reason, remedy and source."""
     from strakes.failover.rules.rule import all_rules
 
     for rule in all_rules():
@@ -47,6 +49,7 @@ def print_rules() -> None:
 
 
 def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
+    """Print the single failures and the bad pairs of failures; with ``every``, all pairs."""
     _print_scenes("Every single failure", result.singles)
     if result.doubles:
         bad = tuple(
@@ -103,26 +106,27 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
             if len(homes) == 1
             else ", ".join(f"{name} {place or 'nobody'}" for name, place in scene.places.items())
         )
-        said = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
+        remarks = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
         failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
-        table.add_row(failure, scene.ending, served, ", ".join(scene.fenced), said)
+        table.add_row(failure, scene.ending, served, ", ".join(scene.fenced), remarks)
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)
 
 
 def print_timeline(line: Timeline, *, moments: bool) -> None:
+    """Print how long each client waited and what each target did; with ``moments``, also every event."""
     click.echo(f"{line.name}: seconds since the fault")
     if moments:
-        for one in line.moments:
-            click.echo(f"  {one.at_s - line.fault_s:9.1f}  {one.source}: {one.text}")
+        for moment in line.moments:
+            click.echo(f"  {moment.at_s - line.fault_s:9.1f}  {moment.source}: {moment.text}")
     rows = [
         (
-            one.client,
-            f"{one.operations:,}",
-            f"{one.errors:,}",
-            f"{one.stall_s:.1f}",
-            "-" if one.back_after_s is None else f"{one.back_after_s:.1f}",
+            outage.client,
+            f"{outage.operations:,}",
+            f"{outage.errors:,}",
+            f"{outage.stall_s:.1f}",
+            "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}",
         )
-        for one in sorted(line.outages, key=lambda outage: -outage.stall_s)[:_MOST_CLIENTS]
+        for outage in sorted(line.outages, key=lambda outage: -outage.stall_s)[:_MOST_CLIENTS]
     ]
     _print_rows(("client", "operations", "errors", "longest wait, s", "over after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:
@@ -135,14 +139,14 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     )
     targets = [
         (
-            one.target,
-            one.status,
+            recovery.target,
+            recovery.status,
             *(
                 "-" if value is None else f"{value:g}"
-                for value in (one.duration_s, one.clients, one.evicted, one.replayed)
+                for value in (recovery.duration_s, recovery.clients, recovery.evicted, recovery.replayed)
             ),
         )
-        for one in line.targets
+        for recovery in line.targets
     ]
     if targets:
         _print_rows(("target", "status", "recovery, s", "clients", "evicted", "replayed"), targets)
@@ -150,12 +154,13 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
 
 
 def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
+    """Print the time line of a drill and what became of the files."""
     print_timeline(outcome.line, moments=moments)
     click.echo(outcome.clients)
     click.echo(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
-    said = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
+    errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     click.echo(
-        f"{outcome.failed:,} files failed{said}; {outcome.unanswered:,} of them there all the same, "
+        f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them there all the same, "
         f"{outcome.repeated:,} made twice"
     )
     if outcome.lacking:
@@ -163,6 +168,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
 
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
+    """Print a row for each fault, and what became of the records."""
     heads = ("fault", "as it should", "taken over", "powered off after, s", "longest wait, s", "alerts")
     _print_rows(
         heads,

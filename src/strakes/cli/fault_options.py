@@ -21,7 +21,7 @@ PATH = click.Path(path_type=Path)
 
 
 def fault_options(command: Command) -> Command:
-    """``--fault`` and what the kinds of fault need; all of it is for ``fault_from``."""
+    """Add ``--fault`` and the options that the kinds of fault need; ``fault_from`` takes their values."""
     for option in reversed(
         (
             click.option("--fault", metavar="FAULT", help='Fault to cause. "--fault list" lists all.'),
@@ -76,7 +76,7 @@ def fault_from(directory: Path, fault: str | None, **words: Any) -> Fault:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Whether clients can be sessions of libcephfs there."""
+    """Return whether clients can be sessions of libcephfs there."""
     from strakes.drill.faults.cephfs import is_cephfs
     from strakes.launch.local import LocalEngine
 
@@ -87,7 +87,7 @@ def has_sessions(directory: Path) -> bool:
 
 
 def take_fault_words(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of ``fault_options``, taken out of all options of a command."""
+    """Remove the values of ``fault_options`` from the options of a command, and return them."""
     return {name: options.pop(name) for name in ("fault", *_WORDS)}
 
 
@@ -105,6 +105,7 @@ def drill_visit(directory: Path, agreed: bool, fault_words: dict[str, Any]) -> D
 
 
 def require_consent(directory: Path, agreed: bool) -> None:
+    """Raise BadInputError unless the user has agreed to the interruption."""
     if not agreed:
         raise BadInputError(
             "a drill interrupts the service of everyone who uses this file system",

@@ -28,5 +28,5 @@ def command(run: str | None, output: Output) -> int:
     stored = run_to_advise_from(run)
     results = results_of(stored)
     layouts = class_layouts(size_classes("write", results), str(results.facts.get("file_system", "")))
-    output.write(render_guide(build_portrait(stored), [(one.title, one.text) for one in layouts]))
+    output.write(render_guide(build_portrait(stored), [(layout.title, layout.text) for layout in layouts]))
     return 0

@@ -45,16 +45,16 @@ def command(
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
-    found = gather(store, name, abspath(target) if target else "", cells)
-    if not found and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
+    series = gather(store, name, abspath(target) if target else "", cells)
+    if not series and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
         click.echo(
             "No measurement has been repeated yet. To start a history, repeat one with the same DIR and options."
         )
-        return FAILED_STATUS if any(one.verdict is Verdict.INCONCLUSIVE for one in conditions) else 0
-    if not found:
+        return FAILED_STATUS if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
+    if not series:
         remedy = "List the runs with strakes runs, or make a first one with strakes survey DIR."
         raise BadInputError(f"there is no run{f' named {name}' if name else ''}", where=str(store.root), remedy=remedy)
-    histories = judged(found, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
+    histories = judged(series, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
     met = failures(histories, conditions)
     if json is not None:
         json.write(json_module.dumps(to_document(histories, met), indent=1, allow_nan=False))

@@ -38,11 +38,11 @@ def command(job: str | None, cancelling: bool, as_json: bool) -> int:
             raise BadInputError("the job to cancel is missing", remedy="Give its number: strakes jobs JOB --cancel")
         _list(jobs.all(), as_json=as_json)
         return 0
-    found = jobs.find(job)
+    chosen = jobs.find(job)
     if cancelling:
-        cancel(found)
+        cancel(chosen)
         return 0
-    return _watch(jobs, found)
+    return _watch(jobs, chosen)
 
 
 def _list(jobs: list[Job], *, as_json: bool) -> None:

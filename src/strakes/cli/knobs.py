@@ -96,18 +96,20 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
     if as_json:
         effective = {
             name: {
-                "wanted": one.wanted,
-                "values": dict(one.values),
-                "in_force": dict(one.in_force),
-                "as_wanted": one.as_wanted,
+                "wanted": effective.wanted,
+                "values": dict(effective.values),
+                "in_force": dict(effective.in_force),
+                "as_wanted": effective.as_wanted,
             }
-            for name, one in change.items()
+            for name, effective in change.items()
         }
         _print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
         return 1 if change.remarks else 0
-    for name, one in change.items():
-        shown = dict.fromkeys(one.knob.shown(value) for value in one.values.values())
-        click.echo(f"{name}: {', '.join(shown)}" + (f" in {len(one.values)} places" if len(one.values) > 1 else ""))
+    for name, setting in change.items():
+        shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
+        click.echo(
+            f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else "")
+        )
     for remark in change.remarks:
         click.echo(f"  but {remark}")
     click.echo("The new values stay; the old ones are forgotten." if keep else "Put back with: strakes knobs restore")
@@ -130,14 +132,14 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     if as_json:
         from dataclasses import asdict
 
-        _print_json([asdict(one) for one in done])
+        _print_json([asdict(restored) for restored in done])
     else:
-        for one in done:
-            click.echo(str(one))
+        for restored in done:
+            click.echo(str(restored))
         if not done:
             click.echo("There is nothing to put back.")
         _print_damaged()
-    return 0 if all(one.good for one in done) else 1
+    return 0 if all(restored.good for restored in done) else 1
 
 
 @command.command("journal")
@@ -263,7 +265,7 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool) -> None:
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
     if table.row_count:
         console.print(table)
-    _print_rest(absent, "Not available here", lambda one: one.why)
+    _print_rest(absent, "Not available here", lambda reading: reading.why)
     _print_rest(by_hand, "Only changeable by hand", _by_hand)
 
 
@@ -322,7 +324,7 @@ def _condition(state: JournalState) -> str:
 def _print_state(state: JournalState) -> None:
     from datetime import datetime
 
-    said = {
+    explanation = {
         "closed": "closed",
         "held": "changed until put back with: strakes knobs restore",
         "in use": f"in use by {state.owner}",
@@ -330,7 +332,7 @@ def _print_state(state: JournalState) -> None:
         "elsewhere": f"in use or to be put back on host {state.owner.host}",
     }[_condition(state)]
     when = datetime.fromtimestamp(state.created_unix_s).astimezone()
-    click.echo(f"{state.id}: {said}")
+    click.echo(f"{state.id}: {explanation}")
     click.echo(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
     for entry in state.entries:
         now = entry.effective if entry.known else entry.wanted

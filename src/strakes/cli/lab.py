@@ -40,6 +40,7 @@ class ByIdType(click.ParamType[tuple[int, int]]):
         self._least, self._most = int(option.least or 0), option.most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return the number of the server and its limit."""
         if isinstance(value, tuple):
             return value
         number, _, limit = str(value).partition("=")
@@ -55,18 +56,22 @@ class UpGroup(click.Group):
     """A command for each kind of lab, its options those of the kind."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all kinds of lab."""
         return list(KINDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, None if there is none of that name."""
         return _up_command(cmd_name) if cmd_name in KINDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of kinds of lab."""
         with formatter.section("Kinds"):
             formatter.write_dl([(name, kind.summary) for name, kind in KINDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Raises UsageError that lists the kinds."""
         if args[0] not in KINDS:
             raise click.UsageError(f"no such kind of lab: {args[0]}; the kinds are {', '.join(KINDS)}", ctx)
         return super().resolve_command(ctx, args)
@@ -176,8 +181,8 @@ def down_command(name: str | None, at: Path | None, every: bool, force: bool) ->
     """
     from strakes.lab.manager import down
 
-    for one in _chosen(name, at, every=every):
-        click.echo(f"{one} has been removed." if down(one, at=at, force=force) else f"{one} was not up.")
+    for lab in _chosen(name, at, every=every):
+        click.echo(f"{lab} has been removed." if down(lab, at=at, force=force) else f"{lab} was not up.")
 
 
 def _help_alone(ctx: click.Context) -> None:
@@ -192,14 +197,14 @@ def _chosen(name: str | None, at: Path | None, *, every: bool) -> Sequence[str]:
         if every:
             raise click.UsageError("give a NAME or --all, not both")
         return (name,)
-    found = names(at)
-    if not found:
+    labs = names(at)
+    if not labs:
         click.echo("No lab is up.")
-    elif len(found) > 1 and not every:
+    elif len(labs) > 1 and not every:
         raise BadInputError(
-            "there is more than one lab", why=", ".join(found), remedy="Give the NAME of one of them, or --all."
+            "there is more than one lab", why=", ".join(labs), remedy="Give the NAME of one of them, or --all."
         )
-    return found
+    return labs
 
 
 def _up_command(kind: str) -> click.Command:

@@ -59,7 +59,7 @@ def kernel() -> list[MachineCheck]:
 
 
 def tmpfs_direct_io(release: str) -> MachineCheck:
-    """tmpfs takes O_DIRECT from Linux 6.6.
+    """Check whether tmpfs supports O_DIRECT: it does since Linux 6.6.
 
     >>> tmpfs_direct_io("6.1.0-13-amd64").state, tmpfs_direct_io("6.18.3").state
     ('limited', 'ok')
@@ -76,7 +76,7 @@ def tmpfs_direct_io(release: str) -> MachineCheck:
 
 
 def limits() -> list[MachineCheck]:
-    """Memory, open files and processes."""
+    """Check memory, open files and processes."""
     available = _memory_available()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
@@ -94,7 +94,7 @@ def limits() -> list[MachineCheck]:
 
 
 def tools() -> list[MachineCheck]:
-    """Programs strakes can use where they are, and never needs."""
+    """Check the programs that strakes can use but does not need."""
     checks = []
     for name, remedy in _TOOLS.items():
         path = shutil.which(name)

@@ -70,19 +70,23 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, None if there is none of that name."""
         entry = COMMANDS.get(cmd_name)
         return None if entry is None else _load(cmd_name, entry)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Raises UsageError that suggests another name."""
         if args[0] not in COMMANDS:
             raise click.UsageError(f"no such command: {args[0]}{_suggestion(args[0])}", ctx)
         name, command, rest = super().resolve_command(ctx, args)

@@ -57,6 +57,7 @@ class BytesType(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes."""
         if isinstance(value, int):
             return value
         try:
@@ -74,6 +75,7 @@ class SecondsType(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds."""
         if isinstance(value, int | float):
             return float(value)
         try:
@@ -91,6 +93,7 @@ class OutputType(click.ParamType[Output]):
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+        """Return the file, if it can be written."""
         if isinstance(value, Output):
             return value
         if value == "-":
@@ -111,6 +114,7 @@ class ResumeType(click.ParamType[Resume]):
     name = "run"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Resume:
+        """Return the run to resume."""
         return value if isinstance(value, Resume) else Resume(str(value) or None)
 
 
@@ -120,6 +124,7 @@ class HostsType(click.ParamType[tuple[str, ...]]):
     name = "hosts"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the names."""
         if isinstance(value, tuple):
             return value
         hosts = tuple(host.strip() for host in str(value).split(","))
@@ -134,6 +139,7 @@ class DirectoryType(click.ParamType[Path]):
     name = "directory"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path as it was typed."""
         return Path(os.fsdecode(value)) if isinstance(value, str | bytes) else value
 
 

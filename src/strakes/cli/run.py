@@ -17,6 +17,7 @@ class RunOrPeerCommand(click.Command):
     """What follows a tool's name is that tool's command line: none of it is ours to parse."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what stands before the name of a tool; the rest is left as it is."""
         place = self._tool_at(args)
         if place is not None:
             before = ["--resume=" if word == "--resume" else word for word in args[:place]]
@@ -24,12 +25,12 @@ class RunOrPeerCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def _tool_at(self, args: list[str]) -> int | None:
-        """Where the first argument that is no option stands, if it is a tool's name."""
+        """Return the index of the first argument that is not an option, if it is the name of a tool."""
         takes = {
             name
-            for one in self.params
-            if isinstance(one, click.Option) and not one.is_flag and not one.count
-            for name in one.opts
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag and not option.count
+            for name in option.opts
         }
         skip = False
         for index, word in enumerate(args):
@@ -91,9 +92,9 @@ def _run_tool(
         click.echo(help_text(tool, UNDERSTOOD[tool].options))
         return 0
     drawn = secrets.randbelow(MAX_SEED) if seed is None else seed
-    found = UNDERSTOOD[tool].translate(words, ranks, drawn)
-    for index, note in enumerate(found.notes):
+    translated = UNDERSTOOD[tool].translate(words, ranks, drawn)
+    for index, note in enumerate(translated.notes):
         click.echo(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
-    study = PlanRun(found.plan, found.measured)
-    options |= {"seed": drawn, "keep": keep or found.keep, "ranks": found.plan.ranks}
-    return measure(kind="run", name=tool, studies=(study,), directory=found.directory, full=True, **options)
+    study = PlanRun(translated.plan, translated.measured)
+    options |= {"seed": drawn, "keep": keep or translated.keep, "ranks": translated.plan.ranks}
+    return measure(kind="run", name=tool, studies=(study,), directory=translated.directory, full=True, **options)

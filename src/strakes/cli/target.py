@@ -136,7 +136,7 @@ def placement_text(placement: Placement) -> str:
 
 def _tables(told: Description) -> Iterator[str]:
     if told.servers:
-        rows = [(one.name, one.role, one.address, one.state) for one in told.servers]
+        rows = [(server.name, server.role, server.address, server.state) for server in told.servers]
         yield from _table("Servers", ("name", "role", "address", "state"), rows)
     yield from _target_table("Metadata targets", told.metadata_targets)
     yield from _target_table("Data targets", told.data_targets)
@@ -148,11 +148,20 @@ def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataT
     if not targets:
         return
     rows = []
-    for one in targets:
-        space = f"{format_bytes(one.free_bytes)} of {format_bytes(one.total_bytes)}" if one.total_bytes else "-"
-        inodes = f"{one.free_inodes:,} of {one.total_inodes:,}" if one.total_inodes else "-"
+    for target in targets:
+        space = (
+            f"{format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)}" if target.total_bytes else "-"
+        )
+        inodes = f"{target.free_inodes:,} of {target.total_inodes:,}" if target.total_inodes else "-"
         rows.append(
-            (one.name, one.server or "-", one.state or "-", space, inodes, ", ".join(getattr(one, "pools", ())) or "-")
+            (
+                target.name,
+                target.server or "-",
+                target.state or "-",
+                space,
+                inodes,
+                ", ".join(getattr(target, "pools", ())) or "-",
+            )
         )
     yield from _table(title, ("name", "server", "state", "free", "free inodes", "pools"), rows)
 

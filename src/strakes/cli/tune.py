@@ -106,7 +106,7 @@ def command(
 
 def _levels(option: str, words: Sequence[str], *, may_be_bare: bool = False) -> dict[str, tuple[str, ...]]:
     """NAME=LEVEL,LEVEL as typed."""
-    found: dict[str, tuple[str, ...]] = {}
+    chosen: dict[str, tuple[str, ...]] = {}
     for word in words:
         name, equals, values = word.partition("=")
         levels = tuple(value.strip() for value in values.split(",") if value.strip())
@@ -114,7 +114,7 @@ def _levels(option: str, words: Sequence[str], *, may_be_bare: bool = False) -> 
             raise BadInputError(
                 f"expected NAME=LEVEL,..., not {word!r}", remedy=f"Write, for example, {option} transfer=64KiB,1MiB."
             )
-        if name in found:
+        if name in chosen:
             raise BadInputError(f"{option} {name} is given twice", remedy=f"Give all its levels in one {option}.")
-        found[name] = levels
-    return found
+        chosen[name] = levels
+    return chosen

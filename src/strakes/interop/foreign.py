@@ -50,13 +50,15 @@ class Foreign:
     notes: tuple[str, ...] = ()
 
     def fingerprint(self) -> str:
-        """16 hex digits over tool, place and settings: what must agree for two imports to be the same measurement again."""
-        figures = sorted(json.dumps([one.name, one.metric, dict(one.settings)], sort_keys=True) for one in self.figures)
+        """Return 16 hex digits of tool, path and settings: equal for two imports of the same measurement."""
+        figures = sorted(
+            json.dumps([figure.name, figure.metric, dict(figure.settings)], sort_keys=True) for figure in self.figures
+        )
         return hashlib.sha256(json.dumps([self.tool, self.path, figures]).encode()).hexdigest()[:16]
 
 
 def slug(text: str) -> str:
-    """A name as ids use it.
+    """Return a name in the form that ids have.
 
     >>> slug("File creation"), slug("ior_easy_write")
     ('file-creation', 'ior-easy-write')
@@ -65,7 +67,7 @@ def slug(text: str) -> str:
 
 
 def number(text: str) -> float | None:
-    """A figure that says something: finite and more than zero; tools print 0, "-" and "nan" for what was not measured.
+    """Return the number, if it is finite and more than zero; tools print 0, "-" and "nan" for what was not measured.
 
     >>> number("12.5"), number("-nan"), number("0.000"), number("-")
     (12.5, None, None, None)
@@ -78,7 +80,7 @@ def number(text: str) -> float | None:
 
 
 def time_of(text: str) -> datetime | None:
-    """A time as the tools write it. Without a zone it is taken for this machine's.
+    """Return the time that a tool printed, None if it is none. Without a time zone it is local time of this machine.
 
     >>> time_of("2026-11-21T03:13:39.130+0000").isoformat(), time_of("soon")
     ('2026-11-21T03:13:39.130000+00:00', None)
@@ -96,16 +98,16 @@ def time_of(text: str) -> datetime | None:
 
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
-    """Figures of one name and the same settings become one with all their values, in order."""
-    found: dict[str, ForeignFigure] = {}
-    for one in figures:
-        key = json.dumps([one.name, one.metric, dict(one.settings)], sort_keys=True)
-        found[key] = replace(found[key], values=(*found[key].values, *one.values)) if key in found else one
-    return tuple(found.values())
+    """Merge figures of the same name and settings into one that has all their values, in order."""
+    merged: dict[str, ForeignFigure] = {}
+    for figure in figures:
+        key = json.dumps([figure.name, figure.metric, dict(figure.settings)], sort_keys=True)
+        merged[key] = replace(merged[key], values=(*merged[key].values, *figure.values)) if key in merged else figure
+    return tuple(merged.values())
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """The figures in the shape in which the store keeps measurements: one cell for each, one visit for each value."""
+    """Return the figures as the store keeps measurements: one cell for each figure, one visit for each value."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
@@ -121,10 +123,10 @@ def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
 
 
 def _keys(figures: Sequence[ForeignFigure]) -> list[str]:
-    """An id for each; a number where names repeat (the same operation with other settings)."""
+    """Return an id for each figure; a repeated name (the same operation with other settings) gets a number."""
     seen: dict[str, int] = {}
     keys = []
-    for one in figures:
-        seen[one.name] = seen.get(one.name, 0) + 1
-        keys.append(one.name if seen[one.name] == 1 else f"{one.name}-{seen[one.name]}")
+    for figure in figures:
+        seen[figure.name] = seen.get(figure.name, 0) + 1
+        keys.append(figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}")
     return keys

@@ -49,20 +49,20 @@ _MUCH_SPACE = re.compile(r"\s{65,}")
 
 
 def read_file(path: Path) -> tuple[Format, Foreign]:
-    """The results in a file. Raises BadInputError that names what was expected."""
+    """Read the results in a file. Raises BadInputError that names the formats that can be read."""
     text = read_regular(path, MOST_BYTES).decode(errors="replace")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     # Patterns that begin or end with white space take a time that grows with the square of how much there is of it.
     text = _MUCH_SPACE.sub(lambda space: "\n" if "\n" in space[0] else space[0][:_MOST_SPACE], text)
-    for one in FORMATS:
-        if _recognises(one, text):
-            return one, _read(one, text, path)
+    for known in FORMATS:
+        if _recognises(known, text):
+            return known, _read(known, text, path)
     raise _unknown(path, text)
 
 
-def _recognises(one: Format, text: str) -> bool:
+def _recognises(known: Format, text: str) -> bool:
     try:
-        return one.recognises(text)
+        return known.recognises(text)
     except (ValueError, RecursionError):
         return False
 
@@ -103,7 +103,7 @@ def _unknown(path: Path, text: str) -> BadInputError:
     if re.search(r"^(\d;)?fio-\d", text, re.MULTILINE):
         what = "fio's text output cannot be read, only its JSON"
         return BadInputError(what, where=str(path), remedy="Write it with fio --output=FILE --output-format=json.")
-    expected = ", ".join(one.name for one in FORMATS)
+    expected = ", ".join(known.name for known in FORMATS)
     return BadInputError(
         "the result format is not known",
         where=str(path),

@@ -49,5 +49,9 @@ def disagreements() -> tuple[str, ...]:
     low, high = min(rates), max(rates)
     if low <= SAID_MB_PER_S <= high:
         return ()
-    said = f"its text says about {SAID_MB_PER_S:.0f} MB/s, a third of the {CONFIGURED_MB_PER_S:.0f} MB/s configured"
-    return (f"S2 on the rate of replication: {said}; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",)
+    statement = (
+        f"its text says about {SAID_MB_PER_S:.0f} MB/s, a third of the {CONFIGURED_MB_PER_S:.0f} MB/s configured"
+    )
+    return (
+        f"S2 on the rate of replication: {statement}; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",
+    )

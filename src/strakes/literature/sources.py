@@ -34,8 +34,8 @@ class Source:
 
 
 SOURCES: Mapping[str, Source] = {
-    one.name: one
-    for one in (
+    source.name: source
+    for source in (
         Source(
             "S1",
             (

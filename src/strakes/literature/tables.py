@@ -28,22 +28,22 @@ class Beside:
 def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
     """All published values that are drawn as points, with our own where the figure has them at the same place."""
     cells = {cell.id: cell for cell in portrait.cells}
-    found: list[Beside] = []
+    values: list[Beside] = []
     for figure in portrait.figures:
         for reference in figure.references:
             if reference.source != source:
                 continue
             if len(reference.points) > _FEW and len({y for _, y in reference.points}) == 1:
                 value = reference.points[0][1]
-                found.append(
+                values.append(
                     Beside(figure.title, "throughout", reference.label, value, figure.y_unit, _largest(figure, cells))
                 )
                 continue
-            found += [
+            values += [
                 Beside(figure.title, _place(x), reference.label, y, figure.y_unit, _own(figure, x, cells))
                 for x, y in reference.points
             ]
-    return tuple(found)
+    return tuple(values)
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
@@ -65,8 +65,8 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
     ]
     targets = [
         int(cell.settings["metadata_targets"])
-        for one in portraits
-        for cell in one.cells
+        for portrait in portraits
+        for cell in portrait.cells
         if "metadata_targets" in cell.settings
     ]
     data = [
@@ -77,11 +77,11 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
     ]
     moved = [
         cell.settings
-        for one in portraits
-        for cell in one.cells
+        for portrait in portraits
+        for cell in portrait.cells
         if {"requests", "transfer_bytes"} <= cell.settings.keys()
     ]
-    each = [int(one["requests"]) * int(one["transfer_bytes"]) for one in moved]
+    each = [int(settings["requests"]) * int(settings["transfer_bytes"]) for settings in moved]
     processors = target.get("cpus", "unknown number of")
     ours = {
         "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
@@ -113,13 +113,13 @@ def _file_system(target: Mapping[str, Any]) -> str:
 
 def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
     """Of each series the largest value, and where it is: what one value for all places is held against."""
-    found = []
+    values = []
     for series in figure.series:
         points = [point for point in series.points if point.cell in cells]
         if points:
             most = max(points, key=lambda point: cells[point.cell].median)
-            found.append((f"{series.name}, at most ({_place(most.x)})", cells[most.cell]))
-    return tuple(found)
+            values.append((f"{series.name}, at most ({_place(most.x)})", cells[most.cell]))
+    return tuple(values)
 
 
 def _place(x: float | str) -> str:

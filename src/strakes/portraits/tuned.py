@@ -40,7 +40,7 @@ def tuned_portrait(run: Run) -> Portrait:
     levels = _levels(outcome)
     joint = _joint(outcome)
     gain = _gain(outcome, confirmed)
-    cells = [*confirmed, *levels, *(cell for _, found in joint for cell in found)]
+    cells = [*confirmed, *levels, *(cell for _, group in joint for cell in group)]
     environment = run.environment
     return Portrait(
         run={
@@ -52,7 +52,7 @@ def tuned_portrait(run: Run) -> Portrait:
         target=outcome.facts,
         environment=environment,
         scope=_scope(outcome),
-        headlines=tuple(Headline(f"{one.settings['phase']}: {one.settings['which']}", one.id) for one in confirmed),
+        headlines=tuple(Headline(f"{cell.settings['phase']}: {cell.settings['which']}", cell.id) for cell in confirmed),
         cells=tuple(cells),
         findings=(gain, *_what_mattered(outcome, levels), *_limits(outcome)),
         recommendations=_recommendations(outcome, confirmed),
@@ -80,7 +80,7 @@ def _scope(outcome: TuningOutcome) -> str:
 
 def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
     """Default and best, phase by phase, on their fresh runs."""
-    found = []
+    cells = []
     points = {"default": outcome.search.space.default, "best": outcome.search.best}
     for phase in outcome.app.phases:
         name = phase_name(phase)
@@ -89,8 +89,8 @@ def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
             values = [sample.bytes_per_s for sample in fresh if sample is not None]
             if values:
                 settings = {"phase": name, "which": which, **outcome.search.space.settings(point)}
-                found.append(_estimate(f"{KIND}/{which}:{name}", settings, values, "B/s", outcome))
-    return found
+                cells.append(_estimate(f"{KIND}/{which}:{name}", settings, values, "B/s", outcome))
+    return cells
 
 
 def _estimate(
@@ -118,20 +118,20 @@ def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
     confidence = outcome.search.rules.confidence
     return [
         CellEstimate(
-            f"{KIND}/effect/{one.factor}/{one.level}",
+            f"{KIND}/effect/{effect.factor}/{effect.level}",
             KIND,
-            {"setting": named(one.factor), "level": shown(one.factor, one.level)},
-            one.ratio,
-            one.low,
-            one.high,
+            {"setting": named(effect.factor), "level": shown(effect.factor, effect.level)},
+            effect.ratio,
+            effect.low,
+            effect.high,
             confidence,
-            max(1, one.runs),
+            max(1, effect.runs),
             "",
             "model",
-            (one.ratio,),
+            (effect.ratio,),
         )
-        for one in outcome.effects.levels
-        if len(_factor_levels(outcome, one.factor)) > 1
+        for effect in outcome.effects.levels
+        if len(_factor_levels(outcome, effect.factor)) > 1
     ]
 
 
@@ -143,7 +143,7 @@ def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstim
     search = outcome.search
     names = [factor.name for factor in search.space.factors]
     base = outcome.effects.means[search.space.default]
-    found = []
+    tables = []
     for pair in outcome.effects.pairs[:_MOST_PAIRS]:
         if pair.share < _LEAST_PAIR:
             continue
@@ -165,10 +165,10 @@ def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstim
                 "model",
                 (median(values),),
             )
-            for (first, second), values in sorted(groups.items(), key=lambda one: _order(outcome, a, b, one[0]))
+            for (first, second), values in sorted(groups.items(), key=lambda group: _order(outcome, a, b, group[0]))
         ]
-        found.append(((names[a], names[b]), cells))
-    return found
+        tables.append(((names[a], names[b]), cells))
+    return tables
 
 
 def _order(outcome: TuningOutcome, a: int, b: int, levels: tuple[Any, Any]) -> tuple[int, int]:
@@ -183,22 +183,26 @@ def _figures(
 ) -> list[Figure]:
     figures = []
     if confirmed:
-        phases = dict.fromkeys(str(one.settings["phase"]) for one in confirmed)
+        phases = dict.fromkeys(str(cell.settings["phase"]) for cell in confirmed)
         lines = tuple(
             Series(
                 phase,
-                tuple(Point(str(one.settings["which"]), one.id) for one in confirmed if one.settings["phase"] == phase),
+                tuple(
+                    Point(str(cell.settings["which"]), cell.id) for cell in confirmed if cell.settings["phase"] == phase
+                ),
             )
             for phase in phases
         )
         title, question = "Default against best in fresh alternating runs", "How much faster is the application's I/O?"
         figures.append(Figure(KIND, title, question, "setting", "", "category", "bandwidth", "B/s", lines))
-    by_setting = dict.fromkeys(str(one.settings["setting"]) for one in levels)
+    by_setting = dict.fromkeys(str(cell.settings["setting"]) for cell in levels)
     lines = tuple(
         Series(
             name,
             tuple(
-                Point(f"{name} {one.settings['level']}", one.id) for one in levels if one.settings["setting"] == name
+                Point(f"{name} {cell.settings['level']}", cell.id)
+                for cell in levels
+                if cell.settings["setting"] == name
             ),
         )
         for name in by_setting
@@ -210,11 +214,13 @@ def _figures(
         Figure(KIND, "Main effects", question, "level", "", "category", "times the default level", "", lines)
     )
     for (a, b), cells in joint:
-        second = dict.fromkeys(str(one.settings[named(b)]) for one in cells)
+        second = dict.fromkeys(str(cell.settings[named(b)]) for cell in cells)
         lines = tuple(
             Series(
                 f"{named(b)} {level}",
-                tuple(Point(str(one.settings[named(a)]), one.id) for one in cells if one.settings[named(b)] == level),
+                tuple(
+                    Point(str(cell.settings[named(a)]), cell.id) for cell in cells if cell.settings[named(b)] == level
+                ),
             )
             for level in second
         )
@@ -236,7 +242,7 @@ def _figures(
 
 
 def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
-    evidence = tuple(one.id for one in confirmed)
+    evidence = tuple(cell.id for cell in confirmed)
     gain = outcome.gain
     interval = None
     if gain is not None and gain.interval is not None:
@@ -257,8 +263,8 @@ def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
 
 
 def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> list[Finding]:
-    ids = tuple(one.id for one in levels)
-    matter = {one.factors[0]: one.share for one in outcome.effects.parts}
+    ids = tuple(cell.id for cell in levels)
+    matter = {part.factors[0]: part.share for part in outcome.effects.parts}
     yes = ", ".join(f"{named(name)} ({matter[name]:.0%})" for name in outcome.effects.matter) or "none of them"
     no = ", ".join(named(name) for name in matter if name not in outcome.effects.matter) or "none"
     text = f"Settings that mattered, with their share of the variance: {yes}; not shown to matter: {no}."
@@ -266,23 +272,23 @@ def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> li
 
 
 def _limits(outcome: TuningOutcome) -> list[Finding]:
-    found = []
+    findings = []
     for which, limits in outcome.limits.items():
         name = which.removeprefix("the ")
-        for number, one in enumerate(limits):
-            unknown = one.what == "unknown"
+        for number, limit in enumerate(limits):
+            unknown = limit.what == "unknown"
             text = (
-                f"What limits {which}: {one.what}: {one.evidence}."
+                f"What limits {which}: {limit.what}: {limit.evidence}."
                 if not unknown
-                else f"What limits {which} is unknown: {one.evidence}."
+                else f"What limits {which} is unknown: {limit.evidence}."
             )
             needs = "counters of the servers and their devices" if unknown else ""
-            found.append(
+            findings.append(
                 Finding(
                     f"{KIND}-limit-{name}-{number}", KIND, text, "unknown" if unknown else "measured", (), needs=needs
                 )
             )
-    return found
+    return findings
 
 
 def _recommendations(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> tuple[Recommendation, ...]:
@@ -297,28 +303,28 @@ def _recommendations(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) 
         f"best over default, {gain.runs} fresh runs of each",
     )
     steps = ", ".join(
-        f"{named(one.factor)} back to {shown(one.factor, one.default)} costs {one.ratio:.2f} times"
-        for one in outcome.effects.steps
+        f"{named(step.factor)} back to {shown(step.factor, step.default)} costs {step.ratio:.2f} times"
+        for step in outcome.effects.steps
     )
     reason = f"{gain.median:.2f} times as fast as {typed(outcome.default)}" + (
         f"; by the model, {steps}" if steps else ""
     )
-    evidence = tuple(one.id for one in confirmed)
+    evidence = tuple(cell.id for cell in confirmed)
     return (Recommendation(outcome.app.title, typed(outcome.best), reason, evidence, interval, confirmed=True),)
 
 
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
     from strakes.tuning import record
 
-    found = []
+    warnings = []
     if not outcome.search.uses_low:
         text = f"short runs with part of the data rank settings differently from full runs (correlation {outcome.search.rank_correlation:.2f})"
-        found.append(
+        warnings.append(
             RunWarning("cheap-runs-misled", text, "The short runs were not used. Give a larger --budget instead.")
         )
     not_tried = record.not_tried_of(outcome.run)
     if not_tried:
-        found.append(
+        warnings.append(
             RunWarning(
                 "not-tried", "; ".join(not_tried), "strakes target DIR and strakes doctor show what is possible here."
             )
@@ -328,8 +334,8 @@ def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
             f"POSIX calls of the engine stand in for {outcome.app.interface}: the figures leave out what its "
             "library does"
         )
-        found.append(RunWarning("interface-stands-in", text, "Confirm the settings with the application itself."))
-    return tuple(found)
+        warnings.append(RunWarning("interface-stands-in", text, "Confirm the settings with the application itself."))
+    return tuple(warnings)
 
 
 def _factor_levels(outcome: TuningOutcome, name: str) -> tuple[Any, ...]:

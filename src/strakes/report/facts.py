@@ -47,14 +47,14 @@ def felt_by_others(portrait: Portrait) -> str:
     if not felt:
         return ""
     before, during = (part.get("p99_s") for part in (felt["before"], felt["during"]))
-    said = [
+    latencies = [
         f"{format_seconds(p99)} {when_}"
         for p99, when_ in ((before, "before"), (during, "meanwhile"))
         if p99 is not None
     ]
     return (
-        (f"99th percentile of their operations {', '.join(said)}, {format_seconds(felt['limit_s'])} allowed")
-        if said
+        (f"99th percentile of their operations {', '.join(latencies)}, {format_seconds(felt['limit_s'])} allowed")
+        if latencies
         else ""
     )
 

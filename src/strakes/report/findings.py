@@ -55,7 +55,7 @@ def portrait_from_document(document: Mapping[str, Any]) -> Portrait:
         warnings=tuple(_warning(warning) for warning in document["warnings"]),
         skipped=tuple(SkippedCell(**skipped) for skipped in document["skipped"]),
         reproduce=tuple(document["reproduce"]),
-        servers=tuple(ServerCount(**one) for one in document.get("servers", ())),
+        servers=tuple(ServerCount(**count) for count in document.get("servers", ())),
         schema=document["schema"],
     )
 
@@ -84,7 +84,9 @@ def _check_names(document: Mapping[str, Any]) -> None:
         (f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])
     ]
     for key in ("findings", "recommendations"):
-        named += [(f"$.{key}[{i}].evidence", name) for i, one in enumerate(document[key]) for name in one["evidence"]]
+        named += [
+            (f"$.{key}[{i}].evidence", name) for i, entry in enumerate(document[key]) for name in entry["evidence"]
+        ]
     for i, figure in enumerate(document["figures"]):
         named += [
             (f"$.figures[{i}].series", point["cell"]) for series in figure["series"] for point in series["points"]
@@ -96,11 +98,11 @@ def _check_names(document: Mapping[str, Any]) -> None:
 
 def _plain(value: object, where: str) -> Any:
     if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}
+        return {field.name: _plain(getattr(value, field.name), f"{where}.{field.name}") for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(one, f"{where}.{key}") for key, one in value.items()}
+        return {str(key): _plain(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one, f"{where}[{index}]") for index, one in enumerate(value)]
+        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise BadInputError(
             "a number cannot be written as JSON",
@@ -139,7 +141,9 @@ def _warning(body: Mapping[str, Any]) -> RunWarning:
 
 
 def _figure(body: Mapping[str, Any]) -> Figure:
-    series = tuple(Series(one["name"], tuple(Point(**point) for point in one["points"])) for one in body["series"])
+    series = tuple(
+        Series(entry["name"], tuple(Point(**point) for point in entry["points"])) for entry in body["series"]
+    )
     return Figure(**{**body, "series": series, "references": tuple(map(_reference, body["references"]))})
 
 

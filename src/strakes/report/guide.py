@@ -44,19 +44,19 @@ def _head(portrait: Portrait) -> Iterator[str]:
 
 def _advice(portrait: Portrait) -> Iterator[str]:
     yield from _heading("In short")
-    confirmed = [one for one in portrait.recommendations if one.confirmed]
+    confirmed = [recommendation for recommendation in portrait.recommendations if recommendation.confirmed]
     if not confirmed:
         precise = any(cell.low is not None for cell in portrait.cells)
         yield from _paragraph(_NO_ADVICE if precise else _TOO_SHORT)
         return
     rows = [
         (
-            one.setting,
-            f"**{_text(one.value)}**",
-            one.reason,
-            show_interval_of(one.interval),
+            recommendation.setting,
+            f"**{_text(recommendation.value)}**",
+            recommendation.reason,
+            show_interval_of(recommendation.interval),
         )
-        for one in confirmed
+        for recommendation in confirmed
     ]
     yield from _table(("Set", "to", "because fresh runs show", "how many times as good"), rows)
 
@@ -72,7 +72,7 @@ def _layouts(layouts: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def _expect(portrait: Portrait) -> Iterator[str]:
     cells = {cell.id: cell for cell in portrait.cells}
-    standing = [(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells]
+    standing = [(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     if not standing:
         return
     yield from _heading("What to expect")
@@ -94,7 +94,7 @@ def _figures(cell: CellEstimate) -> tuple[str, str]:
 
 def _traits(findings: Sequence[Finding]) -> Iterator[str]:
     for tone, title in (("good", "What it does well"), ("bad", "What it does badly")):
-        told = [one for one in findings if one.tone == tone]
+        told = [finding for finding in findings if finding.tone == tone]
         if told:
             yield from _heading(title)
             yield from _statements(told)
@@ -103,12 +103,12 @@ def _traits(findings: Sequence[Finding]) -> Iterator[str]:
 def _studies(portrait: Portrait) -> Iterator[str]:
     """Each study's figures as tables, with what they show."""
     cells = {cell.id: cell for cell in portrait.cells}
-    for study in dict.fromkeys(one.study for one in portrait.figures):
+    for study in dict.fromkeys(figure.study for figure in portrait.figures):
         yield from _heading(study.replace("-", " ").capitalize())
         told = [
-            one
-            for one in portrait.findings
-            if one.study == study and one.verdict not in _OPEN and one.tone == "neutral"
+            finding
+            for finding in portrait.findings
+            if finding.study == study and finding.verdict not in _OPEN and finding.tone == "neutral"
         ]
         yield from _statements(told)
         for figure in portrait.figures:
@@ -121,8 +121,10 @@ def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
     levels = list(dict.fromkeys(point.x for series in figure.series for point in series.points))
     if figure.x_scale != "category":
         levels.sort(key=float)
-    found = [{point.x: cells[point.cell] for point in series.points if point.cell in cells} for series in figure.series]
-    rows = [(_level(level, figure.x_unit), *(_value(one.get(level)) for one in found)) for level in levels]
+    columns = [
+        {point.x: cells[point.cell] for point in series.points if point.cell in cells} for series in figure.series
+    ]
+    rows = [(_level(level, figure.x_unit), *(_value(column.get(level)) for column in columns)) for level in levels]
     yield from _table((figure.x_label, *(series.name for series in figure.series)), rows)
 
 
@@ -139,17 +141,19 @@ def _level(level: float | str, unit: str) -> str:
 
 
 def _open(findings: Sequence[Finding]) -> Iterator[str]:
-    told = [one for one in findings if one.verdict in _OPEN]
+    told = [finding for finding in findings if finding.verdict in _OPEN]
     if told:
         yield from _heading("Not known")
         yield from _statements(told)
 
 
 def _mistrust(portrait: Portrait) -> Iterator[str]:
-    found = notices(portrait)
-    if found:
+    remarks = notices(portrait)
+    if remarks:
         yield from _heading("Warnings")
-        yield from (f"- **{one.code}** ({one.extent}): {_text(one.text)} {_text(one.remedy)}" for one in found)
+        yield from (
+            f"- **{remark.code}** ({remark.extent}): {_text(remark.text)} {_text(remark.remedy)}" for remark in remarks
+        )
         yield ""
 
 
@@ -166,11 +170,11 @@ def _own(portrait: Portrait) -> Iterator[str]:
 
 
 def _statements(findings: Sequence[Finding]) -> Iterator[str]:
-    for one in findings:
-        interval = "" if one.interval is None else f" [{show_interval_of(one.interval)}]"
-        verdict = "" if one.verdict == "measured" else f" ({VERDICTS[one.verdict]})"
-        needs = f" Needed: {one.needs}." if one.needs else ""
-        yield f"- {_text(one.statement)}{verdict}{_text(interval)}{_text(needs)}"
+    for finding in findings:
+        interval = "" if finding.interval is None else f" [{show_interval_of(finding.interval)}]"
+        verdict = "" if finding.verdict == "measured" else f" ({VERDICTS[finding.verdict]})"
+        needs = f" Needed: {finding.needs}." if finding.needs else ""
+        yield f"- {_text(finding.statement)}{verdict}{_text(interval)}{_text(needs)}"
     if findings:
         yield ""
 
@@ -189,7 +193,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(map(_text, head))} |"
     yield f"|{'---|' * len(head)}"
     for row in rows:
-        yield f"| {' | '.join(one if one.startswith('**') else _text(one) for one in row)} |"
+        yield f"| {' | '.join(text if text.startswith('**') else _text(text) for text in row)} |"
     yield ""
 
 

@@ -56,7 +56,7 @@ def render_html(portrait: Portrait) -> str:
     """Return the report as the text of one file, to be written as UTF-8."""
     parts = sections(portrait)
     statements = [statement(finding) for finding in portrait.findings]
-    settled = [one for one in statements if one.verdict in ("measured", "holds", "does-not")]
+    settled = [card for card in statements if card.verdict in ("measured", "holds", "does-not")]
     cited = {reference.source for figure in portrait.figures for reference in figure.references}
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
@@ -67,10 +67,12 @@ def render_html(portrait: Portrait) -> str:
         ended=ended_early(portrait),
         facts=facts_of(portrait),
         scope=portrait.scope,
-        headlines=[_headline(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells],
+        headlines=[
+            _headline(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells
+        ],
         groups=_groups(settled),
-        open=foremost([one for one in statements if one not in settled], MOST_OPEN),
-        recommendations=[_recommendation(one, cells) for one in portrait.recommendations],
+        open=foremost([card for card in statements if card not in settled], MOST_OPEN),
+        recommendations=[_recommendation(recommendation, cells) for recommendation in portrait.recommendations],
         published=published(portrait),
         measured=bool(portrait.cells),
         sections=parts,
@@ -78,7 +80,7 @@ def render_html(portrait: Portrait) -> str:
         omissions=omissions(portrait.skipped),
         confidences=" or ".join(dict.fromkeys(percent(cell.confidence) for cell in portrait.cells)),
         sources=[(name, text) for name, text in SOURCES.items() if name in cited],
-        environment={name: list(flat_facts(one)) for name, one in facts.items() if one},
+        environment={name: list(flat_facts(group)) for name, group in facts.items() if group},
         reproduce=portrait.reproduce,
         plotly=plotly_bundle(),
         page=page,
@@ -91,7 +93,7 @@ def render_html(portrait: Portrait) -> str:
 def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:
     """Return what is known, by how it speaks of the file system: title, statements, how many more."""
     titles = {"good": "What it does well", "bad": "What it does badly", "neutral": "What else was found"}
-    chosen = {tone: [one for one in settled if one.tone == tone] for tone in titles}
+    chosen = {tone: [card for card in settled if card.tone == tone] for tone in titles}
     return [(title, *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
 
 
@@ -106,10 +108,15 @@ def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
     return HeadlineRow(label, settings, show(cell.median, cell.unit), show_interval(cell), cell.runs, cell.warnings)
 
 
-def _recommendation(one: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
-    evidence = tables_of([cells[name] for name in one.evidence if name in cells])
+def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
+    evidence = tables_of([cells[name] for name in recommendation.evidence if name in cells])
     return RecommendationCard(
-        one.setting, one.value, one.reason, show_interval_of(one.interval), one.confirmed, evidence
+        recommendation.setting,
+        recommendation.value,
+        recommendation.reason,
+        show_interval_of(recommendation.interval),
+        recommendation.confirmed,
+        evidence,
     )
 
 

@@ -53,40 +53,40 @@ def notices(portrait: Portrait) -> tuple[Notice, ...]:
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
     """Return the notices of the warnings that touch these cells, each with these cells only."""
     narrowed = [
-        RunWarning(one.code, one.text, one.remedy, tuple(cell for cell in one.cells if cell in cells))
-        for one in warnings
+        RunWarning(warning.code, warning.text, warning.remedy, tuple(cell for cell in warning.cells if cell in cells))
+        for warning in warnings
     ]
-    return _gathered([one for one in narrowed if one.cells])
+    return _gathered([warning for warning in narrowed if warning.cells])
 
 
 def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
     """Skipped cells by study and reason, in their order."""
     groups: dict[tuple[str, str], list[SkippedCell]] = {}
-    for one in skipped:
-        groups.setdefault((one.study, one.reason), []).append(one)
-    found = []
+    for cell in skipped:
+        groups.setdefault((cell.study, cell.reason), []).append(cell)
+    gathered = []
     for (study, reason), members in groups.items():
-        shared, varying = shared_and_varying([one.settings for one in members])
+        shared, varying = shared_and_varying([cell.settings for cell in members])
         common = [f"{label_of(key)} {level_of(key, value)}" for key, value in shared.items()]
         each = [
-            " ".join(f"{label_of(key)} {level_of(key, one.settings[key])}" for key in varying if key in one.settings)
-            for one in members
+            " ".join(f"{label_of(key)} {level_of(key, cell.settings[key])}" for key in varying if key in cell.settings)
+            for cell in members
             if varying
         ]
-        found.append(Omission(study, reason, tuple(filter(None, [", ".join(common), *dict.fromkeys(each)]))))
-    return tuple(found)
+        gathered.append(Omission(study, reason, tuple(filter(None, [", ".join(common), *dict.fromkeys(each)]))))
+    return tuple(gathered)
 
 
 def _gathered(warnings: Iterable[RunWarning]) -> tuple[Notice, ...]:
     groups: dict[tuple[str, str], list[RunWarning]] = {}
-    for one in warnings:
-        groups.setdefault((one.code, one.remedy), []).append(one)
-    found = []
+    for warning in warnings:
+        groups.setdefault((warning.code, warning.remedy), []).append(warning)
+    notices = []
     for (code, remedy), members in groups.items():
-        whole = any(not one.cells for one in members)
-        cells = () if whole else tuple(dict.fromkeys(cell for one in members for cell in one.cells))
-        said: dict[str, tuple[str, ...]] = {}
-        for one in members:
-            said[one.text] = (*said.get(one.text, ()), *one.cells)
-        found.append(Notice(code, tuple(said.items()), remedy, cells))
-    return tuple(found)
+        whole = any(not warning.cells for warning in members)
+        cells = () if whole else tuple(dict.fromkeys(cell for warning in members for cell in warning.cells))
+        cells_of: dict[str, tuple[str, ...]] = {}
+        for warning in members:
+            cells_of[warning.text] = (*cells_of.get(warning.text, ()), *warning.cells)
+        notices.append(Notice(code, tuple(cells_of.items()), remedy, cells))
+    return tuple(notices)

@@ -130,7 +130,7 @@ def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
         elif isinstance(value, (list, tuple)):
             yield (
                 name,
-                ", ".join(level_of(key, one) if isinstance(one, (str, int, float)) else str(one) for one in value),
+                ", ".join(level_of(key, item) if isinstance(item, (str, int, float)) else str(item) for item in value),
             )
         elif key.endswith("_unix_s"):
             yield name, when(value)

@@ -41,15 +41,17 @@ def published(portrait: Portrait) -> Published | None:
         return None
     values = tuple(
         Value(
-            one.figure,
-            one.at,
-            one.label.removeprefix(f"{source.name}, published: "),
-            show(one.published, one.unit),
-            tuple((name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in one.own),
+            value.figure,
+            value.at,
+            value.label.removeprefix(f"{source.name}, published: "),
+            show(value.published, value.unit),
+            tuple((name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in value.own),
         )
-        for one in beside(portrait, source.name)
+        for value in beside(portrait, source.name)
     )
-    left_out = tuple((one.what, one.why) for one in source.left_out(against="against" in portrait.target))
+    left_out = tuple(
+        (omission.what, omission.why) for omission in source.left_out(against="against" in portrait.target)
+    )
     return Published(
         source.name, PAPERS[source.name], scale(source, [portrait]), values, statements(portrait, source.name), left_out
     )

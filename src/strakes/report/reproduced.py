@@ -37,15 +37,15 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "paper": PAPERS[source.name],
         "runs": [portrait.run["id"] for portrait in portraits],
         "scale": [{"what": what, "theirs": theirs, "ours": ours} for what, theirs, ours in scale(source, portraits)],
-        "published": [asdict(one) for portrait in portraits for one in beside(portrait, source.name)],
+        "published": [asdict(value) for portrait in portraits for value in beside(portrait, source.name)],
         "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
         "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
         "replication": [{**asdict(row), "implied_mb_per_s": row.implied_mb_per_s} for row in table()]
         if source.name == "S2"
         else [],
         "disagreements": list(disagreements()) if source.name == "S2" else [],
-        "omitted": [asdict(one) for one in source.left_out(against=_against(portraits))],
-        "skipped": [asdict(one) for portrait in portraits for one in portrait.skipped],
+        "omitted": [asdict(omission) for omission in source.left_out(against=_against(portraits))],
+        "skipped": [asdict(cell) for portrait in portraits for cell in portrait.skipped],
     }
 
 
@@ -53,28 +53,28 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     """Return the whole in the order: scale, theirs beside ours, what was found, what was left out."""
     lines = [f"{source.name}  {PAPERS[source.name]}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
-    values = _ends([one for portrait in portraits for one in beside(portrait, source.name)])
+    values = _ends([value for portrait in portraits for value in beside(portrait, source.name)])
     if values:
         lines += ["", "Published values, and measured values at the same points"]
-    for one in values:
-        lines.append(f"  {one.figure}, {one.at}; {one.label}: {show(one.published, one.unit)}")
+    for value in values:
+        lines.append(f"  {value.figure}, {value.at}; {value.label}: {show(value.published, value.unit)}")
         lines += [
             f"      measured here, {name}: {show(cell.median, cell.unit)} [{show_interval(cell, ' - ')}]"
-            for name, cell in one.own
+            for name, cell in value.own
         ]
-        if not one.own:
+        if not value.own:
             lines.append("      nothing was measured here at that point")
-    said = [text for portrait in portraits for text in statements(portrait, source.name)]
-    if said:
+    remarks = [text for portrait in portraits for text in statements(portrait, source.name)]
+    if remarks:
         lines += ["", "What it says"]
-        lines += [f"  {line}" for text in dict.fromkeys(said) for line in wrap(text, _WIDTH - 2)]
+        lines += [f"  {line}" for text in dict.fromkeys(remarks) for line in wrap(text, _WIDTH - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
     lines += ["", "What was found here"]
     findings = [finding for portrait in portraits for finding in portrait.findings]
     lines += [f"  {line}" for text in _found(findings) for line in wrap(text, _WIDTH - 2, most=4)]
-    left_out = [f"{one.what}: {one.why}" for one in source.left_out(against=_against(portraits))]
-    skipped = dict.fromkeys(f"{one.study}: {one.reason}" for portrait in portraits for one in portrait.skipped)
+    left_out = [f"{omission.what}: {omission.why}" for omission in source.left_out(against=_against(portraits))]
+    skipped = dict.fromkeys(f"{cell.study}: {cell.reason}" for portrait in portraits for cell in portrait.skipped)
     if left_out or skipped:
         lines += ["", "Left out, and why"]
         lines += [f"  {line}" for text in (*left_out, *skipped) for line in wrap(text, _WIDTH - 2)]
@@ -84,16 +84,19 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
 def _ends(values: Sequence[Beside]) -> list[Beside]:
     """Of a line of many published values the first and the last: the report has them all."""
     lines: dict[tuple[str, str], list[Beside]] = {}
-    for one in values:
-        lines.setdefault((one.figure, one.label), []).append(one)
-    return [one for line in lines.values() for one in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]
+    for value in values:
+        lines.setdefault((value.figure, value.label), []).append(value)
+    return [value for line in lines.values() for value in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]
 
 
 def _found(findings: Sequence[Finding]) -> list[str]:
     """Return the findings as lines, what is decided first; of many that are open only the first, and how many more."""
-    decided = [one for one in findings if one.verdict != "inconclusive"]
-    undecided = [one for one in findings if one.verdict == "inconclusive"]
-    lines = [f"{_VERDICTS[one.verdict]}: {one.statement}{_bounds(one)}" for one in (*decided, *undecided[:_MOST_OPEN])]
+    decided = [finding for finding in findings if finding.verdict != "inconclusive"]
+    undecided = [finding for finding in findings if finding.verdict == "inconclusive"]
+    lines = [
+        f"{_VERDICTS[finding.verdict]}: {finding.statement}{_bounds(finding)}"
+        for finding in (*decided, *undecided[:_MOST_OPEN])
+    ]
     left = len(undecided) - _MOST_OPEN
     return [*lines, f"{left} more are INCONCLUSIVE: see the report"] if left > 0 else lines
 

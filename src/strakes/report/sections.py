@@ -78,7 +78,8 @@ class Section:
 def sections(portrait: Portrait) -> tuple[Section, ...]:
     """One section for each study that has anything to say; figures are numbered through."""
     named = [
-        [one.study for one in kind] for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
+        [member.study for member in kind]
+        for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
     ]
     studies = list(dict.fromkeys(study for kind in named for study in kind))
     numbers = {id(figure): index + 1 for index, figure in enumerate(_in_order(portrait.figures, studies))}
@@ -107,9 +108,9 @@ def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statemen
     wanted = list(statements)
     turn: dict[str, int] = {}
     turns = []
-    for one in wanted:
-        turn[one.study] = turn.get(one.study, 0) + 1
-        turns.append(turn[one.study])
+    for finding in wanted:
+        turn[finding.study] = turn.get(finding.study, 0) + 1
+        turns.append(turn[finding.study])
     chosen = sorted(sorted(range(len(wanted)), key=lambda index: turns[index])[:most])
     return tuple(wanted[index] for index in chosen), len(wanted) - len(chosen)
 
@@ -129,9 +130,9 @@ def _section(portrait: Portrait, study: str, numbers: Mapping[int, int]) -> Sect
         plots=plots,
         statements=tuple(statement(finding) for finding in portrait.findings if finding.study == study),
         notices=touching(portrait.warnings, {cell.id for cell in own} - told),
-        omissions=omissions(one for one in portrait.skipped if one.study == study),
+        omissions=omissions(cell for cell in portrait.skipped if cell.study == study),
         tables=tables_of(own),
-        servers=server_table([one for one in portrait.servers if one.study == study]),
+        servers=server_table([count for count in portrait.servers if count.study == study]),
     )
 
 

@@ -33,8 +33,8 @@ class ServerTable:
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
     """Return the sums over a study's cells; None where nothing was counted."""
     sums: dict[str, Counter[str]] = {}
-    for one in counts:
-        sums.setdefault(one.server, Counter()).update(_named(one.counters))
+    for count in counts:
+        sums.setdefault(count.server, Counter()).update(_named(count.counters))
     values = {
         server: [sum(own.get(name, 0.0) for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()
     }

@@ -77,7 +77,11 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
 def _caption(figure: Figure, portrait: Portrait) -> str:
     confidence = next((cell.confidence for cell in portrait.cells if cell.study == figure.study), None)
     intervals = f"bars: {percent(confidence)} intervals of medians; " if confidence else ""
-    drawn = [one.source for one in figure.references if one.points or one.x_low is not None or one.x_high is not None]
+    drawn = [
+        reference.source
+        for reference in figure.references
+        if reference.points or reference.x_low is not None or reference.x_high is not None
+    ]
     theirs = f"grey: published by others ({', '.join(dict.fromkeys(drawn))}); " if drawn else ""
     return f"{intervals}small points: single runs; {theirs}strakes run {portrait.run['id']}"
 

@@ -71,23 +71,26 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
     foot = [(), *_foot(portrait, report)]
     room = MOST_LINES - len(head) - len(foot)
     advice, warnings = portrait.recommendations, notices(portrait)
-    open_ = [one for one in portrait.findings if one.verdict in ("unknown", "inconclusive")]
-    traits = [one for tone in ("bad", "good") for one in portrait.findings if one.tone == tone]
+    open_ = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
+    traits = [finding for tone in ("bad", "good") for finding in portrait.findings if finding.tone == tone]
     # Of one study everything is wanted; a survey has many figures, and its report has room for them.
     plain = (
-        [one for one in portrait.findings if one not in open_ and one not in traits]
+        [finding for finding in portrait.findings if finding not in open_ and finding not in traits]
         if portrait.run.get("kind") == "study"
         else []
     )
     blocks = (
-        ("Does well (+) and badly (-)", [[_trait(one, width) for one in traits[:MOST_TRAITS]]]),
+        ("Does well (+) and badly (-)", [[_trait(finding, width) for finding in traits[:MOST_TRAITS]]]),
         (
             "How to use it",
-            [[_advice(one, width, detail) for one in advice] or [[_plain(_NO_ADVICE)]] for detail in (2, 1, 0)],
+            [
+                [_advice(recommendation, width, detail) for recommendation in advice] or [[_plain(_NO_ADVICE)]]
+                for detail in (2, 1, 0)
+            ],
         ),
-        ("What else was found", [[_trait(one, width, most) for one in plain[:MOST_TRAITS]] for most in (2, 1)]),
-        ("Warnings", [[_warning(one, width, most) for one in warnings] for most in (2, 1)]),
-        ("Not known", [[_gap(one, width, most) for one in open_] for most in (2, 1)]),
+        ("What else was found", [[_trait(finding, width, most) for finding in plain[:MOST_TRAITS]] for most in (2, 1)]),
+        ("Warnings", [[_warning(warning, width, most) for warning in warnings] for most in (2, 1)]),
+        ("Not known", [[_gap(finding, width, most) for finding in open_] for most in (2, 1)]),
     )
     body: list[_Line] = []
     for index, (title, levels) in enumerate(blocks):
@@ -103,7 +106,7 @@ _NO_ADVICE = "no setting is recommended: there is not enough evidence"
 
 def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int) -> list[_Line]:
     """Return a titled block in as much detail as fits; else the items that fit, and how many did not."""
-    items = next((one for one in levels if 2 + sum(map(len, one)) <= room), levels[-1])
+    items = next((blocks for blocks in levels if 2 + sum(map(len, blocks)) <= room), levels[-1])
     chosen: list[_Line] = []
     count = 0
     for item in items:
@@ -135,7 +138,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
 
 def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     cells = {cell.id: cell for cell in portrait.cells}
-    standing = [(one.label, cells[one.cell]) for one in portrait.headlines if one.cell in cells]
+    standing = [(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     if not standing:
         return [_plain("nothing was measured often enough for a headline figure")]
     rows = [
@@ -168,23 +171,27 @@ def _interval(cell: CellEstimate) -> str:
     return show_interval(cell, DASH) if cell.low is not None or cell.stopped_because == "imported" else "too few runs"
 
 
-def _advice(one: Recommendation, width: int, detail: int) -> list[_Line]:
+def _advice(recommendation: Recommendation, width: int, detail: int) -> list[_Line]:
     """``detail`` 0 leaves the reason out, 1 cuts it to one line."""
-    proof = "confirmed on fresh runs" if one.confirmed else "not confirmed"
-    said = f"  {for_terminal(one.setting)} = "
-    value = cut(for_terminal(one.value), width - len(said) - len(proof) - 4)
-    lines: list[_Line] = [((said, ""), (value, "bold green" if one.confirmed else "bold"), (f"  ({proof})", "dim"))]
+    proof = "confirmed on fresh runs" if recommendation.confirmed else "not confirmed"
+    label = f"  {for_terminal(recommendation.setting)} = "
+    value = cut(for_terminal(recommendation.value), width - len(label) - len(proof) - 4)
+    lines: list[_Line] = [
+        ((label, ""), (value, "bold green" if recommendation.confirmed else "bold"), (f"  ({proof})", "dim"))
+    ]
     if detail:
-        lines += [_plain(f"    {line}") for line in wrap(one.reason, width - 4, most=detail)]
-    lines += [((f"    {line}", "dim"),) for line in wrap(show_interval_of(one.interval, DASH), width - 4, most=1)]
+        lines += [_plain(f"    {line}") for line in wrap(recommendation.reason, width - 4, most=detail)]
+    lines += [
+        ((f"    {line}", "dim"),) for line in wrap(show_interval_of(recommendation.interval, DASH), width - 4, most=1)
+    ]
     return lines
 
 
-def _warning(one: Notice, width: int, most: int) -> list[_Line]:
-    said = wrap(f"{one.code} ({one.extent}): {one.text}", width - 4, most)
-    lines: list[_Line] = [((f"  {one.code}", "yellow"), (said[0][len(one.code) :], ""))]
-    lines += [_plain(f"    {line}") for line in said[1:]]
-    lines += [_plain(f"    -> {line}") for line in wrap(one.remedy, width - 7, most=1)]
+def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
+    rows = wrap(f"{notice.code} ({notice.extent}): {notice.text}", width - 4, most)
+    lines: list[_Line] = [((f"  {notice.code}", "yellow"), (rows[0][len(notice.code) :], ""))]
+    lines += [_plain(f"    {line}") for line in rows[1:]]
+    lines += [_plain(f"    -> {line}") for line in wrap(notice.remedy, width - 7, most=1)]
     return lines
 
 
@@ -195,13 +202,13 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 _WHOLE = 1000
 
 
-def _trait(one: Finding, width: int, most: int = 1) -> list[_Line]:
-    bounds = "" if one.interval is None else f" [{_bound(one.interval.low)} - {_bound(one.interval.high)}]"
-    sign, style = _SIGNS[one.tone]
-    if most > 1 and len(for_terminal(one.statement) + bounds) > width - 4:
-        first, *rest = wrap(for_terminal(one.statement) + bounds, width - 4, most)
+def _trait(finding: Finding, width: int, most: int = 1) -> list[_Line]:
+    bounds = "" if finding.interval is None else f" [{_bound(finding.interval.low)} - {_bound(finding.interval.high)}]"
+    sign, style = _SIGNS[finding.tone]
+    if most > 1 and len(for_terminal(finding.statement) + bounds) > width - 4:
+        first, *rest = wrap(for_terminal(finding.statement) + bounds, width - 4, most)
         return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
-    return [((f"  {sign} ", style), (cut(for_terminal(one.statement), width - 4 - len(bounds)) + bounds, ""))]
+    return [((f"  {sign} ", style), (cut(for_terminal(finding.statement), width - 4 - len(bounds)) + bounds, ""))]
 
 
 def _bound(value: float) -> str:
@@ -212,9 +219,9 @@ def _bound(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.2f}"
 
 
-def _gap(one: Finding, width: int, most: int) -> list[_Line]:
-    needs = f" Needed: {one.needs}" if one.needs else ""
-    lines = wrap(f"{one.statement}{needs}", width - 4, most)
+def _gap(finding: Finding, width: int, most: int) -> list[_Line]:
+    needs = f" Needed: {finding.needs}" if finding.needs else ""
+    lines = wrap(f"{finding.statement}{needs}", width - 4, most)
     return [_plain(f"{'    ' if index else '  '}{line}") for index, line in enumerate(lines)]
 
 

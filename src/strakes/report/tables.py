@@ -49,9 +49,9 @@ def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])
     """
-    keys = list(dict.fromkeys(key for one in settings for key in one))
+    keys = list(dict.fromkeys(key for cell in settings for key in cell))
     shared = {
-        key: settings[0][key] for key in keys if all(key in one and one[key] == settings[0][key] for one in settings)
+        key: settings[0][key] for key in keys if all(key in cell and cell[key] == settings[0][key] for cell in settings)
     }
     return shared, [key for key in keys if key not in shared]
 

@@ -39,7 +39,7 @@ def bottlenecks(
 ) -> tuple[Bottleneck, ...]:
     """Of one setting, by its visits; the surest first."""
     samples = [sample for visit in visits for sample in visit.samples if sample.elapsed_s and sample.name != "make"]
-    found = [
+    candidates = [
         *_data_targets(samples, visits, effects, settings, facts),
         *_link(samples, facts),
         *_processors(samples),
@@ -47,8 +47,8 @@ def bottlenecks(
         *_locks(effects, settings),
         *_cache(samples, facts),
     ]
-    if found:
-        return tuple(found)
+    if candidates:
+        return tuple(candidates)
     return (
         Bottleneck("unknown", "no device, link or processor visible from here was busy, and no setting points to one"),
     )
@@ -61,35 +61,39 @@ def _data_targets(
     settings: Mapping[str, Any],
     facts: Mapping[str, Any],
 ) -> list[Bottleneck]:
-    found = []
+    candidates = []
     device = (facts.get("block_device") or {}).get("name", "")
-    shares = [one.counters.get("devices", {}).get(device, {}).get("busy_s", 0.0) / one.elapsed_s for one in samples]
+    shares = [
+        sample.counters.get("devices", {}).get(device, {}).get("busy_s", 0.0) / sample.elapsed_s for sample in samples
+    ]
     if device and shares and median(shares) >= _BUSY:
-        found.append(
+        candidates.append(
             Bottleneck("data targets", f"the device {device} was busy for {min(1.0, median(shares)):.0%} of the time")
         )
     busiest = _busiest_target(visits)
     if busiest is not None and busiest[0] != device and busiest[1] >= _BUSY:
-        found.append(Bottleneck("data targets", f"{busiest[0]} was busy for {min(1.0, busiest[1]):.0%} of the time"))
+        candidates.append(
+            Bottleneck("data targets", f"{busiest[0]} was busy for {min(1.0, busiest[1]):.0%} of the time")
+        )
     counts = _levels(effects, STRIPE_COUNT)
     if len(counts) > 1:
-        one, most = counts[0], counts[-1]
-        gain = most.ratio / one.ratio
-        if most.low / one.ratio > _CLEAR and settings.get(STRIPE_COUNT) == most.level:
-            found.append(
+        fewest, most = counts[0], counts[-1]
+        gain = most.ratio / fewest.ratio
+        if most.low / fewest.ratio > _CLEAR and settings.get(STRIPE_COUNT) == most.level:
+            candidates.append(
                 Bottleneck(
                     "data targets",
-                    f"on {most.level} of them it is {gain:.2f} times as fast as on {one.level}, and there are no more",
+                    f"on {most.level} of them it is {gain:.2f} times as fast as on {fewest.level}, and there are no more",
                 )
             )
-        elif most.low / one.ratio > _CLEAR:
-            found.append(
+        elif most.low / fewest.ratio > _CLEAR:
+            candidates.append(
                 Bottleneck(
                     "data targets",
-                    f"on {most.level} of them it would be {gain:.2f} times as fast as on {one.level}",
+                    f"on {most.level} of them it would be {gain:.2f} times as fast as on {fewest.level}",
                 )
             )
-    return found
+    return candidates
 
 
 def _busiest_target(visits: Sequence[Visit]) -> tuple[str, float] | None:
@@ -100,14 +104,15 @@ def _busiest_target(visits: Sequence[Visit]) -> tuple[str, float] | None:
         for name, counters in visit.servers.items():
             if "data.busy_s" in counters and elapsed_s:
                 shares.setdefault(name, []).append(counters["data.busy_s"] / elapsed_s)
-    return max(((name, median(found)) for name, found in shares.items()), key=lambda one: one[1], default=None)
+    return max(((name, median(values)) for name, values in shares.items()), key=lambda entry: entry[1], default=None)
 
 
 def _link(samples: Sequence[Sample], facts: Mapping[str, Any]) -> list[Bottleneck]:
     link = float(facts.get("link_bytes_per_s") or 0.0)
     rates = [
-        max(one.counters.get("network_send_bytes", 0), one.counters.get("network_receive_bytes", 0)) / one.elapsed_s
-        for one in samples
+        max(sample.counters.get("network_send_bytes", 0), sample.counters.get("network_receive_bytes", 0))
+        / sample.elapsed_s
+        for sample in samples
     ]
     if not link or not rates or median(rates) < _BUSY * link:
         return []
@@ -119,8 +124,8 @@ def _link(samples: Sequence[Sample], facts: Mapping[str, Any]) -> list[Bottlenec
 
 def _processors(samples: Sequence[Sample]) -> list[Bottleneck]:
     shares = []
-    for one in samples:
-        spent = [float(one.counters.get(f"cpu_{what}_s", 0.0)) for what in ("user", "system", "idle", "iowait")]
+    for sample in samples:
+        spent = [float(sample.counters.get(f"cpu_{what}_s", 0.0)) for what in ("user", "system", "idle", "iowait")]
         # The clock of processor times ticks a hundred times a second.
         if sum(spent) >= 0.1:
             shares.append((spent[0] + spent[1]) / sum(spent))
@@ -144,12 +149,12 @@ def _names(samples: Sequence[Sample]) -> list[Bottleneck]:
 def _locks(effects: Effects | None, settings: Mapping[str, Any]) -> list[Bottleneck]:
     if settings.get(FILES) != "shared":
         return []
-    for one in _levels(effects, FILES):
-        if one.level == "per-process" and one.low > _CLEAR:
+    for effect in _levels(effects, FILES):
+        if effect.level == "per-process" and effect.low > _CLEAR:
             return [
                 Bottleneck(
                     "locks",
-                    f"the same data in files of their own is {one.ratio:.2f} times as fast as in one shared file",
+                    f"the same data in files of their own is {effect.ratio:.2f} times as fast as in one shared file",
                 )
             ]
     return []
@@ -161,10 +166,10 @@ def _cache(samples: Sequence[Sample], facts: Mapping[str, Any]) -> list[Bottlene
     if not device:
         return []
     shares = []
-    for one in samples:
-        moved = one.counters.get("devices", {}).get(device)
-        if moved is not None and one.bytes:
-            shares.append((moved["read_bytes"] + moved["write_bytes"]) / one.bytes)
+    for sample in samples:
+        moved = sample.counters.get("devices", {}).get(device)
+        if moved is not None and sample.bytes:
+            shares.append((moved["read_bytes"] + moved["write_bytes"]) / sample.bytes)
     if not shares or median(shares) >= 0.5:
         return []
     return [
@@ -173,4 +178,4 @@ def _cache(samples: Sequence[Sample], facts: Mapping[str, Any]) -> list[Bottlene
 
 
 def _levels(effects: Effects | None, factor: str) -> list[LevelEffect]:
-    return [one for one in effects.levels if one.factor == factor] if effects else []
+    return [effect for effect in effects.levels if effect.factor == factor] if effects else []

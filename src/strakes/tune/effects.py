@@ -69,8 +69,8 @@ class Effects:
     @property
     def matter(self) -> tuple[str, ...]:
         """Factors with a level that is shown to differ from the default's, and a share worth naming."""
-        shown = {one.factor for one in self.levels if one.low > 1 or one.high < 1}
-        return tuple(one.factors[0] for one in self.parts if one.share >= MATTERS and one.factors[0] in shown)
+        shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
+        return tuple(part.factors[0] for part in self.parts if part.share >= MATTERS and part.factors[0] in shown)
 
 
 def effects(search: Search) -> Effects:
@@ -92,7 +92,7 @@ def effects(search: Search) -> Effects:
             pairs = _pairs(known, which, level, factor.default)
             if pairs:
                 apart = np.mean([drawn[:, a] - drawn[:, b] for a, b in pairs], axis=0)
-                runs = sum(one.trial.point[which] == level for one in search.told)
+                runs = sum(result.trial.point[which] == level for result in search.told)
                 levels.append(LevelEffect(factor.name, level, *ratio(apart), runs))
     steps = []
     best = search.best
@@ -115,13 +115,13 @@ def effects(search: Search) -> Effects:
 
 
 def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Setting) -> list[tuple[int, int]]:
-    found = []
+    pairs = []
     for point, place in known.items():
         if point[which] == level:
             other = known.get((*point[:which], default, *point[which + 1 :]))
             if other is not None:
-                found.append((place, other))
-    return found
+                pairs.append((place, other))
+    return pairs
 
 
 def _parts(
@@ -136,7 +136,7 @@ def _parts(
         VarianceShare((space.factors[a].name, space.factors[b].name), _together(points, mean, a, b) / whole)
         for a, b in combinations(varying, 2)
     ]
-    return tuple(sorted(parts, key=lambda one: -one.share)), tuple(sorted(pairs, key=lambda one: -one.share))
+    return tuple(sorted(parts, key=lambda part: -part.share)), tuple(sorted(pairs, key=lambda part: -part.share))
 
 
 def _groups(points: Sequence[Point], free: Sequence[int]) -> list[list[int]]:

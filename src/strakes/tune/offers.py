@@ -99,10 +99,10 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
     group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
     # So many ranks hand over to one at most that a framework can merge.
     writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
-    found = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
+    factors = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
     if len(writers) > 1:
-        found.append(Factor(WRITERS, tuple(writers), 1 if gathered else ranks))
-    return found
+        factors.append(Factor(WRITERS, tuple(writers), 1 if gathered else ranks))
+    return factors
 
 
 def _interfaces(app: App, able: Abilities) -> Factor:
@@ -112,20 +112,20 @@ def _interfaces(app: App, able: Abilities) -> Factor:
 
 
 def _between(ranks: int, names: set[str]) -> list[Constraint]:
-    found = [
+    constraints = [
         Constraint(
             f"a transfer with O_DIRECT must be a multiple of {format_bytes(_DIRECT_UNIT)}",
             lambda settings: not INTERFACES[str(settings[INTERFACE])][1] or int(settings[TRANSFER]) % _DIRECT_UNIT == 0,
         )
     ]
     if WRITERS in names:
-        found.append(
+        constraints.append(
             Constraint(
                 "data of several ranks are merged by POSIX calls",
                 lambda settings: settings[WRITERS] == ranks or settings[INTERFACE] in _GATHERS,
             )
         )
-    return found
+    return constraints
 
 
 def _transfers(app: App, data_bytes: int) -> Factor:
@@ -138,17 +138,17 @@ def _transfers(app: App, data_bytes: int) -> Factor:
 def _layouts(able: Abilities) -> list[Factor]:
     if able.striping is None or able.layout is None:
         return []
-    now, found = able.layout, []
+    now, factors = able.layout, []
     targets = able.striping.data_targets
     if now.stripe_count is not None and targets > 1:
         count = targets if now.stripe_count == -1 else now.stripe_count
-        found.append(Factor(STRIPE_COUNT, tuple(sorted({*_powers(targets), count})), count))
+        factors.append(Factor(STRIPE_COUNT, tuple(sorted({*_powers(targets), count})), count))
     if now.stripe_size_bytes is not None:
         sizes = {size for size in _STRIPES if size % able.striping.unit_bytes == 0}
-        found.append(Factor(STRIPE_BYTES, tuple(sorted({*sizes, now.stripe_size_bytes})), now.stripe_size_bytes))
+        factors.append(Factor(STRIPE_BYTES, tuple(sorted({*sizes, now.stripe_size_bytes})), now.stripe_size_bytes))
     if len(able.pools) > 1 and now.pool in able.pools:
-        found.append(Factor(POOL, able.pools, now.pool, ordered=False))
-    return found
+        factors.append(Factor(POOL, able.pools, now.pool, ordered=False))
+    return factors
 
 
 def _powers(most: int) -> tuple[int, ...]:

@@ -130,8 +130,8 @@ class Search:
         """Whether cheap runs are made, and rank as full ones as far as is known."""
         if self.rules.low_share >= 1:
             return False
-        found = self.rank_correlation
-        return found is None or found >= LEAST_RANK_CORRELATION
+        correlation = self.rank_correlation
+        return correlation is None or correlation >= LEAST_RANK_CORRELATION
 
     @property
     def rank_correlation(self) -> float | None:
@@ -148,7 +148,9 @@ class Search:
     def surrogate(self) -> Surrogate:
         """What is known of all settings, from every run before the confirmation."""
         before = [
-            one for one in self.told if one.trial.stage != "confirm" and not (one.trial.low and not self.uses_low)
+            result
+            for result in self.told
+            if result.trial.stage != "confirm" and not (result.trial.low and not self.uses_low)
         ]
         if self._fitted is None or self._fitted[0] != len(before):
             # Always from the same beginning: what is proposed depends on the history alone.
@@ -180,14 +182,14 @@ class Search:
     def fresh(self, point: Point) -> dict[int, float]:
         """Its values in the confirmation, by block."""
         return {
-            one.block: one.value
-            for one in self.told
-            if one.trial.stage == "confirm" and one.trial.point == point and one.value is not None
+            result.block: result.value
+            for result in self.told
+            if result.trial.stage == "confirm" and result.trial.point == point and result.value is not None
         }
 
     def most_possible(self, confidence: float) -> float:
         """No setting is more than so many times better than the default, by the model of all runs, the fresh ones too."""
-        usable = [one for one in self.told if self.uses_low or not one.trial.low]
+        usable = [result for result in self.told if self.uses_low or not result.trial.low]
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(usable)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
@@ -204,9 +206,9 @@ class Search:
     def _stage(self, spent: float) -> Stage:
         if self.confirmation is not None or spent >= self.rules.race_until:
             return "confirm"
-        if any(one.trial.stage == "race" for one in self.told) or spent >= self.rules.explore_until:
+        if any(result.trial.stage == "race" for result in self.told) or spent >= self.rules.explore_until:
             return "race"
-        if any(one.trial.stage == "explore" for one in self.told) or spent >= self.rules.screen_until:
+        if any(result.trial.stage == "explore" for result in self.told) or spent >= self.rules.screen_until:
             return "explore" if self._any_value() else "screen"
         return "screen"
 
@@ -219,7 +221,7 @@ class Search:
         share = self.rules.screen_until * (_SPREAD_SHARE if low else 1.0)
         affordable = int(share / max(1e-9, cost(Trial(self.space.default, "screen", low))))
         wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
-        seen = [one.trial.point for one in self.told if one.trial.stage == "screen"]
+        seen = [result.trial.point for result in self.told if result.trial.stage == "screen"]
         rest = [point for point in self._spread_out(wanted) if point not in seen]
         if rest:
             return [Trial(point, "screen", low) for point in rest[: self.rules.block]]
@@ -231,7 +233,7 @@ class Search:
         """Return the default, then always a setting that is far from those before, and whose levels were used least."""
         levels = self._geometry.levels
         places = np.column_stack(
-            [levels[:, which] / max(1, len(one.levels) - 1) for which, one in enumerate(self.space.factors)]
+            [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
         )
         by_chance = np.random.default_rng([self.seed, 1]).random(len(levels)) * _CHANCE
         chosen = [self.space.numbers[self.space.default]]
@@ -239,9 +241,9 @@ class Search:
         while len(chosen) < min(count, len(levels)):
             nearest = np.minimum(nearest, np.abs(places - places[chosen[-1]]).sum(axis=1))
             used = np.zeros(len(levels))
-            for which, one in enumerate(self.space.factors):
-                counts = np.bincount(levels[chosen, which], minlength=len(one.levels))
-                used += counts[levels[:, which]] * len(one.levels) / len(chosen)
+            for which, factor in enumerate(self.space.factors):
+                counts = np.bincount(levels[chosen, which], minlength=len(factor.levels))
+                used += counts[levels[:, which]] * len(factor.levels) / len(chosen)
             score = nearest - _USED * used + by_chance
             score[chosen] = -np.inf
             chosen.append(int(np.argmax(score)))
@@ -277,7 +279,7 @@ class Search:
 
     def _race(self, generator: np.random.Generator) -> list[Trial]:
         """Those that may still be the best; nobody when one is left."""
-        raced = [one.trial.point for one in self.told if one.trial.stage == "race"]
+        raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
         candidates = list(dict.fromkeys(raced)) or list(self._medians(low=False)) or list(self._medians(low=True))
         numbers = np.array([self.space.numbers[point] for point in candidates])
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
@@ -309,24 +311,24 @@ class Search:
         return np.unique(np.concatenate([good, others, np.array(always)])).astype(np.int64)
 
     def _runs(self, observations: Sequence[TrialResult]) -> list[Evaluation]:
-        worst = min((one.value for one in observations if one.value is not None), default=1.0)
+        worst = min((result.value for result in observations if result.value is not None), default=1.0)
         return [
             Evaluation(
-                self.space.numbers[one.trial.point],
-                worst / 2 if one.value is None else one.value,
-                one.block,
-                one.trial.low,
+                self.space.numbers[result.trial.point],
+                worst / 2 if result.value is None else result.value,
+                result.block,
+                result.trial.low,
             )
-            for one in observations
+            for result in observations
         ]
 
     def _any_value(self) -> bool:
-        return any(one.value is not None for one in self.told)
+        return any(result.value is not None for result in self.told)
 
     def _medians(self, *, low: bool) -> dict[Point, float]:
         """Of the runs so far, by setting."""
         values: dict[Point, list[float]] = {}
-        for one in self.told:
-            if one.trial.low == low and one.trial.stage != "confirm" and one.value is not None:
-                values.setdefault(one.trial.point, []).append(one.value)
-        return {point: sorted(found)[len(found) // 2] for point, found in values.items()}
+        for result in self.told:
+            if result.trial.low == low and result.trial.stage != "confirm" and result.value is not None:
+                values.setdefault(result.trial.point, []).append(result.value)
+        return {point: sorted(values_at)[len(values_at) // 2] for point, values_at in values.items()}

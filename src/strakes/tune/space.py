@@ -54,9 +54,9 @@ class SearchSpace:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """Raises BadInputError where the default itself does not fulfil a constraint."""
-        for one in self.constraints:
-            if not one.holds(self.settings(self.default)):
-                raise BadInputError("the present setting of the application is not possible here", why=one.why)
+        for constraint in self.constraints:
+            if not constraint.holds(self.settings(self.default)):
+                raise BadInputError("the present setting of the application is not possible here", why=constraint.why)
         return tuple(point for point in product(*(factor.levels for factor in self.factors)) if self.allows(point))
 
     @cached_property
@@ -70,7 +70,7 @@ class SearchSpace:
 
     def allows(self, point: Point) -> bool:
         settings = self.settings(point)
-        return all(one.holds(settings) for one in self.constraints)
+        return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}

@@ -108,7 +108,9 @@ class Geometry:
 
     def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> Array:
         """Of settings ``a`` with settings ``b``."""
-        singles = [np.exp(-one / length) for one, length in zip(self.apart(a, b), scales.lengths, strict=True)]
+        singles = [
+            np.exp(-distance / length) for distance, length in zip(self.apart(a, b), scales.lengths, strict=True)
+        ]
         joint: Array = np.prod(singles, axis=0)
         main: Array = np.mean(singles, axis=0)
         result: Array = scales.main**2 * main + scales.joint**2 * joint + scales.own**2 * (a[:, None] == b[None, :])
@@ -192,7 +194,7 @@ class _Pairs:
         settings, blocks, low = (
             np.array(values) for values in zip(*((run.setting, run.block, run.low) for run in runs), strict=True)
         )
-        setting, block = ((one[:, None] == one[None, :]).astype(np.float64) for one in (settings, blocks))
+        setting, block = ((labels[:, None] == labels[None, :]).astype(np.float64) for labels in (settings, blocks))
         return cls(apart, setting, block, np.outer(low, low).astype(np.float64), low)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
@@ -202,7 +204,7 @@ class _Pairs:
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
         """Of the covariance; and its parts, as they add up, and what each length contributes to."""
-        singles = [np.exp(-one / length) for one, length in zip(self.apart, scales.lengths, strict=True)]
+        singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
         together, cheap = scales.joint**2 * product, scales.low**2 * self.both_low * product
         main = [scales.main**2 / len(singles) * single for single in singles]
@@ -233,8 +235,8 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
         main, joint, own, block, low = (float((inner * part).sum()) for part in parts)
         noise = inner.diagonal() * pairs.noise(scales, counts)
         lengths = [
-            float((inner * part * one).sum()) / (2 * length)
-            for part, one, length in zip(of_lengths, pairs.apart, scales.lengths, strict=True)
+            float((inner * part * distance).sum()) / (2 * length)
+            for part, distance, length in zip(of_lengths, pairs.apart, scales.lengths, strict=True)
         ]
         steep = [*lengths, main, joint, own, float(noise[~pairs.low].sum()), block, low, float(noise[pairs.low].sum())]
         result: Array = np.array(steep) - (place - start) / _SPREAD**2

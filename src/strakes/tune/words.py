@@ -69,19 +69,19 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
     Raises BadInputError for a factor or a level that there is not.
     """
     known = {factor.name: factor for factor in space.factors}
-    found: dict[str, tuple[Setting, ...]] = {}
+    chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():
         factor = (
             known.get(name)
             or known.get(f"{name}_bytes")
-            or next((one for one in space.factors if named(one.name) == name), None)
+            or next((factor for factor in space.factors if named(factor.name) == name), None)
         )
         if factor is None:
             raise BadInputError(
                 f"there is no setting {name!r} to vary here", remedy=f"The settings are: {', '.join(known)}."
             )
-        found[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
-    return found
+        chosen[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
+    return chosen
 
 
 def typed(settings: Mapping[str, Setting]) -> str:

@@ -88,12 +88,12 @@ class TuningOutcome:
     @cached_property
     def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
         """What limits the default and the best setting."""
-        found = {}
+        limits = {}
         for name, point in (("the default", self.search.space.default), ("the best", self.search.best)):
             visits = self.visits_of(point)
             if visits:
-                found[name] = bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
-        return found
+                limits[name] = bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
+        return limits
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -102,7 +102,7 @@ class TuningOutcome:
     @cached_property
     def evaluations(self) -> float:
         """Repetitions, those with a share of the data counted as that share."""
-        return sum(self.search.rules.low_share if one.trial.low else 1.0 for one in self.search.told)
+        return sum(self.search.rules.low_share if result.trial.low else 1.0 for result in self.search.told)
 
     def visits_of(self, point: Point) -> list[Visit]:
         """With all data; the fresh ones where there are any."""
@@ -163,10 +163,10 @@ class TuningOutcome:
             for name, level in self.best.items()
             if name in _WHAT and isinstance(level, int | str)
         ]
-        found = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.facts.get("file_system", ""))))
+        snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.facts.get("file_system", ""))))
         knobs = [f"{name.removeprefix(KNOB)}={level}" for name, level in self.changes.items() if name.startswith(KNOB)]
         if knobs:
-            found.append(
+            snippets.append(
                 Paste(
                     "settings of the system",
                     "a shell, as root; strakes knobs restore puts the old values back",
@@ -175,8 +175,8 @@ class TuningOutcome:
             )
         own = [told for name, level in self.changes.items() if (told := to_do(name, level))]
         if own:
-            found.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))
-        return tuple(found)
+            snippets.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))
+        return tuple(snippets)
 
 
 def outcome_of(run: Run) -> TuningOutcome:
@@ -197,6 +197,6 @@ def outcome_of(run: Run) -> TuningOutcome:
         Rules(confidence=float(options["confidence"])),
         confirmation=record.confirmation_of(run),
     )
-    for one in observed(app, space, run.visits, record.usual_of(run)):
-        search.tell(one)
+    for result in observed(app, space, run.visits, record.usual_of(run)):
+        search.tell(result)
     return TuningOutcome(run, app, search, scale)

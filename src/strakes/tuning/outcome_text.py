@@ -29,7 +29,7 @@ def render(outcome: TuningOutcome, report: Path) -> str:
     ]
     if search.best != search.space.default:
         lines.append(f"{'Best' if outcome.verdict == 'better' else 'Winner':<12}{typed(outcome.best)}")
-    parts = {one.factors[0]: one.share for one in outcome.effects.parts}
+    parts = {part.factors[0]: part.share for part in outcome.effects.parts}
     mattered = [f"{named(name)}: {parts[name]:.0%} of the variance between settings" for name in outcome.effects.matter]
     if mattered and outcome.effects.pairs and outcome.effects.pairs[0].share > _WORTH_SAYING:
         pair = outcome.effects.pairs[0]
@@ -40,13 +40,13 @@ def render(outcome: TuningOutcome, report: Path) -> str:
         lines.append(f"Not shown   to matter: {', '.join(rest)}")
     lines += _under("Each gives", [_step(step) for step in outcome.effects.steps])
     for which, limits in outcome.limits.items():
-        lines += [f"Limited     {which}: {one.what}: {one.evidence}" for one in limits]
-    found = search.rank_correlation
-    if found is not None:
+        lines += [f"Limited     {which}: {limit.what}: {limit.evidence}" for limit in limits]
+    correlation = search.rank_correlation
+    if correlation is not None:
         used = "used" if search.uses_low else "too different to be used"
         lines.append(
             f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs "
-            f"{found:.2f}: {used}"
+            f"{correlation:.2f}: {used}"
         )
     lines.append(f"Report      {report}")
     for paste in outcome.pastes:

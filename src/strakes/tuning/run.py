@@ -141,9 +141,9 @@ class _Session:
         self.history.tell(observation)
 
     def _remember_confirmation(self) -> None:
-        found = self.history.confirmation
-        if found is not None and not self.confirmation_kept:
-            self.writer.append_event(ConfirmationBegun(self.bench.space.settings(found.best), found.runs))
+        confirmation = self.history.confirmation
+        if confirmation is not None and not self.confirmation_kept:
+            self.writer.append_event(ConfirmationBegun(self.bench.space.settings(confirmation.best), confirmation.runs))
             self.confirmation_kept = True
 
     def _spent(self) -> float:
@@ -162,6 +162,6 @@ class _Session:
             trial.stage
         ]
         best = ""
-        if any(one.value is not None and not one.trial.low for one in self.history.told):
+        if any(result.value is not None and not result.trial.low for result in self.history.told):
             best = f"best so far: {typed(self.bench.space.settings(self.history.best))}"
         self.progress.update(f"{words}: {typed(self.bench.space.settings(trial.point))}", self._spent(), best)

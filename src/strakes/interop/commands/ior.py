@@ -170,22 +170,22 @@ _STONEWALL_DIRECTIVES = (
 
 
 def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
-    """The plan of an IOR command line. Raises BadInputError that names the option at fault.
+    """Translate an IOR command line into a plan. Raises BadInputError that names the option at fault.
 
-    >>> found = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
-    >>> found.measured, found.plan.ranks, found.plan.bytes_on_target() // 2**20
+    >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
+    >>> translation.measured, translation.plan.ranks, translation.plan.bytes_on_target() // 2**20
     (('write', 'read'), 4, 64)
     """
-    found = given("ior", OPTIONS, _without_directives(words))
-    ranks = ranks_of("ior", asked_ranks, found.whole("N", 0), found)
-    common = _common(found)
-    operations = [flag for flag in "wrWR" if found.flag(flag)] or ["w", "r"]
+    command = given("ior", OPTIONS, _without_directives(words))
+    ranks = ranks_of("ior", asked_ranks, command.whole("N", 0), command)
+    common = _common(command)
+    operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     measured = []
-    phases = [{**common, "name": "write", "operation": "write", **_of_write(found)}]
+    phases = [{**common, "name": "write", "operation": "write", **_of_write(command)}]
     if "w" in operations:
         measured.append("write")
     else:
-        found.note("without -w there is nothing to read: strakes writes first, and does not report that")
+        command.note("without -w there is nothing to read: strakes writes first, and does not report that")
     if "W" in operations:
         phases.append(
             {
@@ -193,51 +193,51 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
                 "name": "write-check",
                 "operation": "read",
                 "verify": True,
-                **_shift(found, ranks, further=1, seed=seed),
+                **_shift(command, ranks, further=1, seed=seed),
             }
         )
     if "r" in operations or "R" in operations:
         verify = {"verify": True} if "R" in operations else {}
         phases.append(
-            {**common, "name": "read", "operation": "read", **verify, **_shift(found, ranks, further=0, seed=seed)}
+            {**common, "name": "read", "operation": "read", **verify, **_shift(command, ranks, further=0, seed=seed)}
         )
         measured.append("read")
-    held = {"memory_hog_bytes": found.size("M", "0")} if found.flag("M") else {}
+    held = {"memory_hog_bytes": command.size("M", "0")} if command.flag("M") else {}
     plan = plan_of("ior", ranks, seed, phases, **held)
     return Translation(
-        "ior", plan, _directory(found), tuple(measured) or ("write-check",), found.flag("k"), tuple(found.notes)
+        "ior", plan, _directory(command), tuple(measured) or ("write-check",), command.flag("k"), tuple(command.notes)
     )
 
 
-def _common(found: GivenCommand) -> dict[str, Any]:
-    """What all phases agree on."""
-    transfer, block = found.size("t", "256k"), found.size("b", "1m")
+def _common(command: GivenCommand) -> dict[str, Any]:
+    """Return the keys that all phases share."""
+    transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         raise BadInputError(
             "the block size (-b) must be a multiple of the transfer size (-t)",
             where="strakes run ior",
             why=f"{block} % {transfer}",
         )
-    api = found.text("a", "POSIX").split()[0].upper()
+    api = command.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
         raise BadInputError(
             f"-a {api}: no such interface", where="strakes run ior", remedy=f"One of: {', '.join(_BACKENDS)}."
         )
-    direct = any(found.flag(name) for name in ("B", "posix.odirect"))
+    direct = any(command.flag(name) for name in ("B", "posix.odirect"))
     if direct and transfer % 512:
         raise BadInputError(
             "O_DIRECT needs a transfer size (-t) that is a multiple of 512",
             where="strakes run ior",
             why=f"-t {transfer}",
         )
-    per_process = found.flag("F")
-    segments = found.whole("s", 1, least=1)
-    access = "random" if found.flag("z") else ("segmented" if per_process else "strided")
+    per_process = command.flag("F")
+    segments = command.whole("s", 1, least=1)
+    access = "random" if command.flag("z") else ("segmented" if per_process else "strided")
     if access == "random":
-        if found.counts["z"] > 1:
-            found.note("-z twice: strakes visits every offset once, in random order")
+        if command.counts["z"] > 1:
+            command.note("-z twice: strakes visits every offset once, in random order")
         if segments > 1 and not per_process:
-            found.note("-z with -s in a shared file: the data of a task is one region, not one block in each segment")
+            command.note("-z with -s in a shared file: the data of a task is one region, not one block in each segment")
     common: dict[str, Any] = {
         "kind": "transfer",
         "backend": _BACKENDS[api],
@@ -248,37 +248,37 @@ def _common(found: GivenCommand) -> dict[str, Any]:
         "segments": segments,
         "direct": direct,
     }
-    if found.flag("c") or found.flag("collective"):
+    if command.flag("c") or command.flag("collective"):
         common["collective"] = True
-    if seconds := found.whole("D", 0):
+    if seconds := command.whole("D", 0):
         common["stop"] = {"rule": "stonewall", "seconds": seconds}
     return common
 
 
-def _of_write(found: GivenCommand) -> dict[str, Any]:
+def _of_write(command: GivenCommand) -> dict[str, Any]:
     # Like IOR, data are made anew for each call only where they will be verified.
-    pattern = "stamped" if found.flag("W") or found.flag("R") else "once"
-    return {"sync": "fsync" if found.flag("e") else "close", "preallocate": found.flag("p"), "pattern": pattern}
+    pattern = "stamped" if command.flag("W") or command.flag("R") else "once"
+    return {"sync": "fsync" if command.flag("e") else "close", "preallocate": command.flag("p"), "pattern": pattern}
 
 
-def _shift(found: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
-    """Whose data is read: -C a constant shift (one more for the check of a write, as IOR does), -Z one drawn from the seed."""
+def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
+    """Return whose data is read: with -C a constant shift (one more to check a write, as IOR does), with -Z one from the seed."""
     if ranks == 1:
         return {}
-    if found.flag("Z"):
-        found.note("-Z: all tasks read at one distance drawn from the seed, not each at its own")
+    if command.flag("Z"):
+        command.note("-Z: all tasks read at one distance drawn from the seed, not each at its own")
         return {
             "rank_shift": 1
-            + (seed + found.whole("X", 0) if not found.text("X", "0").startswith("-") else seed) % (ranks - 1)
+            + (seed + command.whole("X", 0) if not command.text("X", "0").startswith("-") else seed) % (ranks - 1)
         }
-    if found.flag("C"):
-        found.note("-C: the distance is counted in tasks (IOR counts nodes, and with one node does not shift at all)")
-        return {"rank_shift": (found.whole("Q", 1) + further) % ranks}
+    if command.flag("C"):
+        command.note("-C: the distance is counted in tasks (IOR counts nodes, and with one node does not shift at all)")
+        return {"rank_shift": (command.whole("Q", 1) + further) % ranks}
     return {}
 
 
-def _directory(found: GivenCommand) -> Path:
-    path = found.text("o", "testFile")
+def _directory(command: GivenCommand) -> Path:
+    path = command.text("o", "testFile")
     if "@" in path:
         raise BadInputError(
             "-o names several files", where=path, remedy="Measure one at a time, and compare them: strakes compare."

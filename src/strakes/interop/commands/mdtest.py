@@ -99,68 +99,68 @@ _MOST_DIRECTORIES = 65536
 
 
 def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
-    """The plan of an mdtest command line. Raises BadInputError that names the option at fault.
+    """Translate an mdtest command line into a plan. Raises BadInputError that names the option at fault.
 
-    >>> found = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
-    >>> found.measured
+    >>> translation = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
+    >>> translation.measured
     ('file-creation', 'file-stat', 'file-read', 'file-removal')
     """
-    found = given("mdtest", OPTIONS, words)
-    if found.flag("F") and found.flag("D"):
+    command = given("mdtest", OPTIONS, words)
+    if command.flag("F") and command.flag("D"):
         raise BadInputError(
             "-F and -D together leave nothing to do",
             where="strakes run mdtest",
             remedy="Give one of them, or neither for both.",
         )
-    if found.text("a", "POSIX").upper() != "POSIX":
+    if command.text("a", "POSIX").upper() != "POSIX":
         raise BadInputError(
-            f"-a {found.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX."
+            f"-a {command.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX."
         )
-    ranks = ranks_of("mdtest", asked_ranks, 0, found)
-    common = _common(found)
-    wanted = [flag for flag in "CTEr" if found.flag(flag)] or list("CTEr")
+    ranks = ranks_of("mdtest", asked_ranks, 0, command)
+    common = _common(command)
+    wanted = [flag for flag in "CTEr" if command.flag(flag)] or list("CTEr")
     phases: list[dict[str, Any]] = []
     measured: list[str] = []
     for kind in ("directory", "file"):
-        if (kind == "directory" and found.flag("F")) or (kind == "file" and found.flag("D")):
+        if (kind == "directory" and command.flag("F")) or (kind == "file" and command.flag("D")):
             continue
-        for flag, name, phase in _phases(found, kind, ranks):
+        for flag, name, phase in _phases(command, kind, ranks):
             # Nothing can be looked at or removed that was not created before.
             if flag in wanted or flag == "C":
                 phases.append({**common, "name": name, "files": "items" if kind == "file" else "directories", **phase})
             if flag in wanted:
                 measured.append(name)
     if "C" not in wanted:
-        found.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
+        command.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
     if not measured:
         raise BadInputError(
             "this command line measures nothing",
             where="strakes run mdtest",
             remedy="mdtest reads files, not directories: leave out -D or -E.",
         )
-    directory = _directory(found)
+    directory = _directory(command)
     return Translation(
-        "mdtest", plan_of("mdtest", ranks, seed, phases), directory, tuple(measured), notes=tuple(found.notes)
+        "mdtest", plan_of("mdtest", ranks, seed, phases), directory, tuple(measured), notes=tuple(command.notes)
     )
 
 
-def _phases(found: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, Any]]]:
-    """The option that asks for it, its name, and what it does."""
-    stride = found.whole("N", 0)
+def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the phases of one kind of item: the option that asks for each, its name, and its keys in a plan."""
+    stride = command.whole("N", 0)
 
     def shift(times: int) -> dict[str, Any]:
         distance = times * stride % ranks
         return {"rank_shift": distance} if distance else {}
 
     if kind == "directory":
-        renaming = [("C", "directory-rename", {"operation": "dir-rename"})] if found.flag("U") else []
+        renaming = [("C", "directory-rename", {"operation": "dir-rename"})] if command.flag("U") else []
         return [
             ("C", "directory-creation", {"operation": "dir-create"}),
             ("T", "directory-stat", {"operation": "dir-stat", **shift(1)}),
             *renaming,
             ("r", "directory-removal", {"operation": "dir-remove", **shift(3)}),
         ]
-    written, read = found.size("w", "0"), found.size("e", "0")
+    written, read = command.size("w", "0"), command.size("e", "0")
     size = {"file_bytes": written} if written else {}
     # As mdtest opens files, to read them, too.
     opened = {"open_mode": "read-write"}
@@ -172,9 +172,9 @@ def _phases(found: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, 
             why=f"-w {written}, -e {read}",
             remedy=f"Give -e {written}.",
         )
-    if not read and (found.flag("E") or not any(found.flag(flag) for flag in "CTr")):
-        found.note("without -e, reading is opening and closing, as in mdtest")
-    how = ({"create_with": "mknod"} if found.flag("k") else opened) | ({"fsync": True} if found.flag("y") else {})
+    if not read and (command.flag("E") or not any(command.flag(flag) for flag in "CTr")):
+        command.note("without -e, reading is opening and closing, as in mdtest")
+    how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
     return [
         ("C", "file-creation", {"operation": "file-create", **size, **how}),
         ("T", "file-stat", {"operation": "file-stat", **size, **shift(1)}),
@@ -183,8 +183,8 @@ def _phases(found: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, 
     ]
 
 
-def _common(found: GivenCommand) -> dict[str, Any]:
-    depth, branch = found.whole("z", 0), found.whole("b", 1, least=1)
+def _common(command: GivenCommand) -> dict[str, Any]:
+    depth, branch = command.whole("z", 0), command.whole("b", 1, least=1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
@@ -197,24 +197,24 @@ def _common(found: GivenCommand) -> dict[str, Any]:
         "kind": "metadata",
         # By full paths, which are walked in every call; plans of our own measure without that.
         "paths": "mdtest",
-        "directory": "unique" if found.flag("u") else "shared",
-        "items": _items(found, leaves if found.flag("L") else directories),
+        "directory": "unique" if command.flag("u") else "shared",
+        "items": _items(command, leaves if command.flag("L") else directories),
         "depth": depth,
         "branch": branch,
     }
-    if depth and not found.flag("L"):
-        found.note(
+    if depth and not command.flag("L"):
+        command.note(
             "items are spread over the leaves of the tree (mdtest puts some into its inner directories, but for -L)"
         )
-    if seconds := found.whole("W", 0):
+    if seconds := command.whole("W", 0):
         common["stop"] = {"rule": "stonewall", "seconds": seconds}
-        found.note("-W: every task stops at the deadline (in mdtest the others catch up with the fastest task)")
+        command.note("-W: every task stops at the deadline (in mdtest the others catch up with the fastest task)")
     return common
 
 
-def _items(found: GivenCommand, directories: int) -> int:
-    """Of each task; like mdtest, a whole number in each directory."""
-    wanted, each = found.whole("n", 0), found.whole("I", 0)
+def _items(command: GivenCommand, directories: int) -> int:
+    """Return the items of each task; like mdtest, the same number in each directory."""
+    wanted, each = command.whole("n", 0), command.whole("I", 0)
     if wanted and each:
         raise BadInputError(
             "-n and -I together are not supported", where="strakes run mdtest", remedy="Give -n, or -I with -z and -b."
@@ -226,12 +226,12 @@ def _items(found: GivenCommand, directories: int) -> int:
             "there is no item to work on", where="strakes run mdtest", why=why, remedy="Give -n ITEMS or -I ITEMS."
         )
     if wanted and items != wanted:
-        found.note(f"-n {wanted}: {items} items, the same number in each directory, as mdtest does")
+        command.note(f"-n {wanted}: {items} items, the same number in each directory, as mdtest does")
     return items
 
 
-def _directory(found: GivenCommand) -> Path:
-    path = found.text("d", ".")
+def _directory(command: GivenCommand) -> Path:
+    path = command.text("d", ".")
     if "@" in path:
         raise BadInputError(
             "-d names several directories",

@@ -54,13 +54,15 @@ class GivenCommand:
     notes: list[str] = field(default_factory=list)
 
     def flag(self, name: str) -> bool:
+        """Return whether the option was given."""
         return name in self.counts
 
     def text(self, name: str, default: str) -> str:
+        """Return the value as it was typed."""
         return self.values.get(name, default)
 
     def whole(self, name: str, default: int, least: int = 0) -> int:
-        """A whole number. Raises BadInputError that names the option."""
+        """Return the value as a whole number. Raises BadInputError that names the option."""
         text = self.values.get(name, str(default))
         if not text.isdigit() or int(text) < least:
             raise BadInputError(
@@ -69,7 +71,7 @@ class GivenCommand:
         return int(text)
 
     def size(self, name: str, default: str) -> int:
-        """A size as the tools write it (4k, 2m, 1g). Raises BadInputError that names the option."""
+        """Return a size in bytes, typed as the tools want it (4k, 2m, 1g). Raises BadInputError that names the option."""
         text = self.values.get(name, default)
         try:
             return parse_bytes(text)
@@ -79,6 +81,7 @@ class GivenCommand:
             ) from error
 
     def note(self, text: str) -> None:
+        """Remember a difference from the tool, to be told once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -87,11 +90,11 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
     """Read a command line by the tool's own table. Raises BadInputError for an option that is unknown or not supported.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
-    >>> found = given("ior", table, ["-F", "-t=1m"])
-    >>> found.flag("F"), found.size("t", "256k")
+    >>> command = given("ior", table, ["-F", "-t=1m"])
+    >>> command.flag("F"), command.size("t", "256k")
     (True, 1048576)
     """
-    found = GivenCommand(tool)
+    command = GivenCommand(tool)
     for name, value in _pairs(tool, options, words):
         option = options[name]
         if option.fate == "refused":
@@ -101,10 +104,10 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
                 remedy=option.says,
             )
         if option.fate == "noted":
-            found.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
-        found.counts[name] = found.counts.get(name, 0) + 1
-        found.values[name] = value
-    return found
+            command.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
+        command.counts[name] = command.counts.get(name, 0) + 1
+        command.values[name] = value
+    return command
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -152,9 +155,9 @@ def _value(tool: str, name: str, option: ForeignOption, attached: str | None, re
 
 
 def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
-    """The refusal of an option that the table does not have, with the nearest one it has."""
+    """Return the error for an option that the table does not have; it names the nearest one that it has."""
     name = word.lstrip("-").partition("=")[0]
-    usable = [one for one, option in options.items() if option.fate != "refused"]
+    usable = [name for name, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
     near = other_case if other_case in usable else nearest_word(name, usable, cutoff=0.4)
     nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
@@ -166,7 +169,8 @@ def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadIn
 
 
 def shown(name: str) -> str:
-    """
+    """Return an option as it is typed.
+
     >>> shown("b"), shown("posix.odirect"), shown("directive.summaryfile")
     ('-b', '--posix.odirect', '-O summaryfile')
     """
@@ -176,7 +180,7 @@ def shown(name: str) -> str:
 
 
 def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
-    """What is understood, what changes nothing, and what is refused."""
+    """Return what ``strakes run TOOL --help`` prints: the options that are understood, without effect, and refused."""
     titles = {
         "used": "Understood",
         "noted": "Accepted, but works differently",
@@ -186,17 +190,20 @@ def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
     lines = [f"strakes run [-n RANKS] [OPTION...] {tool} [{tool.upper() if tool == 'ior' else tool} OPTION...]"]
     for fate, title in titles.items():
         chosen = [
-            (shown(name) + ("" if not one.takes else "=VALUE" if name.startswith(DIRECTIVE) else " VALUE"), one)
-            for name, one in options.items()
-            if one.fate == fate
+            (shown(name) + ("" if not option.takes else "=VALUE" if name.startswith(DIRECTIVE) else " VALUE"), option)
+            for name, option in options.items()
+            if option.fate == fate
         ]
         lines += ["", f"{title}:"] if chosen else []
-        lines += [f"  {name:<26} {one.words}{f': {one.says}' if one.says else ''}" for name, one in chosen]
+        lines += [f"  {name:<26} {option.words}{f': {option.says}' if option.says else ''}" for name, option in chosen]
     return "\n".join(lines)
 
 
-def ranks_of(tool: str, asked: int | None, stated: int, found: GivenCommand) -> int:
-    """How many ranks: asked for before the word, or stated by the tool's own option, else one, as the tool does without a launcher."""
+def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -> int:
+    """Return the number of ranks: from strakes run -n, else from the tool's own option, else 1, as the tool without a launcher.
+
+    Raises BadInputError where a launcher has started strakes several times.
+    """
     for name in _LAUNCHED:
         size = os.environ.get(name, "1")
         if size.isdigit() and int(size) > 1:
@@ -209,12 +216,12 @@ def ranks_of(tool: str, asked: int | None, stated: int, found: GivenCommand) -> 
         return asked
     if stated:
         return stated
-    found.note(f"one rank, like {tool} without a launcher; for more, run strakes run -n RANKS {tool} ...")
+    command.note(f"one rank, like {tool} without a launcher; for more, run strakes run -n RANKS {tool} ...")
     return 1
 
 
 def place_of(tool: str, path: Path) -> Path:
-    """The directory to measure in, absolute. Raises BadInputError where there is none: what is above it may be another file system."""
+    """Return the directory to measure in, as an absolute path. Raises BadInputError where there is none."""
     place = path.absolute()
     if not place.is_dir():
         what = "this is not a directory" if place.exists() else "there is no such directory"
@@ -224,7 +231,7 @@ def place_of(tool: str, path: Path) -> Path:
 
 
 def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, Any]], **team: int) -> Plan:
-    """The phases as a plan. Raises BadInputError where the engine has no such work."""
+    """Make a plan of the phases. Raises BadInputError where the engine cannot do the work."""
     document = {"schema": 1, "seed": seed, "team": {"ranks": ranks, **team}, "phases": list(phases)}
     try:
         return plan_from_json(document)

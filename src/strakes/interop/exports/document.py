@@ -12,7 +12,7 @@ from strakes.store.records import event_to_record
 
 
 def to_export(run: Run) -> dict[str, Any]:
-    """The document."""
+    """Return the run as plain JSON values (``schemas/export.json``)."""
     return {
         "schema": 1,
         "manifest": run.manifest,

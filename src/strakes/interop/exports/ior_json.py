@@ -66,7 +66,7 @@ def to_ior_json(run: Run) -> dict[str, Any]:
 
 
 def _phase(cell: Cell, name: str) -> Mapping[str, Any]:
-    """The phase of the plan; of an imported cell what its settings say."""
+    """Return the keys of the phase in the plan; those of an imported cell come from its settings."""
     if cell.imported:
         return {"operation": name, "name": name, **cell.settings}
     return asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
@@ -90,20 +90,20 @@ def _options(phase: Mapping[str, Any], cell: Cell, run: Run) -> dict[str, Any]:
 def _result(phase: Mapping[str, Any], measured: Measured, index: int) -> dict[str, Any]:
     seen = measured.observations[index]
     sample = seen.sample
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "access": phase["operation"],
         "bwMiB": seen.value / MIB,
         "blockKiB": phase.get("block_bytes", 0) / KIB,
         "xferKiB": phase.get("transfer_bytes", 0) / KIB,
     }
     if sample.is_measured:
-        found |= {"iops": sample.operations_per_s, "totalTime": sample.elapsed_s}
+        row |= {"iops": sample.operations_per_s, "totalTime": sample.elapsed_s}
     opened, closed = sample.column("open_s"), sample.column("close_s")
     if opened:
         rows = zip(sample.column("start_s"), opened, closed, sample.column("end_s"), strict=True)
-        found |= {"openTime": max(opened), "closeTime": max(closed)}
-        found["wrRdTime"] = max(end_s - start_s - open_s - close_s for start_s, open_s, close_s, end_s in rows)
-    return found
+        row |= {"openTime": max(opened), "closeTime": max(closed)}
+        row["wrRdTime"] = max(end_s - start_s - open_s - close_s for start_s, open_s, close_s, end_s in rows)
+    return row
 
 
 def _summary(phase: Mapping[str, Any], measured: Measured, test: int, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ FAMILIES = (*VALUES.values(), RUNS, WARNED, CREATED, INFO)
 
 
 def to_openmetrics(run: Run) -> str:
-    """The text, ended as OpenMetrics wants it."""
+    """Return the text, with the last line that OpenMetrics asks for."""
     portrait = build_portrait(run)
     common = {
         "target": str(run.manifest["target"]),
@@ -60,14 +60,16 @@ def to_openmetrics(run: Run) -> str:
         "host": str(run.environment.get("host", "")),
         "name": str(run.manifest["name"]),
     }
-    measured = [one for one in results_of(run).measured if one.estimate is not None]
+    measured = [cell for cell in results_of(run).measured if cell.estimate is not None]
     warned: dict[str, set[str]] = {}
     for warning in portrait.warnings:
-        warned.setdefault(warning.code, set()).update(warning.cells or [one.id for one in measured])
+        warned.setdefault(warning.code, set()).update(warning.cells or [cell.id for cell in measured])
     lines: list[str] = []
     for unit, family in VALUES.items():
-        lines += _family(family, [sample for one in measured if one.unit == unit for sample in _estimate(one, common)])
-    lines += _family(RUNS, [(_labels(one, common), one.estimate.runs) for one in measured if one.estimate])
+        lines += _family(
+            family, [sample for cell in measured if cell.unit == unit for sample in _estimate(cell, common)]
+        )
+    lines += _family(RUNS, [(_labels(cell, common), cell.estimate.runs) for cell in measured if cell.estimate])
     lines += _family(WARNED, [({**common, "code": code}, len(cells)) for code, cells in warned.items()])
     lines += _family(CREATED, [(common, datetime.fromisoformat(run.manifest["created"]).timestamp())])
     about = {"run": run.id, "kind": str(run.manifest["kind"]), "status": str(run.manifest["status"])}
@@ -75,16 +77,16 @@ def to_openmetrics(run: Run) -> str:
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _labels(one: Measured, common: Mapping[str, str]) -> dict[str, str]:
+def _labels(cell: Measured, common: Mapping[str, str]) -> dict[str, str]:
     # A series of its own: a rate that a limit of ours kept low is not that of the other nights.
-    return {**common, "study": one.study, "cell": one.id, "held_back": "true" if held_back(one) else ""}
+    return {**common, "study": cell.study, "cell": cell.id, "held_back": "true" if held_back(cell) else ""}
 
 
-def _estimate(one: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
-    assert one.estimate is not None
-    for which, value in (("median", one.estimate.median), ("low", one.estimate.low), ("high", one.estimate.high)):
+def _estimate(cell: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
+    assert cell.estimate is not None
+    for which, value in (("median", cell.estimate.median), ("low", cell.estimate.low), ("high", cell.estimate.high)):
         if value is not None:
-            yield {**_labels(one, common), "estimate": which}, value
+            yield {**_labels(cell, common), "estimate": which}, value
 
 
 def _family(family: Family, samples: list[tuple[Any, float]]) -> list[str]:
@@ -100,7 +102,8 @@ def _written(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """
+    """Return the value of a label with its special characters escaped.
+
     >>> print(_escaped('a"b'))
     a\\"b
     """

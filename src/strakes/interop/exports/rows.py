@@ -57,7 +57,7 @@ def results_of(run: Run) -> Results:
 
 
 def rows(run: Run) -> Iterator[dict[str, Any]]:
-    """The table; a value that is not there is None."""
+    """Yield one row for each measured value, with all of COLUMNS; a value that is not known is None."""
     results = results_of(run)
     manifest = run.manifest
     shared = {
@@ -82,7 +82,7 @@ def rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def to_csv(run: Run) -> str:
-    """The table as CSV (RFC 4180) with a header."""
+    """Return the table as CSV (RFC 4180) with a header."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
     writer.writeheader()
@@ -92,13 +92,13 @@ def to_csv(run: Run) -> str:
     return text.getvalue()
 
 
-def _of_cell(one: Measured) -> dict[str, Any]:
-    estimate = one.estimate
+def _of_cell(cell: Measured) -> dict[str, Any]:
+    estimate = cell.estimate
     return {
-        "study": one.study,
-        "cell": one.id,
-        "settings": json.dumps(dict(one.settings), sort_keys=True),
-        "unit": one.unit,
+        "study": cell.study,
+        "cell": cell.id,
+        "settings": json.dumps(dict(cell.settings), sort_keys=True),
+        "unit": cell.unit,
         "median": estimate.median if estimate else None,
         "low": estimate.low if estimate else None,
         "high": estimate.high if estimate else None,

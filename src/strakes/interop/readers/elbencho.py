@@ -37,11 +37,12 @@ _PARTS = ("", "read")
 
 
 def is_csv(text: str) -> bool:
+    """Return whether the text is a result CSV (--csvfile)."""
     return text.lstrip().startswith("ISO date,") and "operation," in text.split("\n", 1)[0]
 
 
 def read_csv(text: str) -> Foreign:
-    """One row for each phase; repeated runs append theirs. The rate until the last thread finished is taken."""
+    """Read the CSV: one row for each phase of each run. The rates are those until the last thread finished."""
     header, *lines = text.strip().splitlines()
     columns = next(csv.reader([header]))
     figures: list[ForeignFigure] = []
@@ -69,32 +70,34 @@ def read_csv(text: str) -> Foreign:
 
 
 def is_json(text: str) -> bool:
+    """Return whether the text is a file of JSON lines (--jsonfile)."""
     return text.lstrip().startswith("{") and '"phase_type"' in text
 
 
 def read_json(text: str) -> Foreign:
-    """One object for each phase, one after the other."""
+    """Read the JSON: one object for each phase, one after the other."""
     figures: list[ForeignFigure] = []
     objects = list(_objects(text))
-    for one in objects:
-        config, last = one.get("config", {}), one.get("last_done", {})
+    for entry in objects:
+        config, last = entry.get("config", {}), entry.get("last_done", {})
         settings = _settings({key: str(config.get(name, "")) for _, name, key in _SETTINGS})
         rates: dict[str, dict[str, float | None]] = {}
         for part, side in zip(_PARTS, (last, last.get("rwmix_read", {})), strict=True):
             rate = number(str(side.get("bytes/s", "")))
             rates[part] = {"mib": rate / MIB if rate else None, "entries": number(str(side.get("entries/s", "")))}
-        figures += _figures(one["phase_type"], rates, settings)
+        figures += _figures(entry["phase_type"], rates, settings)
     config = objects[0].get("config", {}) if objects else {}
     began = str(objects[0].get("iso_start_date", "")) if objects else ""
     return _foreign(figures, str(config.get("version", "")), began, str(config.get("command", "")))
 
 
 def is_text(text: str) -> bool:
+    """Return whether the text is a result text (--resfile)."""
     return bool(re.search(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", text, re.MULTILINE))
 
 
 def read_text(text: str) -> Foreign:
-    """Tables, one for each run: an operation opens its block, its rates follow. Runs of other command lines are other measurements."""
+    """Read the tables of all runs in the text. Runs with different command lines are different measurements."""
     figures: list[ForeignFigure] = []
     commands = re.findall(r"^COMMAND LINE: (.*)$", text, re.MULTILINE)
     began = re.search(r"^ISO DATE: (.*)$", text, re.MULTILINE)
@@ -108,7 +111,7 @@ def read_text(text: str) -> Foreign:
 
 
 def _blocks(table: str) -> Iterator[tuple[str, dict[str, dict[str, float | None]]]]:
-    """Each operation of a table, with the rates of its parts."""
+    """Yield each operation of a table, with the rates of its parts."""
     name = ""
     rates: dict[str, dict[str, float | None]] = {}
     for line in table.splitlines():
@@ -117,22 +120,23 @@ def _blocks(table: str) -> Iterator[tuple[str, dict[str, dict[str, float | None]
                 yield name, rates
             name, rates = opened[1], {}
         label, _, values = line.partition(" :")
-        if name and (found := _RATE.match(label.strip())) and values.split():
-            part = rates.setdefault(found[2] if found[2] == "read" else "", {})
+        if name and (match := _RATE.match(label.strip())) and values.split():
+            part = rates.setdefault(match[2] if match[2] == "read" else "", {})
             value = number(values.split()[-1])
             # With --dirstats the directories that the files are in are counted, too, below the files.
-            kind = "mib" if found[1] in _MIB else "entries"
-            part.setdefault(kind, value * _MIB.get(found[1], 1.0) if value else None)
+            kind = "mib" if match[1] in _MIB else "entries"
+            part.setdefault(kind, value * _MIB.get(match[1], 1.0) if value else None)
     if name:
         yield name, rates
 
 
 def is_live_csv(text: str) -> bool:
+    """Return whether the text is a live CSV (--livecsv)."""
     return bool(re.match(r"\s*(ISO Date,)?Label,Phase,RuntimeMS,Rank,", text))
 
 
 def read_live_csv(text: str) -> Foreign:
-    """The live log: what was done until the last line of each phase, over the time until then. Runs are appended to it."""
+    """Read the log of all runs: what each phase had done at its last line, divided by the time until then."""
     header, *lines = text.strip().splitlines()
     figures: list[ForeignFigure] = []
     rates: dict[str, dict[str, float | None]] = {}
@@ -159,7 +163,7 @@ def read_live_csv(text: str) -> Foreign:
 def _figures(
     operation: str, rates: Mapping[str, Mapping[str, float | None]], settings: Mapping[str, Setting]
 ) -> list[ForeignFigure]:
-    """The figures of one operation. Where some read and some write at once, its name says which."""
+    """Return the figures of one operation. Where some ranks read while others write, the names say which."""
     name = slug(operation)
     written, read = (rates.get(part, {}) for part in _PARTS)
     if not any(read.values()):
@@ -185,9 +189,9 @@ def _pair(
     return figures
 
 
-def _settings(found: Mapping[str, str]) -> dict[str, Setting]:
+def _settings(columns: Mapping[str, str]) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
-    for key, value in found.items():
+    for key, value in columns.items():
         if key in ("direct", "random") and value:
             settings[key] = value in ("1", "true")
         elif value.isdigit():
@@ -202,8 +206,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     place = 0
     while place < len(text.rstrip()):
         place += len(text[place:]) - len(text[place:].lstrip())
-        one, place = decoder.raw_decode(text, place)
-        yield one
+        document, place = decoder.raw_decode(text, place)
+        yield document
 
 
 def _foreign(figures: list[ForeignFigure], version: str, began: str, command: str) -> Foreign:

@@ -30,17 +30,18 @@ _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
 def is_json(text: str) -> bool:
+    """Return whether the text is fio's JSON."""
     return '"fio version"' in text and ('"jobs"' in text or '"client_stats"' in text)
 
 
 def read_json(text: str) -> Foreign:
-    """Every job's read, write and trim: bandwidth, and operations per second under the same name with ``-operations``.
+    """Read every job's reads, writes and trims: bandwidth, and operations per second under the same name with ``-operations``.
 
     Documents one after the other are runs one after the other; what --status-interval wrote before the end of a run is
     left out.
     """
     documents = _documents(text)
-    whole = [one for one in documents if not any(job.get("eta") for job in _jobs(one))] or documents[-1:]
+    whole = [document for document in documents if not any(job.get("eta") for job in _jobs(document))] or documents[-1:]
     first = whole[0]
     jobs = [(document, job) for document in whole for job in _jobs(document)]
     options = [{**(document.get("global options") or {}), **(job.get("job options") or {})} for document, job in jobs]
@@ -50,7 +51,14 @@ def read_json(text: str) -> Foreign:
         gathered(figure for document in whole for figure in _of_run(document)),
         version=str(first.get("fio version", "")).removeprefix("fio-"),
         when=datetime.fromtimestamp(int(stamp), UTC) if stamp else None,
-        path=next((str(path) for one in options if (path := one.get("directory") or one.get("filename"))), ""),
+        path=next(
+            (
+                str(path)
+                for job_options in options
+                if (path := job_options.get("directory") or job_options.get("filename"))
+            ),
+            "",
+        ),
         notes=tuple(
             dict.fromkeys(
                 f"fio reports error {job['error']} in job {job['jobname']}" for _, job in jobs if job.get("error")
@@ -60,7 +68,7 @@ def read_json(text: str) -> Foreign:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """All that are in it, with the lines that fio prints before and between. What is cut off at the end is not one."""
+    """Return the JSON documents in the text, without the lines that fio prints around them and a last one that is cut off."""
     # Some versions write what printf makes of a mean of nothing.
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", r"\1null", text)
     documents: list[dict[str, Any]] = []
@@ -87,7 +95,7 @@ def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _of_run(document: Mapping[str, Any]) -> Iterator[ForeignFigure]:
-    """Without group_reporting every process of a job is told apart: jobs of one name and group ran at once, and are one figure."""
+    """Yield the figures of a document. Jobs of the same name and group ran together and are one figure."""
     shared = document.get("global options") or {}
     together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
     for job in _jobs(document):
@@ -112,7 +120,7 @@ def _rate(
     amount: Callable[[Mapping[str, Any]], float],
     stated: Callable[[Mapping[str, Any]], float],
 ) -> float | None:
-    """What was done over the time of the slowest, as fio's own summary has it; the sum of what is stated where it does not say that.
+    """Return all work divided by the time of the slowest job, as in fio's own summary; else the sum of the stated rates.
 
     The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
     """

@@ -22,25 +22,26 @@ _INVALID = "IO500 marks this run or some of its phases INVALID"
 
 
 def is_summary(text: str) -> bool:
+    """Return whether the text is a summary or the log of a run."""
     return any(_RESULT.match(line) or _FIRST.match(line) for line in text.splitlines())
 
 
 def read_summary(text: str) -> Foreign:
-    """Lines of results, and the score as IO500 states it. The log of a run has each result twice: as it came, and in the end."""
+    """Read the lines of results and the score. The log of a run has each result twice: when it came, and at the end."""
     figures, stated = [], []
     for line in dict.fromkeys(line.strip() for line in text.splitlines()):
-        if found := _RESULT.match(line):
-            value, unit = number(found[2]), found[3].lower()
-            if value is not None and slug(found[1]) != "timestamp":
-                figures.append(_figure(slug(found[1]), unit != "kiops", value * _FACTORS[unit]))
-        elif found := _FIRST.match(line):
-            value = number(found[2] or found[3])
+        if match := _RESULT.match(line):
+            value, unit = number(match[2]), match[3].lower()
+            if value is not None and slug(match[1]) != "timestamp":
+                figures.append(_figure(slug(match[1]), unit != "kiops", value * _FACTORS[unit]))
+        elif match := _FIRST.match(line):
+            value = number(match[2] or match[3])
             if value is not None:
-                figures.append(_figure(slug(found[1]), bool(found[2]), value * (1e6 if found[2] else 1)))
+                figures.append(_figure(slug(match[1]), bool(match[2]), value * (1e6 if match[2] else 1)))
         elif (score := _SCORE.match(line)) and "TOTAL" in score[1]:
             stated.append(f"IO500 states: {' '.join(score[1].split())}")
     if scores := _FIRST_SCORE.findall(text):
-        stated.append(f"IO500 states: {'; '.join(' '.join(one.split()) for one in scores)}")
+        stated.append(f"IO500 states: {'; '.join(' '.join(score.split()) for score in scores)}")
     version = re.search(r"IO500 version (\S+)", text)
     began = re.search(r"^date=(\d{4})\.(\d\d)\.(\d\d)-(\d\d)\.(\d\d)\.(\d\d)$", text, re.MULTILINE)
     path = re.search(r"^io500_workdir=(\S+)$", text, re.MULTILINE)
@@ -60,13 +61,14 @@ def _figure(name: str, is_bandwidth: bool, value: float) -> ForeignFigure:
 
 
 def is_ini(text: str) -> bool:
+    """Return whether the text is the result.txt of the C version."""
     return bool(re.search(r"^[ \t]*\[(ior|mdtest)-(easy|hard)-(write|read|stat)\]\s*$", text, re.MULTILINE)) and bool(
         re.search(r"^[ \t]*score\s*=", text, re.MULTILINE)
     )
 
 
 def read_ini(text: str) -> Foreign:
-    """The ini file: a section for each phase with its score in GiB/s or kIOPS."""
+    """Read the ini file: a section for each phase, with its score in GiB/s or kIOPS."""
     sections: dict[str, dict[str, str]] = {"": {}}
     section = ""
     for line in text.splitlines():

@@ -38,13 +38,14 @@ _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
 
 
 def is_text(text: str) -> bool:
+    """Return whether the text is what IOR prints."""
     return not is_json(text) and bool(
         re.search(r"^[ \t]*(IOR-\d|access\s+bw\(MiB/s\)|Max (Write|Read):.*MiB/sec)", text, re.MULTILINE)
     )
 
 
 def read_text(text: str) -> Foreign:
-    """What IOR prints. A script runs several tests in one output; each has its own options before it."""
+    """Read what IOR prints. The output of a script has several tests, each with its own options before it."""
     figures: list[ForeignFigure] = []
     fastest: list[ForeignFigure] = []
     settings: dict[str, Setting] = {}
@@ -84,15 +85,16 @@ def _left_out(unusable: int) -> str:
 
 
 def is_json(text: str) -> bool:
+    """Return whether the text is IOR's JSON summary, broken or not."""
     return "{" in text and '"access"' in text and bool(re.search(r'"bwM[iI]B"', text))
 
 
 def read_json(text: str) -> Foreign:
-    """The JSON summary. Where it is no JSON (other lines in between, brackets lost, nan), its results are read one by one."""
+    """Read the JSON summary. If it is not valid JSON (other lines in it, lost brackets, nan), read its results one by one."""
     facts = {
-        key: found[1]
+        key: match[1]
         for key in ("Began", "Command line", "Machine", "Version")
-        if (found := re.search(rf'"{key}"\s*:\s*"(.*?)"\s*,', text))
+        if (match := re.search(rf'"{key}"\s*:\s*"(.*?)"\s*,', text))
     }
     lowered = {key.lower(): value for key, value in facts.items()}
     try:
@@ -116,25 +118,25 @@ def _from_tests(tests: list[tuple[Mapping[str, Any], list[Any]]]) -> tuple[list[
         for key, value in options.items():
             settings.update(_setting(key, str(value)))
         # IOR 3.2 nests the results of a test once more.
-        flat = [one for each in results for one in (each if isinstance(each, list) else [each])]
-        for one in flat:
-            if one.get("access") not in ("write", "read"):
+        flat = [result for each in results for result in (each if isinstance(each, list) else [each])]
+        for result in flat:
+            if result.get("access") not in ("write", "read"):
                 continue
-            value = number(str(one.get("bwMiB", one.get("bwMIB", ""))))
+            value = number(str(result.get("bwMiB", result.get("bwMIB", ""))))
             unusable += value is None
             if value is not None:
-                figures.append(ForeignFigure(one["access"], "bytes_per_s", (value * MIB,), settings))
+                figures.append(ForeignFigure(result["access"], "bytes_per_s", (value * MIB,), settings))
     return figures, unusable
 
 
 def _broken_tests(text: str) -> list[tuple[Mapping[str, Any], list[Any]]]:
-    """Every test that can be told apart, from objects that are whole in themselves."""
+    """Return the tests whose results are complete objects: options and results of each."""
     tests: list[tuple[Mapping[str, Any], list[Any]]] = []
     for part in re.split(r'"TestID"\s*:\s*\d+\s*,\s*"StartTime"', text):
         options = re.search(r'"Options"\s*:\s*\{([^{}]*)\}', part) or re.search(
             r'"Parameters"\s*:\s*\{([^{}]*)\}', part
         )
-        results = [_loose_pairs(found[0]) for found in re.finditer(r'\{[^{}]*"access"\s*:[^{}]*\}', part)]
+        results = [_loose_pairs(match[0]) for match in re.finditer(r'\{[^{}]*"access"\s*:[^{}]*\}', part)]
         if results:
             tests.append((_loose_pairs(options[1]) if options else {}, results))
     return tests
@@ -145,11 +147,12 @@ def _loose_pairs(text: str) -> dict[str, str]:
 
 
 def is_csv(text: str) -> bool:
+    """Return whether the text is IOR's CSV summary."""
     return text.lstrip().startswith("access,bw(MiB/s),")
 
 
 def read_csv(text: str) -> Foreign:
-    """The CSV summary: one row for each repetition."""
+    """Read the CSV summary: one row for each repetition."""
     figures = []
     for row in _rows(text):
         value = number(row["bw(MiB/s)"])
@@ -164,11 +167,12 @@ def read_csv(text: str) -> Foreign:
 
 
 def is_rank_csv(text: str) -> bool:
+    """Return whether the text is the CSV with details per rank."""
     return text.lstrip().startswith("access,rank,runtime-with-openclose,")
 
 
 def read_rank_csv(text: str) -> Foreign:
-    """Details per rank (saveRankPerformanceDetailsCSV): a repetition's rate is all bytes over the slowest rank's time."""
+    """Read details per rank (saveRankPerformanceDetailsCSV): the rate of a repetition is all bytes over the slowest rank's time."""
     repetitions: list[dict[str, Any]] = []
     for row in _rows(text):
         seconds, rate = number(row["runtime"]), number(row["throughput"])
@@ -181,8 +185,13 @@ def read_rank_csv(text: str) -> Foreign:
         last["bytes"] += seconds * rate
         last["seconds"] = max(last["seconds"], float(row["runtime-with-openclose"]))
     figures = [
-        ForeignFigure(one["access"], "bytes_per_s", (one["bytes"] / one["seconds"],), {"ranks": len(one["ranks"])})
-        for one in repetitions
+        ForeignFigure(
+            repetition["access"],
+            "bytes_per_s",
+            (repetition["bytes"] / repetition["seconds"],),
+            {"ranks": len(repetition["ranks"])},
+        )
+        for repetition in repetitions
     ]
     note = (
         "computed from the ranks' own times without their start times, which the file lacks, so the rate is an "

@@ -16,13 +16,14 @@ _OLD_TREE = re.compile(r"^tree (creation|removal) rate\s*:\s*(\S+)", re.MULTILIN
 
 
 def is_text(text: str) -> bool:
+    """Return whether the text is what mdtest prints."""
     return bool(re.search(r"^[ \t]*mdtest-\S+ was launched", text, re.MULTILINE)) or bool(
         re.search(r"SUMMARY.*iterations\)[\s\S]*File (creation|stat)", text)
     )
 
 
 def read_text(text: str) -> Foreign:
-    """The means mdtest prints: the single iterations are not in its output."""
+    """Read the means that mdtest prints; its output does not have the single iterations."""
     launched = _LAUNCHED.search(text)
     iterations = _ITERATIONS.search(text)
     command = re.search(r"^Command line used:\s*(.*)$", text, re.MULTILINE)
@@ -52,27 +53,28 @@ def read_text(text: str) -> Foreign:
 
 
 def _means(text: str) -> list[tuple[str, float]]:
-    """Operation and mean rate; the block of times (-P) that follows the rates is left out, and so is what was not run (0)."""
-    found: dict[str, float] = {}
+    """Return operations and their mean rates, without the times (-P) and without operations that were not run (0)."""
+    rates_of: dict[str, float] = {}
     rates = re.split(r"^SUMMARY time", text, flags=re.MULTILINE)[0]
     for line in rates.splitlines():
         match = _OPERATION.match(line)
         mean = number(match[4]) if match else None
         if match and mean is not None:
-            found.setdefault(match[1], mean)
+            rates_of.setdefault(match[1], mean)
     for name, rate in _OLD_TREE.findall(rates):
         value = number(rate)
         if value is not None:
-            found.setdefault(f"Tree {name}", value)
-    return list(found.items())
+            rates_of.setdefault(f"Tree {name}", value)
+    return list(rates_of.items())
 
 
 def is_rank_csv(text: str) -> bool:
+    """Return whether the text is the CSV with details per rank."""
     return text.lstrip().startswith("rank,items,rate-")
 
 
 def read_rank_csv(text: str) -> Foreign:
-    """Details per rank (--saveRankPerformanceDetails): an iteration's rate is all items over the slowest rank's time."""
+    """Read details per rank (--saveRankPerformanceDetails): the rate of an iteration is all items over the slowest rank's time."""
     iterations: list[dict[str, Mapping[str, str]]] = []
     for row in csv.DictReader(text.strip().splitlines()):
         if row["rank"] == "all":
@@ -107,11 +109,12 @@ def _joint_rate(ranks: Mapping[str, Mapping[str, str]], name: str) -> float | No
 
 
 def is_operations_csv(text: str) -> bool:
+    """Return whether the text is the CSV with details per call."""
     return text.lstrip().startswith("time,runtime,tp\n")
 
 
 def read_operations_csv(text: str) -> Foreign:
-    """Every call of one rank (savePerOpDataCSV): its bytes, or for metadata its calls, over the time from first to last."""
+    """Read the calls of one rank (savePerOpDataCSV): its bytes, or its metadata calls, over the time from first to last."""
     rows = [
         (float(row["time"]), float(row["runtime"]), number(row["tp"]))
         for row in csv.DictReader(text.strip().splitlines())

@@ -23,11 +23,12 @@ _SCALE = {"bytes": 1, "kilobytes": KIB, "megabytes": MIB}
 
 
 def is_text(text: str) -> bool:
+    """Return whether the text is a report of Postmark."""
     return "PostMark v" in text or ("seconds of transactions (" in text and "per second)" in text)
 
 
 def read_text(text: str) -> Foreign:
-    """Rates of transactions, files and data. Postmark counts whole seconds: what took few of them is rough."""
+    """Read the rates of transactions, files and data. Postmark counts whole seconds, so short runs give rough rates."""
     figures = []
     if (transactions := re.search(r"seconds of transactions \(([\d.]+) per second\)", text)) and (
         rate := number(transactions[1])
@@ -35,14 +36,14 @@ def read_text(text: str) -> Foreign:
         figures.append(ForeignFigure("transactions", "operations_per_s", (rate,)))
     last = ""
     for line in text.splitlines():
-        if found := _ALL.match(line):
-            last = _FILES[found[1]]
-            _add(figures, last, found[2])
-        elif (found := _ALONE.match(line)) and found[1] in _FILES:
-            _add(figures, f"{last}-mixed" if found[1] == "Mixed with transactions" else _FILES[found[1]], found[2])
-        elif (found := _DATA.match(line)) and (rate := number(found[2])):
+        if match := _ALL.match(line):
+            last = _FILES[match[1]]
+            _add(figures, last, match[2])
+        elif (match := _ALONE.match(line)) and match[1] in _FILES:
+            _add(figures, f"{last}-mixed" if match[1] == "Mixed with transactions" else _FILES[match[1]], match[2])
+        elif (match := _DATA.match(line)) and (rate := number(match[2])):
             figures.append(
-                ForeignFigure("read" if found[1] == "read" else "write", "bytes_per_s", (rate * _SCALE[found[3]],))
+                ForeignFigure("read" if match[1] == "read" else "write", "bytes_per_s", (rate * _SCALE[match[3]],))
             )
     version = re.search(r"PostMark v(\S+)", text)
     seconds = re.search(r"(\d+) seconds? total", text)

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
+from strakes.findings.portrait import Portrait
+from strakes.findings.record import from_record
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import FORMATS, read_file
-from strakes.report.findings import portrait_from_document
+from strakes.report.findings import validate
 from strakes.store import Store
 from strakes.units import KIB, MIB
 
@@ -52,7 +54,9 @@ def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
     assert run.status == "complete"
     assert run.id in capsys.readouterr().out
     assert strakes(["report", run.id, "--json", "-"]) == 0
-    portrait = portrait_from_document(json.loads(capsys.readouterr().out))
+    document = json.loads(capsys.readouterr().out)
+    validate(document)
+    portrait = from_record(Portrait, document)
     assert portrait.cells
     assert all((cell.low, cell.high, cell.stopped_because) == (None, None, "imported") for cell in portrait.cells)
     assert portrait.warnings[0].code == "imported"

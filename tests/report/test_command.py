@@ -9,7 +9,9 @@ import pytest
 
 from strakes.cli.main import run as strakes
 from strakes.findings.cell import Cell
-from strakes.report.findings import portrait_from_document
+from strakes.findings.portrait import Portrait
+from strakes.findings.record import from_record
+from strakes.report.findings import validate
 from strakes.store import Store
 from strakes.store.records import FactsFound
 from strakes.studies.registry import STUDIES
@@ -67,7 +69,9 @@ def test_the_findings_on_standard_output_stand_alone_and_give_the_portrait(
     stored: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert strakes(["report", stored, "--json", "-"]) == 0
-    portrait = portrait_from_document(json.loads(capsys.readouterr().out))
+    document = json.loads(capsys.readouterr().out)
+    validate(document)
+    portrait = from_record(Portrait, document)
     assert portrait.run["id"] == stored
     assert {cell.study for cell in portrait.cells} == {study.name for study in STUDIES}
 

@@ -13,7 +13,9 @@ import pytest
 from report.example import HOSTILE_PATH, example_portrait
 from report.golden import assert_golden
 from strakes.errors import BadInputError
-from strakes.report.findings import portrait_from_document, to_document, validate
+from strakes.findings.portrait import Portrait
+from strakes.findings.record import from_record
+from strakes.report.findings import to_document, validate
 
 
 def example_document() -> dict[str, Any]:
@@ -28,7 +30,8 @@ def test_the_document_is_the_portrait_as_plain_values() -> None:
 
 def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
     portrait = example_portrait()
-    again = portrait_from_document(example_document())
+    validate(example_document())
+    again = from_record(Portrait, example_document())
     assert again.cells == portrait.cells
     assert again.figures == portrait.figures
     assert again.findings == portrait.findings
@@ -50,7 +53,8 @@ def test_a_portrait_of_nothing_is_a_document_too() -> None:
         skipped=(),
         reproduce=(),
     )
-    assert portrait_from_document(to_document(empty)) == empty
+    validate(to_document(empty))
+    assert from_record(Portrait, to_document(empty)) == empty
 
 
 def _cell(document: dict[str, Any]) -> dict[str, Any]:

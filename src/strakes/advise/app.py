@@ -5,7 +5,7 @@ The facts are those of source S1, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -65,6 +65,7 @@ class App:
 
     @property
     def nodes(self) -> int:
+        """How many nodes the ranks fill."""
         return -(-self.ranks // self.ranks_per_node)
 
     def file_bytes(self, phase: AppPhase) -> int:
@@ -225,87 +226,52 @@ def _refuse_contradictions(file: TomlFile, app: App) -> None:
         why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
         raise refuse(("ranks_per_node",), why, "ranks is the number of ranks on all nodes together.")
     if app.grouping > app.ranks:
-        raise refuse(
-            ("grouping",),
-            f"{app.grouping} ranks in a group, but only {app.ranks} in all",
-            "grouping is the number of ranks that share one writer.",
-        )
+        why = f"{app.grouping} ranks in a group, but only {app.ranks} in all"
+        raise refuse(("grouping",), why, "grouping is the number of ranks that share one writer.")
     names: set[str] = set()
     for number, phase in enumerate(app.phases):
         for key, why, remedy in _contradictions(app, phase):
             raise refuse(("phase", number, key), why, remedy)
         if phase.name in names:
-            raise refuse(
-                ("phase", number, "name"),
-                f"two phases are called {phase.name!r}",
-                "Give each phase a name of its own.",
-            )
+            why = f"two phases are called {phase.name!r}"
+            raise refuse(("phase", number, "name"), why, "Give each phase a name of its own.")
         names.add(phase.name)
     shares = [phase.share for phase in app.phases if phase.share is not None]
     total = sum(shares)
     last = max((number for number, phase in enumerate(app.phases) if phase.share is not None), default=0)
     if total > 1 + _SHARES_TOLERANCE:
-        raise refuse(
-            ("phase", last, "share"),
-            f"the shares add up to {total:.2f}",
-            "Each is a part of all I/O; together they may be at most 1.",
-        )
+        remedy = "Each is a part of all I/O; together they may be at most 1."
+        raise refuse(("phase", last, "share"), f"the shares add up to {total:.2f}", remedy)
     if len(shares) == len(app.phases) and total < 1 - _SHARES_TOLERANCE:
         why = f"every phase has a share, and they add up to {total:.2f}"
         raise refuse(("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase.")
 
 
-def _contradictions(app: App, phase: AppPhase) -> list[tuple[str, str, str]]:
-    """Key, why, and what to do."""
-    faults = []
+def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]:
+    """Yield the key at fault, why, and what to do."""
     largest = max(phase.record_bytes, default=0)
     if largest > phase.data_bytes:
         why = f"one call moves {format_bytes(largest)}, but a rank has only {format_bytes(phase.data_bytes)}"
-        faults.append(
-            (
-                "record_size",
-                why,
-                "record_size is the data of one call; data_per_rank is the data of a rank in the whole phase.",
-            )
-        )
+        remedy = "record_size is the data of one call; data_per_rank is the data of a rank in the whole phase."
+        yield "record_size", why, remedy
     if phase.collective and app.interface not in _WITH_COLLECTIVES:
-        why = f"{app.interface} has no collective calls"
-        faults.append(
-            ("collective", why, f"Write collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}.")
-        )
+        remedy = f"Write collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}."
+        yield "collective", f"{app.interface} has no collective calls", remedy
     if phase.collective and phase.files != "shared":
-        faults.append(
-            (
-                "collective",
-                f"files are {phase.files}: there are no collective calls",
-                'Write collective = false, or files = "shared".',
-            )
-        )
+        why = f"files are {phase.files}: there are no collective calls"
+        yield "collective", why, 'Write collective = false, or files = "shared".'
     if app.interface in _ONLY_SHARED and phase.files == "per-process":
-        faults.append(("files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'))
+        yield "files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'
     if phase.files == "same" and phase.operation == "write":
-        faults.append(
-            ("files", "every rank would write the whole file", 'Write operation = "read", or files = "shared".')
-        )
+        yield "files", "every rank would write the whole file", 'Write operation = "read", or files = "shared".'
     if phase.files == "gathered" and app.grouping > 1 and phase.operation == "write":
-        faults.append(
-            (
-                "files",
-                "rank 0 collects all data, so groups of ranks cannot write",
-                'Write files = "per-process", or leave out grouping.',
-            )
-        )
+        why = "rank 0 collects all data, so groups of ranks cannot write"
+        yield "files", why, 'Write files = "per-process", or leave out grouping.'
     if phase.when in ("start", "restart") and phase.operation == "write":
-        faults.append(
-            (
-                "when",
-                f"at {phase.when} an application only reads",
-                'Write when = "run" or "end", or operation = "read".',
-            )
-        )
+        why = f"at {phase.when} an application only reads"
+        yield "when", why, 'Write when = "run" or "end", or operation = "read".'
     if phase.when == "end" and phase.operation == "read":
-        faults.append(("when", "at its end an application only writes", 'Write when = "run", or operation = "write".'))
-    return faults
+        yield "when", "at its end an application only writes", 'Write when = "run", or operation = "write".'
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from strakes.cli.options import Output, measuring_options, precision_option
+from strakes.cli.options import Output, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
 
 FAILED_STATUS = 1
@@ -53,8 +52,6 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
             remedy="Choose a run made by strakes survey, strakes study or strakes accept.",
         )
     answers = judge(wanted, run.facts, results_of(run))
-    if json is not None:
-        json.write(json_module.dumps(to_document(title, run.id, answers), indent=1, allow_nan=False))
-    if json is None or json.path is not None:
+    if write_json(json, to_document(title, run.id, answers)):
         click.echo(render(title, run.id, answers))
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import Output, json_option
+from strakes.cli.options import Output, json_option, write_json
 
 if TYPE_CHECKING:
     from strakes.advise.app import App
@@ -64,9 +64,7 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     chosen = choose(app, results)
     file_system = str(results.facts.get("file_system", ""))
     snippets = pastes(app, chosen, file_system)
-    if json is not None:
-        json.write(_json(_document(app, stored, file_system, chosen, snippets)))
-    if json is None or json.path is not None:
+    if write_json(json, _document(app, stored, file_system, chosen, snippets)):
         _print(app, stored, file_system, chosen, snippets)
     return 0
 
@@ -77,21 +75,9 @@ def _rank(directory: Path, json: Output | None) -> int:
     from strakes.units import format_bytes
 
     logs, errors = read_logs(directory)
-    if json is not None:
-        rows = [
-            {
-                "log": str(path),
-                "program": facts.program,
-                "ranks": facts.ranks,
-                "run_s": facts.run_s,
-                "io_s": facts.io_s,
-                "moved_bytes": facts.moved_bytes,
-                "partial": facts.partial,
-            }
-            for path, facts in logs
-        ]
-        json.write(_json({"schema": 1, "logs": rows, "unreadable": [str(error) for error in errors]}))
-    if json is None or json.path is not None:
+    keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
+    rows = [{"log": str(path), **{key: getattr(facts, key) for key in keys}} for path, facts in logs]
+    if write_json(json, {"schema": 1, "logs": rows, "unreadable": [str(error) for error in errors]}):
         click.echo(
             "In I/O: how long the slowest rank read, wrote, opened and closed; a faster file system can save at most "
             "that."
@@ -118,9 +104,7 @@ def _describe(log: Path, json: Output | None) -> int:
     from strakes.advise.darshan import app_of, read_log
 
     app, remarks = app_of(read_log(log))
-    if json is not None:
-        json.write(_json({"schema": 1, "app": asdict(app), "remarks": remarks}))
-    if json is None or json.path is not None:
+    if write_json(json, {"schema": 1, "app": asdict(app), "remarks": remarks}):
         click.echo(to_toml(app, (f"Filled from the Darshan log {log.name}.", *remarks)), nl=False)
     return 0
 
@@ -164,9 +148,3 @@ def _document(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tu
         "classes": [asdict(size_class) for size_class in chosen.classes],
         "settings": [asdict(snippet) for snippet in snippets],
     }
-
-
-def _json(document: object) -> str:
-    import json
-
-    return json.dumps(document, indent=1)

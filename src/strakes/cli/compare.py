@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json as json_module
-
 import click
 
-from strakes.cli.options import OUTPUT, Output, confidence_option, json_option
+from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
 
 FAILED_STATUS = 1
 
@@ -71,14 +69,11 @@ def command(
     else:
         comparison = compare_several(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
     met = failures(comparison, conditions)
-    if json is not None:
-        document = {**to_document(comparison), "failures": list(met)}
-        json.write(json_module.dumps(document, indent=1, allow_nan=False))
     if html is not None:
         from strakes.compare.comparison_page import render_comparison_page
 
         html.write(render_comparison_page(comparison))
-    if all(output is None or output.path is not None for output in (json, html)):
+    if write_json(json, {**to_document(comparison), "failures": list(met)}, html):
         click.echo(render(comparison))
         for text in met:
             click.echo(f"failed: {text}", err=True)

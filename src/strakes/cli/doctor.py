@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.machine import MachineCheck, kernel, limits, tools
-from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options
+from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options, write_json
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.launch.choice import Launcher
 
@@ -51,13 +50,7 @@ def command(
             remedy="Add --hosts A,B, or look at it from this host: strakes target DIR",
         )
     checks = examine()
-    if json is not None:
-        json.write(
-            json_text.dumps(
-                {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}, indent=2
-            )
-        )
-    if json is None or json.path is not None:
+    if write_json(json, {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}):
         _print(checks)
     return EnvironmentLacksError.exit_status if _lacking(checks) else 0
 

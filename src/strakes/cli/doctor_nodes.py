@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import secrets
 import sys
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from strakes.cli.options import Output
+from strakes.cli.options import Output, write_json
 from strakes.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
@@ -40,9 +39,7 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
             if not any(difference.wrong for difference in differences):
                 aligned = measure_alignment(launch, len(nodes), workspace.path)
     wrong = any(difference.wrong for difference in differences)
-    if json is not None:
-        json.write(json_text.dumps(_document(nodes, differences, aligned), indent=1))
-    if json is None or json.path is not None:
+    if write_json(json, _document(nodes, differences, aligned)):
         _print(nodes, differences, aligned, directory)
     return EnvironmentLacksError.exit_status if wrong else 0
 

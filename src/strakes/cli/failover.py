@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from strakes.cli.fault_options import PATH, fault_from, fault_options, has_sessions, require_consent
-from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output
+from strakes.cli.fault_options import PATH, AskedFault, fault_options, has_sessions, require_consent
+from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, write_document
 from strakes.errors import BadInputError
 
 
@@ -62,10 +61,8 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 @click.option(
     "--rules", "list_rules", is_flag=True, help="List the rules with their reasons and sources, and check nothing."
 )
-@click.option(
-    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the findings as JSON; - for standard output."
-)
-def check_command(directory: Path | None, live: bool, list_rules: bool, json_output: Output | None) -> int:
+@json_option
+def check_command(directory: Path | None, live: bool, list_rules: bool, json: Output | None) -> int:
     """Find mistakes that have cost others their service or their data.
 
     DIR is a plan, also one that was changed by hand. Exit status 1: there is an error.
@@ -80,9 +77,7 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json_out
     if (directory is None) == (not live):
         raise click.UsageError("give either DIR, the directory of a plan, or --live")
     result = check(read_plan(directory) if directory else read_live())
-    if json_output is not None:
-        json_output.write(document(result))
-    if json_output is None or json_output.path is not None:
+    if write_document(json, document(result)):
         print_check(result)
     return 1 if result.failed else 0
 
@@ -91,10 +86,8 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json_out
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
 @click.option("--singles", is_flag=True, help="Only single failures.")
-@click.option(
-    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write all rows as JSON; - for standard output."
-)
-def rehearse_command(directory: Path, every: bool, singles: bool, json_output: Output | None) -> int:
+@json_option
+def rehearse_command(directory: Path, every: bool, singles: bool, json: Output | None) -> int:
     """Say what each failure, and each pair of them, will do to the plan in DIR.
 
     The decisions are those of Pacemaker's policy engine on the planned configuration; cables, switches, power and disks
@@ -105,9 +98,7 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json_output: O
     from strakes.failover.setup import read_plan
 
     result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
-    if json_output is not None:
-        json_output.write(document(result))
-    if json_output is None or json_output.path is not None:
+    if write_document(json, document(result)):
         print_rehearsal(result, every=every)
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
 
@@ -159,9 +150,7 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json_output: O
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 @click.option("--yes-this-interrupts-service", "agreed", is_flag=True, help="Confirm the interruption. Required.")
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
-@click.option(
-    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time line as JSON; - for standard output."
-)
+@json_option
 def drill_command(
     directory: Path,
     clients: int,
@@ -174,8 +163,8 @@ def drill_command(
     dry_run: bool,
     agreed: bool,
     moments: bool,
-    json_output: Output | None,
-    **fault_words: Any,
+    json: Output | None,
+    fault: AskedFault,
 ) -> int:
     """Cause a fault on a live system while clients create files in DIR, and check that no acknowledged file is lost.
 
@@ -190,20 +179,18 @@ def drill_command(
     from strakes.drill.run import Drill, play
     from strakes.store_root import default_root
 
-    fault = fault_from(directory, **fault_words)
+    striking = fault.make(directory)
     sessions = not on_the_mount and has_sessions(directory)
     drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions)
-    click.echo(f"strakes: {drill.text}; after {before:g} s: {fault.text}", err=True)
+    click.echo(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
     when = "when the clients have ended" if restore_after is None else f"{restore_after:g} s after that"
-    click.echo(f"strakes: {when}: {fault.undo.text}" if fault.undo else "strakes: nothing is to undo", err=True)
+    click.echo(f"strakes: {when}: {striking.undo.text}" if striking.undo else "strakes: nothing is to undo", err=True)
     if dry_run:
         return 0
     require_consent(directory, agreed)
     arriving = AlertListener(alerts) if alerts else None
-    outcome = play(drill, fault, default_root(), lambda text: click.echo(f"strakes: {text}", err=True), arriving)
-    if json_output is not None:
-        json_output.write(document(outcome))
-    if json_output is None or json_output.path is not None:
+    outcome = play(drill, striking, default_root(), lambda text: click.echo(f"strakes: {text}", err=True), arriving)
+    if write_document(json, document(outcome)):
         print_drill(outcome, moments=moments)
     return 1 if outcome.lost or outcome.lacking else 0
 
@@ -229,10 +216,8 @@ def undo_command() -> int:
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("drill", required=False)
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
-@click.option(
-    "--json", "json_output", type=OUTPUT, metavar="FILE", help="Write the time lines as JSON; - for standard output."
-)
-def timeline_command(directory: Path, drill: str | None, moments: bool, json_output: Output | None) -> None:
+@json_option
+def timeline_command(directory: Path, drill: str | None, moments: bool, json: Output | None) -> None:
     """Show recorded recoveries of a Lustre server: how long each client waited, and when it was back.
 
     docs/guide/failover.md says which files a record has.
@@ -247,9 +232,7 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json_out
             f"no drill {drill!r} is recorded", where=str(directory), remedy=f"There are: {', '.join(names)}."
         )
     lines = [read_drill(directory, name) for name in ([drill] if drill else names)]
-    if json_output is not None:
-        json_output.write(document(lines))
-    if json_output is None or json_output.path is not None:
+    if write_document(json, document(lines)):
         for line in lines:
             print_timeline(line, moments=moments)
 
@@ -276,13 +259,7 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json_out
     "--rate", type=click.FloatRange(0.1, 100), default=10.0, show_default=True, help="Records a second of each client."
 )
 @click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
-@click.option(
-    "--json",
-    "json_output",
-    type=OUTPUT,
-    metavar="FILE",
-    help="Write table and time lines as JSON; - for standard output.",
-)
+@json_option
 def pair_command(
     name: str,
     faults: tuple[str, ...],
@@ -290,7 +267,7 @@ def pair_command(
     clients: int,
     rate: float,
     moments: bool,
-    json_output: Output | None,
+    json: Output | None,
 ) -> int:
     """Try the pair of the lab NAME (strakes lab up ha): cut the power of a node, then one heartbeat link, then both links.
 
@@ -318,9 +295,7 @@ def pair_command(
         default_root(),
         lambda text: click.echo(f"strakes: {text}", err=True),
     )
-    if json_output is not None:
-        json_output.write(document(trials))
-    if json_output is None or json_output.path is not None:
+    if write_document(json, document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
         print_trials(rows(trials))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from strakes.cli.options import SECONDS, Output, json_option
+from strakes.cli.options import SECONDS, Output, json_option, write_json
 
 FAILED_STATUS = 1
 
@@ -31,7 +31,6 @@ def command(
     transfer-size or ior. A figure is SLOWER or FASTER when its level changed. The test uses ranks of the runs' medians
     and is corrected for the number of figures; it needs at least ten runs, five of them after the change.
     """
-    import json as json_module
     from datetime import UTC, datetime, timedelta
     from os.path import abspath
 
@@ -56,9 +55,7 @@ def command(
         raise BadInputError(f"there is no run{f' named {name}' if name else ''}", where=str(store.root), remedy=remedy)
     histories = judged(series, since=None if since is None else datetime.now(UTC) - timedelta(seconds=since))
     met = failures(histories, conditions)
-    if json is not None:
-        json.write(json_module.dumps(to_document(histories, met), indent=1, allow_nan=False))
-    if json is None or json.path is not None:
+    if write_json(json, to_document(histories, met)):
         click.echo(render(histories))
         for text in met:
             click.echo(f"failed: {text}", err=True)

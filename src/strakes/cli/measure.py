@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
-import secrets
 import shlex
 import sys
 from pathlib import Path
@@ -11,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import MAX_SEED, Output, Resume, launch_from
+from strakes.cli.options import Output, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
 from strakes.launch.impact import UNLIMITED, Impact
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
-    from strakes.launch.choice import Launcher
+    from strakes.launch.choice import Launch
     from strakes.measure.visit import RunPlan
     from strakes.store import Run
     from strakes.studies.study import Study
@@ -49,16 +47,10 @@ def perform(
     confidence: float,
     precision: float,
     html: Output | None,
-    resume: Resume | None,
-    launcher: Launcher,
-    ranks: int | None,
-    hosts: tuple[str, ...] | None,
-    ranks_per_node: int | None,
-    mpiexec: Path | None,
-    launcher_options: str | None,
-    launcher_command: str | None,
+    resume: str | None,
+    launch: Launch,
     keep: bool,
-    seed: int | None,
+    seed: int,
     quiet: bool,
     against: Path | None = None,
     like: Run | None = None,
@@ -74,7 +66,6 @@ def perform(
     from strakes.survey.request import Request
     from strakes.survey.runner import perform as run_request
 
-    launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command)
     store = Store()
     request = Request(
         kind=kind,
@@ -84,12 +75,12 @@ def perform(
         budget_s=budget,
         confidence=confidence,
         relative_half_width=precision,
-        seed=secrets.randbelow(MAX_SEED) if seed is None else seed,
-        command=shlex.join(["strakes", *sys.argv[1:]]),
+        seed=seed,
+        command=typed_command(),
         full=full,
         keep=keep,
         launch=launch,
-        resume=None if resume is None else (resume.run or ""),
+        resume=resume,
         against=against,
         like=like,
         files=files,
@@ -107,26 +98,17 @@ def perform(
         return publish(run, html), run
 
 
-def submit(
-    words: str,
-    *,
-    name: str,
-    directory: Path,
-    launcher: Launcher,
-    ranks: int | None,
-    hosts: tuple[str, ...] | None,
-    ranks_per_node: int | None,
-    mpiexec: Path | None,
-    launcher_options: str | None,
-    launcher_command: str | None,
-    **_others: Any,
-) -> None:
+def typed_command() -> str:
+    """Return the command line of this process, to be typed again."""
+    return shlex.join(["strakes", *sys.argv[1:]])
+
+
+def submit(words: str, *, name: str, directory: Path, launch: Launch, **_others: Any) -> None:
     """Submit this very command as a job of its own; print its number."""
     from strakes.cli.options import words_of
     from strakes.jobs.batch import submit_job, without_batch
     from strakes.store.jobs import Jobs
 
-    launch = launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command)
     if launch.launcher != "slurm":
         raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy="Add --launcher slurm.")
     if not directory.is_dir():
@@ -156,9 +138,7 @@ def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None)
     from strakes.report.summary import render_summary
     from strakes.units import format_seconds
 
-    if json is not None:
-        json.write(json_module.dumps(to_document(portrait), indent=1, allow_nan=False))
-    if all(output is None or output.path is not None for output in (json, html)):
+    if write_json(json, to_document(portrait), html):
         click.echo(render_summary(portrait, report_path(run, html)))
         if cells := portrait.run.get("cells_settled_early"):
             saved = format_seconds(float(portrait.run["time_saved_s"]))

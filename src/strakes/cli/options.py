@@ -6,14 +6,16 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from strakes.errors import BadInputError, MeasurementError
 from strakes.launch.choice import LAUNCHERS, Launch, Launcher
-from strakes.launch.impact import Impact, parse_impact
+from strakes.launch.impact import parse_impact
 from strakes.targets.command import Servers
 from strakes.units import parse_bytes, parse_seconds
 
@@ -44,47 +46,41 @@ class Output:
             ) from error
 
 
-@dataclass(frozen=True)
-class Resume:
-    """``--resume [RUN]``: ``run`` is None for the newest unfinished run of the same measurement."""
+def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
+    """Write the document, if it was asked for. Return whether a summary is to be printed.
 
-    run: str | None
-
-
-class BytesType(click.ParamType[int]):
-    """A size such as 64KiB; gives bytes."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the bytes."""
-        if isinstance(value, int):
-            return value
-        try:
-            size = parse_bytes(str(value))
-        except BadInputError as error:
-            self.fail(f"{error.what}. {error.remedy}", param, ctx)
-        if size < 1:
-            self.fail("must be at least one byte", param, ctx)
-        return size
+    It is not where this document, or one of ``others``, goes to standard output.
+    """
+    if output is not None:
+        output.write(text)
+    return all(each is None or each.path is not None for each in (output, *others))
 
 
-class SecondsType(click.ParamType[float]):
-    """A duration such as 90s or 2m; gives seconds, more than none."""
+def write_json(output: Output | None, document: object, *others: Output | None) -> bool:
+    """Write the document as JSON; otherwise as ``write_document``."""
+    import json
 
-    name = "duration"
+    text = "" if output is None else json.dumps(document, indent=1, allow_nan=False)
+    return write_document(output, text, *others)
+
+
+class AmountType(click.ParamType[float]):
+    """An amount with its unit, more than none: ``parse`` reads it."""
+
+    def __init__(self, name: str, parse: Callable[[str], float], nothing: str) -> None:
+        self.name, self._parse, self._nothing = name, parse, nothing
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds."""
+        """Return the amount, in bytes or seconds."""
         if isinstance(value, int | float):
-            return float(value)
+            return value
         try:
-            seconds = parse_seconds(str(value))
+            amount = self._parse(str(value))
         except BadInputError as error:
             self.fail(f"{error.what}. {error.remedy}", param, ctx)
-        if seconds <= 0:
-            self.fail("must be more than zero", param, ctx)
-        return seconds
+        if amount <= 0:
+            self.fail(self._nothing, param, ctx)
+        return amount
 
 
 class OutputType(click.ParamType[Output]):
@@ -106,16 +102,6 @@ class OutputType(click.ParamType[Output]):
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{path} is not writable", param, ctx)
         return Output(path)
-
-
-class ResumeType(click.ParamType[Resume]):
-    """A run's id or a unique beginning of it; empty for the newest."""
-
-    name = "run"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Resume:
-        """Return the run to resume."""
-        return value if isinstance(value, Resume) else Resume(str(value) or None)
 
 
 class HostsType(click.ParamType[tuple[str, ...]]):
@@ -144,113 +130,189 @@ class DirectoryType(click.ParamType[Path]):
 
 
 DIRECTORY = DirectoryType()
-BYTES = BytesType()
-SECONDS = SecondsType()
-CONFIDENCE = click.FloatRange(0.5, 0.999)
-PRECISION = click.FloatRange(0.005, 0.5)
+BYTES = AmountType("size", parse_bytes, "must be at least one byte")
+SECONDS = AmountType("duration", parse_seconds, "must be more than zero")
 HOSTS = HostsType()
 RANKS = click.IntRange(1, 65536)  # as schemas/plan.json
 OUTPUT = OutputType()
-RESUME = ResumeType()
 
 
 def budget_option(default: str) -> Callable[[Command], Command]:
     """``--budget``: ``budget`` in seconds."""
-    return click.option(
-        "--budget",
-        type=SECONDS,
-        default=default,
+    text = "Time to spend on measuring, such as 60s or 5m."
+    return click.option("--budget", type=SECONDS, default=default, show_default=True, metavar="TIME", help=text)
+
+
+def draw_seed() -> int:
+    """Return a random seed."""
+    import secrets
+
+    return secrets.randbelow(MAX_SEED)
+
+
+# Each gives the command an argument of its name. Those of FILE are an Output or None, shares are floats.
+confidence_option = click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.999),
+    default=0.9,
+    show_default=True,
+    metavar="SHARE",
+    help="Confidence level of every interval.",
+)
+precision_option = click.option(
+    "--precision",
+    type=click.FloatRange(0.005, 0.5),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Repeat each cell until its interval is this narrow (relative half-width).",
+)
+html_option = click.option(
+    "--html",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write the HTML report to FILE  [default: report.html in the run's directory]",
+)
+json_option = click.option(
+    "--json", type=OUTPUT, metavar="FILE", help="Write the results as JSON to FILE (- is standard output)."
+)
+keep_option = click.option(
+    "--keep", is_flag=True, help="Do not remove the measured files; strakes clean DIR removes them later."
+)
+# ``batch``: words for sbatch.
+batch_option = click.option(
+    "--batch",
+    metavar="WORDS",
+    help="Submit the measurement as a Slurm job with these sbatch options, such as '-N 4 -t 30', and return.",
+)
+libcephfs_option = click.option(
+    "--libcephfs",
+    is_flag=True,
+    help="On CephFS, do metadata operations through libcephfs, not the mount; each rank is a client of its own.",
+)
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
+# ``resume``: RUN, "" for the newest unfinished run of the same measurement, or None.
+resume_option = click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    metavar="[RUN]",
+    help="Resume an interrupted run: RUN, or the newest with the same DIR and options.",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, MAX_SEED),
+    default=draw_seed,
+    metavar="N",
+    help="Seed of the random order and data; the same seed repeats both.",
+)
+
+
+def _read_with(parse: Callable[[Any], object]) -> Callable[[click.Context, click.Parameter, Any], object]:
+    """Make a callback that reads what was typed; an error of it is one of the option."""
+
+    def read(_ctx: click.Context, _param: click.Parameter, words: Any) -> object:
+        try:
+            return None if words is None else parse(words)
+        except BadInputError as error:
+            where, why = (f" ({error.where})" if error.where else ""), (f": {error.why}" if error.why else "")
+            raise click.BadParameter(f"{error.what}{where}{why}. {error.remedy}") from error
+
+    return read
+
+
+def _parse_neighbour(text: str) -> float:
+    from strakes.neighbour.limit import parse_neighbour
+
+    return parse_neighbour(text)
+
+
+# ``impact`` is an Impact.
+impact_option = click.option(
+    "--impact",
+    multiple=True,
+    callback=_read_with(parse_impact),
+    metavar="LIMIT",
+    help="Limit the load of all ranks together to 200MiB/s or 5000ops/s. May be given twice, once for each.",
+)
+# ``neighbour`` in seconds, or None.
+neighbour_option = click.option(
+    "--neighbour",
+    callback=_read_with(_parse_neighbour),
+    metavar="LIMIT",
+    help="Protect other users: slow down, and stop if that does not help, when their 99th percentile latency would "
+    "exceed the limit, such as p99=20ms.",
+)
+# ``servers`` is a Servers or None.
+servers_option = click.option(
+    "--servers",
+    callback=_read_with(Servers),
+    metavar="TEMPLATE",
+    help='Command that reaches a server, such as "ssh {host} sudo": for counters and settings that only servers have.',
+)
+
+
+_LAUNCH_OPTIONS = (
+    click.option(
+        "--launcher",
+        type=click.Choice(LAUNCHERS),
+        default="local",
         show_default=True,
-        metavar="TIME",
-        help="Time to spend on measuring, such as 60s or 5m.",
-    )
-
-
-def confidence_option(command: Command) -> Command:
-    """``--confidence``: ``confidence`` as a share."""
-    return click.option(
-        "--confidence",
-        type=CONFIDENCE,
-        default=0.9,
-        show_default=True,
-        metavar="SHARE",
-        help="Confidence level of every interval.",
-    )(command)
-
-
-def precision_option(command: Command) -> Command:
-    """``--precision``: ``precision`` as a share, the relative half-width to reach."""
-    text = "Repeat each cell until its interval is this narrow (relative half-width)."
-    return click.option("--precision", type=PRECISION, default=0.1, show_default=True, metavar="SHARE", help=text)(
-        command
-    )
-
-
-def html_option(command: Command) -> Command:
-    """``--html``: ``html`` is an Output or None."""
-    return click.option(
-        "--html",
-        type=OUTPUT,
+        help="How ranks are started: as threads on this host (local), or as processes by mpiexec (mpi), by srun (slurm) "
+        "or by a command of yours (command).",
+    ),
+    click.option(
+        "-n",
+        "--ranks",
+        type=RANKS,
+        metavar="N",
+        help="Use at most N ranks  [default: as many as the plan or study asks for]",
+    ),
+    click.option(
+        "--hosts",
+        type=HOSTS,
+        metavar="A,B",
+        help="Hosts to start ranks on  [default: this host; slurm: all hosts of the job]",
+    ),
+    click.option("--ranks-per-node", type=RANKS, metavar="N", help="Number of ranks on each host."),
+    click.option(
+        "--mpiexec",
+        type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Write the HTML report to FILE  [default: report.html in the run's directory]",
-    )(command)
+        help="The mpiexec to use  [default: the one installed with strakes, else the one in PATH]",
+    ),
+    click.option(
+        "--launcher-options", metavar="WORDS", help="Additional options for mpiexec or srun, quoted as one argument."
+    ),
+    click.option(
+        "--launcher-command",
+        metavar="WORDS",
+        help="Start the ranks with this command, such as 'jsrun -n {ranks} {engine}'.",
+    ),
+)
 
 
-def json_option(command: Command) -> Command:
-    """``--json``: ``json`` is an Output or None."""
-    return click.option(
-        "--json", type=OUTPUT, metavar="FILE", help="Write the findings as JSON to FILE (- is standard output)."
-    )(command)
-
-
-def keep_option(command: Command) -> Command:
-    """``--keep``: ``keep`` is a bool."""
-    return click.option(
-        "--keep", is_flag=True, help="Do not remove the measured files; strakes clean DIR removes them later."
-    )(command)
+def with_options(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """Add the options to a command, in the order of its help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def launch_options(command: Command) -> Command:
-    """Everything about who starts the ranks, and where: all of it together is ``launch_from``'s."""
-    text = (
-        "How ranks are started: as threads on this host (local), or as processes by mpiexec (mpi), by srun "
-        "(slurm) or by a command of yours."
-    )
-    for option in (
-        click.option(
-            "--launcher-command",
-            metavar="WORDS",
-            help="Start the ranks with this command, such as 'jsrun -n {ranks} {engine}'.",
-        ),
-        click.option(
-            "--launcher-options",
-            metavar="WORDS",
-            help="Additional options for mpiexec or srun, quoted as one argument.",
-        ),
-        click.option(
-            "--mpiexec",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="The mpiexec to use  [default: the one installed with strakes, else the one in PATH]",
-        ),
-        click.option("--ranks-per-node", type=RANKS, metavar="N", help="Number of ranks on each host."),
-        click.option(
-            "--hosts",
-            type=HOSTS,
-            metavar="A,B",
-            help="Hosts to start ranks on  [default: this host; slurm: all hosts of the job]",
-        ),
-        click.option(
-            "-n",
-            "--ranks",
-            type=RANKS,
-            metavar="N",
-            help="Use at most N ranks  [default: as many as the plan or study asks for]",
-        ),
-        click.option("--launcher", type=click.Choice(LAUNCHERS), default="local", show_default=True, help=text),
-    ):
-        command = option(command)
-    return command
+    """Add the options that ``launch_from`` takes, each by itself."""
+    return with_options(command, *_LAUNCH_OPTIONS)
+
+
+def launch_option(command: Command) -> Command:
+    """Add who starts the ranks, and where: ``launch`` is a Launch."""
+
+    @wraps(command)
+    def with_launch(**options: Any) -> object:
+        words = {name: options.pop(name) for name in signature(launch_from).parameters}
+        return command(launch=launch_from(**words), **options)
+
+    return launch_options(cast("Command", with_launch))
 
 
 def launch_from(
@@ -273,19 +335,17 @@ def launch_from(
         ("--launcher-command", launcher_command, ("command",)),
     ):
         if value is not None and launcher not in where:
-            what = "with --launcher local" if launcher == "local" else f"with --launcher {launcher}"
-            raise BadInputError(f"{name} cannot be used {what}", remedy=f"Add --launcher {' or '.join(where)}.")
+            remedy = f"Add --launcher {' or '.join(where)}."
+            raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=remedy)
     if launcher == "command" and launcher_command is None:
-        raise BadInputError(
-            "--launcher command was given without a command",
-            remedy="Add --launcher-command 'jsrun -n {ranks} {engine}'.",
-        )
+        remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."
+        raise BadInputError("--launcher command was given without a command", remedy=remedy)
     words = () if launcher_options is None else words_of("--launcher-options", launcher_options)
     return Launch(launcher, ranks, hosts or (), ranks_per_node, mpiexec, words, launcher_command or "")
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Options of another program, given as one word. Raises BadInputError for quotes that do not end."""
+    """Split options of another program, given as one word. Raises BadInputError for quotes that do not end."""
     import shlex
 
     try:
@@ -294,102 +354,17 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
         raise BadInputError(f"{option} cannot be read", where=text, why=str(error)) from error
 
 
-def impact_option(command: Command) -> Command:
-    """``--impact``: ``impact`` is an Impact."""
-
-    def limits(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> Impact:
-        try:
-            return parse_impact(words)
-        except BadInputError as error:
-            raise click.BadParameter(
-                f"{error.what}{f' ({error.where})' if error.where else ''}. {error.remedy}"
-            ) from error
-
-    text = "Limit the load of all ranks together to 200MiB/s or 5000ops/s. May be given twice, once for each."
-    return click.option("--impact", multiple=True, callback=limits, metavar="LIMIT", help=text)(command)
-
-
-def neighbour_option(command: Command) -> Command:
-    """``--neighbour``: ``neighbour`` in seconds, or None."""
-
-    def limit(_ctx: click.Context, _param: click.Parameter, word: str | None) -> float | None:
-        from strakes.neighbour.limit import parse_neighbour
-
-        try:
-            return None if word is None else parse_neighbour(word)
-        except BadInputError as error:
-            raise click.BadParameter(f"{error.what}. {error.remedy}") from error
-
-    text = (
-        "Protect other users: slow down, and stop if that does not help, when their 99th percentile latency would "
-        "exceed the limit, such as p99=20ms."
-    )
-    return click.option("--neighbour", callback=limit, metavar="LIMIT", help=text)(command)
-
-
-def batch_option(command: Command) -> Command:
-    """``--batch``: ``batch`` is what sbatch is told, or None."""
-    text = "Submit the measurement as a Slurm job with these sbatch options, such as '-N 4 -t 30', and return."
-    return click.option("--batch", metavar="WORDS", help=text)(command)
-
-
-def libcephfs_option(command: Command) -> Command:
-    """``--libcephfs``: ``libcephfs`` is a bool."""
-    text = "On CephFS, do metadata operations through libcephfs, not the mount; each rank is a client of its own."
-    return click.option("--libcephfs", is_flag=True, help=text)(command)
-
-
-def servers_option(command: Command) -> Command:
-    """``--servers``: ``servers`` is a template for reaching them, or None."""
-
-    def template(_ctx: click.Context, _param: click.Parameter, words: str | None) -> Servers | None:
-        try:
-            return None if words is None else Servers(words)
-        except BadInputError as error:
-            raise click.BadParameter(f"{error.where!r}: {error.why}. {error.remedy}") from error
-
-    text = 'Command that reaches a server, such as "ssh {host} sudo": for counters and settings that only servers have.'
-    return click.option("--servers", callback=template, metavar="TEMPLATE", help=text)(command)
-
-
-def quiet_option(command: Command) -> Command:
-    """``--quiet``: ``quiet`` is a bool."""
-    return click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")(command)
-
-
-def resume_option(command: Command) -> Command:
-    """``--resume [RUN]``: ``resume`` is a Resume or None."""
-    return click.option(
-        "--resume",
-        type=RESUME,
-        is_flag=False,
-        flag_value="",
-        metavar="[RUN]",
-        help="Resume an interrupted run: RUN, or the newest with the same DIR and options.",
-    )(command)
-
-
-def seed_option(command: Command) -> Command:
-    """``--seed``: ``seed`` is an int or None (one is drawn, and recorded)."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0, MAX_SEED),
-        metavar="N",
-        help="Seed of the random order and data; the same seed repeats both.",
-    )(command)
-
-
 def measuring_options(default_budget: str, *, beside_others: bool = True) -> Callable[[Command], Command]:
-    """Every option of a command that measures, in the order of its help. ``beside_others``: also those that spare others."""
+    """Add every option that commands share that measure. ``beside_others``: also those that spare other users."""
 
     def decorate(command: Command) -> Command:
-        for option in (quiet_option, seed_option, keep_option):
-            command = option(command)
-        for option in (neighbour_option, impact_option) if beside_others else ():
-            command = option(command)
-        for option in (servers_option, launch_options, resume_option, json_option, html_option, confidence_option):
-            command = option(command)
-        return budget_option(default_budget)(command)
+        return with_options(
+            command,
+            budget_option(default_budget),
+            *(confidence_option, html_option, json_option, resume_option, launch_option, servers_option),
+            *((impact_option, neighbour_option) if beside_others else ()),
+            *(keep_option, seed_option, quiet_option),
+        )
 
     return decorate
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import Output, libcephfs_option, measuring_options, precision_option
+from strakes.cli.options import Output, libcephfs_option, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -97,9 +96,7 @@ def command(
         )
         done.insert(0, (portrait, report_path(run, report)))
     portraits = [portrait for portrait, _ in done]
-    if json is not None:
-        json.write(json_module.dumps(to_document(chosen, portraits), indent=1, allow_nan=False))
-    if json is None or json.path is not None:
+    if write_json(json, to_document(chosen, portraits)):
         click.echo(render(chosen, portraits, [str(path) for _, path in done]))
     return 0
 

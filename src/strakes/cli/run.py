@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.cli.options import MAX_SEED, batch_option, measuring_options, precision_option
+from strakes.cli.options import batch_option, measuring_options, precision_option
+
+if TYPE_CHECKING:
+    from strakes.launch.choice import Launch
 
 TOOLS = ("ior", "mdtest")
 
@@ -49,7 +51,7 @@ class RunOrPeerCommand(click.Command):
 @measuring_options("1m")
 @precision_option
 @batch_option
-def command(plan: str, rest: tuple[str, ...], ranks: int | None, **options: Any) -> int:
+def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
     A plan is a TOML file with the number of ranks and one [[phase]] table per step. examples/ has one of every kind.
@@ -58,31 +60,30 @@ def command(plan: str, rest: tuple[str, ...], ranks: int | None, **options: Any)
     DIR/file. strakes run ior --help lists the supported options.
     """
     if plan in TOOLS:
-        return _run_tool(plan, rest, ranks, **options)
+        return _run_tool(plan, rest, **options)
     if len(rest) != 1:
         problem = "Missing argument 'DIR'." if not rest else f"Got unexpected extra argument ({rest[1]})"
         raise click.UsageError(problem, click.get_current_context())
-    return _run_plan(Path(plan), Path(rest[0]), ranks, **options)
+    return _run_plan(Path(plan), Path(rest[0]), **options)
 
 
-def _run_plan(path: Path, directory: Path, ranks: int | None, seed: int | None, **options: Any) -> int:
+def _run_plan(path: Path, directory: Path, launch: Launch, seed: int, **options: Any) -> int:
     from dataclasses import replace
 
     from strakes.cli.measure import measure
     from strakes.plan.toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
-    drawn = secrets.randbelow(MAX_SEED) if seed is None else seed
-    title, parsed = plan_from_toml(path, drawn)
-    if ranks is not None:
-        parsed = replace(parsed, ranks=ranks)
-    options |= {"seed": parsed.seed, "ranks": parsed.ranks}
+    title, parsed = plan_from_toml(path, seed)
+    if launch.ranks is not None:
+        parsed = replace(parsed, ranks=launch.ranks)
+    options |= {"seed": parsed.seed, "launch": replace(launch, ranks=parsed.ranks)}
     return measure(kind="run", name=title, studies=(PlanRun(parsed),), directory=directory, full=True, **options)
 
 
-def _run_tool(
-    tool: str, words: tuple[str, ...], ranks: int | None, seed: int | None, *, keep: bool, **options: Any
-) -> int:
+def _run_tool(tool: str, words: tuple[str, ...], launch: Launch, seed: int, *, keep: bool, **options: Any) -> int:
+    from dataclasses import replace
+
     from strakes.cli.measure import measure
     from strakes.interop.commands import TOOLS as UNDERSTOOD
     from strakes.interop.commands.words import help_text
@@ -91,10 +92,9 @@ def _run_tool(
     if words[:1] in (("--help",), ("-h",)):
         click.echo(help_text(tool, UNDERSTOOD[tool].options))
         return 0
-    drawn = secrets.randbelow(MAX_SEED) if seed is None else seed
-    translated = UNDERSTOOD[tool].translate(words, ranks, drawn)
+    translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
     for index, note in enumerate(translated.notes):
         click.echo(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
     study = PlanRun(translated.plan, translated.measured)
-    options |= {"seed": drawn, "keep": keep or translated.keep, "ranks": translated.plan.ranks}
+    options |= {"seed": seed, "keep": keep or translated.keep, "launch": replace(launch, ranks=translated.plan.ranks)}
     return measure(kind="run", name=tool, studies=(study,), directory=translated.directory, full=True, **options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from strakes.cli.fault_options import fault_options
+from strakes.cli.fault_options import AskedFault, drill_visit, fault_options
 from strakes.cli.options import DIRECTORY, batch_option, libcephfs_option, measuring_options, precision_option
 from strakes.errors import BadInputError
 
@@ -46,6 +46,7 @@ def command(
     like: str | None,
     files: int | None,
     agreed: bool,
+    fault: AskedFault,
     **options: Any,
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
@@ -53,7 +54,6 @@ def command(
     With --against, every block measures every cell on both file systems, and the report says which is faster, with
     intervals.
     """
-    from strakes.cli.fault_options import drill_visit, take_fault_words
     from strakes.cli.measure import measure
     from strakes.store import Store
     from strakes.studies.against import Against
@@ -63,7 +63,6 @@ def command(
         for study in STUDIES:
             click.echo(f"{study.name:<20} {study.source}  {study.question}")
         return 0
-    fault_words = take_fault_words(options)
     if directory is None:
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")
     study = study_named(name)
@@ -76,8 +75,8 @@ def command(
         )
     visit = None
     if study.interrupts_service:
-        visit = drill_visit(directory, agreed, fault_words)
-    elif agreed or any(fault_words.values()):
+        visit = drill_visit(directory, agreed, fault)
+    elif agreed or fault.name or any(fault.words.values()):
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     return measure(
         kind="study",

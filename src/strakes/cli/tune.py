@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from strakes.cli.options import DIRECTORY, MAX_SEED, Output, Resume, launch_from, measuring_options
+from strakes.cli.options import DIRECTORY, Output, measuring_options, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
-from strakes.launch.choice import Launcher
+from strakes.launch.choice import Launch
 from strakes.targets.command import Servers
 
 
@@ -44,16 +41,10 @@ def command(
     confidence: float,
     html: Output | None,
     json: Output | None,
-    resume: Resume | None,
-    launcher: Launcher,
-    ranks: int | None,
-    hosts: tuple[str, ...] | None,
-    ranks_per_node: int | None,
-    mpiexec: Path | None,
-    launcher_options: str | None,
-    launcher_command: str | None,
+    resume: str | None,
+    launch: Launch,
     keep: bool,
-    seed: int | None,
+    seed: int,
     quiet: bool,
     servers: Servers | None,
     only: Sequence[str],
@@ -66,7 +57,7 @@ def command(
     again in turn. The result is the gain with its interval, or an upper limit of what any setting can gain.
     """
     from strakes.advise.app import read_app
-    from strakes.cli.measure import publish, report_path
+    from strakes.cli.measure import publish, report_path, typed_command
     from strakes.report.findings import to_document
     from strakes.store import Store
     from strakes.tuning.outcome import outcome_of
@@ -79,14 +70,14 @@ def command(
         directory=directory,
         budget_s=budget,
         confidence=confidence,
-        seed=secrets.randbelow(MAX_SEED) if seed is None else seed,
-        command=shlex.join(["strakes", *sys.argv[1:]]),
-        launch=launch_from(launcher, ranks, hosts, ranks_per_node, mpiexec, launcher_options, launcher_command),
+        seed=seed,
+        command=typed_command(),
+        launch=launch,
         only=_levels("--only", only),
         knobs=_levels("--knobs", knobs, may_be_bare=True),
         keep=keep,
         servers=servers,
-        resume=None if resume is None else (resume.run or ""),
+        resume=resume,
     )
     store = Store()
     with LiveProgress(quiet=quiet) as progress:
@@ -95,11 +86,7 @@ def command(
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
         portrait = publish(run, html)
-    if json is not None:
-        import json as json_module
-
-        json.write(json_module.dumps(to_document(portrait), indent=1, allow_nan=False))
-    if all(output is None or output.path is not None for output in (json, html)):
+    if write_json(json, to_document(portrait), html):
         click.echo(render(outcome_of(run), report_path(run, html)))
     return 0
 

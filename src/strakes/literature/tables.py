@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,43 +58,29 @@ def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
 def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
     """Return what, theirs and ours for everything that the source told of its scale."""
     target: Mapping[str, Any] = portraits[0].target
-    ranks = [
-        int(cell.settings["ranks"]) for portrait in portraits for cell in portrait.cells if "ranks" in cell.settings
-    ]
-    files = [
-        int(cell.settings["files"]) for portrait in portraits for cell in portrait.cells if "files" in cell.settings
-    ]
-    targets = [
-        int(cell.settings["metadata_targets"])
-        for portrait in portraits
-        for cell in portrait.cells
-        if "metadata_targets" in cell.settings
-    ]
-    data = [
-        int(cell.settings["data_bytes"])
-        for portrait in portraits
-        for cell in portrait.cells
-        if "data_bytes" in cell.settings
-    ]
-    moved = [
-        cell.settings
-        for portrait in portraits
-        for cell in portrait.cells
-        if {"requests", "transfer_bytes"} <= cell.settings.keys()
-    ]
-    each = [int(settings["requests"]) * int(settings["transfer_bytes"]) for settings in moved]
+    every = [cell.settings for portrait in portraits for cell in portrait.cells]
+
+    def most(*names: str) -> int:
+        """Return the largest product of these settings in one cell; 0 where no cell has them."""
+        products = (
+            math.prod(int(settings[name]) for name in names) for settings in every if {*names} <= settings.keys()
+        )
+        return max(products, default=0)
+
+    ranks, files, targets = most("ranks"), most("files"), most("metadata_targets")
+    data, each = most("data_bytes"), most("requests", "transfer_bytes")
     processors = target.get("cpus", "unknown number of")
     ours = {
         "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
         if "against" in target
         else _file_system(target),
         "nodes": f"1, of {processors} processors",
-        "processes": f"up to {max(ranks, default=0)} ranks of one node",
+        "processes": f"up to {ranks} ranks of one node",
         "clients": portraits[0].scope.rpartition(";")[0] or portraits[0].scope,
-        "metadata targets": f"1 to {max(targets)}" if targets else "none are told apart",
-        "files": f"up to {max(files):,}" if files else "as many as fit the time",
-        "data per process": f"up to {max(data) / 2**20:,.0f} MiB" if data else "as much as fits the time",
-        "data per client": f"up to {max(each) / 2**20:,.4g} MiB" if each else "as much as fits the time",
+        "metadata targets": f"1 to {targets}" if targets else "none are told apart",
+        "files": f"up to {files:,}" if files else "as many as fit the time",
+        "data per process": f"up to {data / 2**20:,.0f} MiB" if data else "as much as fits the time",
+        "data per client": f"up to {each / 2**20:,.4g} MiB" if each else "as much as fits the time",
     }
     return tuple((what, theirs, ours.get(what, "not known")) for what, theirs in source.scale.items())
 

@@ -5,8 +5,7 @@ The confirmation as cells, the gain as a finding, main effects and interactions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from strakes.analysis.evidence import load_before
 from strakes.findings.portrait import (
@@ -20,6 +19,7 @@ from strakes.findings.portrait import (
     Recommendation,
     RunWarning,
     Series,
+    Setting,
 )
 from strakes.statistics.interval import median, median_interval
 from strakes.store import Run
@@ -94,7 +94,7 @@ def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
 
 
 def _estimate(
-    identifier: str, settings: Mapping[str, Any], values: Sequence[float], unit: str, outcome: TuningOutcome
+    identifier: str, settings: Mapping[str, Setting], values: Sequence[float], unit: str, outcome: TuningOutcome
 ) -> CellEstimate:
     confidence = outcome.search.rules.confidence
     interval = median_interval(values, confidence)
@@ -116,23 +116,31 @@ def _estimate(
 def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
     """How many times as fast each level is as the default's, by the model."""
     confidence = outcome.search.rules.confidence
+    varied = {factor.name for factor in outcome.search.space.factors if len(factor.levels) > 1}
     return [
-        CellEstimate(
-            f"{KIND}/effect/{effect.factor}/{effect.level}",
-            KIND,
+        _by_model(
+            f"effect/{effect.factor}/{effect.level}",
             {"setting": named(effect.factor), "level": shown(effect.factor, effect.level)},
             effect.ratio,
-            effect.low,
-            effect.high,
             confidence,
             max(1, effect.runs),
-            "",
-            "model",
-            (effect.ratio,),
+            (effect.low, effect.high),
         )
         for effect in outcome.effects.levels
-        if len(_factor_levels(outcome, effect.factor)) > 1
+        if effect.factor in varied
     ]
+
+
+def _by_model(
+    key: str,
+    settings: Mapping[str, Setting],
+    value: float,
+    confidence: float,
+    runs: int,
+    ends: tuple[float | None, float | None] = (None, None),
+) -> CellEstimate:
+    """Return a cell of what the model says, not a measurement."""
+    return CellEstimate(f"{KIND}/{key}", KIND, settings, value, *ends, confidence, runs, "", "model", (value,))
 
 
 def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstimate]]]:
@@ -148,22 +156,16 @@ def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstim
         if pair.share < _LEAST_PAIR:
             continue
         a, b = (names.index(name) for name in pair.factors)
-        groups: dict[tuple[Any, Any], list[float]] = {}
+        groups: dict[tuple[Setting, Setting], list[float]] = {}
         for point, value in outcome.effects.means.items():
             groups.setdefault((point[a], point[b]), []).append(value / base)
         cells = [
-            CellEstimate(
-                f"{KIND}/pair/{names[a]}/{first}/{names[b]}/{second}",
-                KIND,
+            _by_model(
+                f"pair/{names[a]}/{first}/{names[b]}/{second}",
                 {named(names[a]): shown(names[a], first), named(names[b]): shown(names[b], second)},
                 median(values),
-                None,
-                None,
                 search.rules.confidence,
                 len(values),
-                "",
-                "model",
-                (median(values),),
             )
             for (first, second), values in sorted(groups.items(), key=lambda group: _order(outcome, a, b, group[0]))
         ]
@@ -171,7 +173,7 @@ def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstim
     return tables
 
 
-def _order(outcome: TuningOutcome, a: int, b: int, levels: tuple[Any, Any]) -> tuple[int, int]:
+def _order(outcome: TuningOutcome, a: int, b: int, levels: tuple[Setting, Setting]) -> tuple[int, int]:
     factors = outcome.search.space.factors
     return factors[a].levels.index(levels[0]), factors[b].levels.index(levels[1])
 
@@ -180,65 +182,36 @@ def _figures(
     confirmed: Sequence[CellEstimate],
     levels: Sequence[CellEstimate],
     joint: Sequence[tuple[tuple[str, str], list[CellEstimate]]],
-) -> list[Figure]:
-    figures = []
+) -> Iterator[Figure]:
     if confirmed:
-        phases = dict.fromkeys(str(cell.settings["phase"]) for cell in confirmed)
-        lines = tuple(
-            Series(
-                phase,
-                tuple(
-                    Point(str(cell.settings["which"]), cell.id) for cell in confirmed if cell.settings["phase"] == phase
-                ),
-            )
-            for phase in phases
-        )
         title, question = "Default against best in fresh alternating runs", "How much faster is the application's I/O?"
-        figures.append(Figure(KIND, title, question, "setting", "", "category", "bandwidth", "B/s", lines))
-    by_setting = dict.fromkeys(str(cell.settings["setting"]) for cell in levels)
-    lines = tuple(
-        Series(
-            name,
-            tuple(
-                Point(f"{name} {cell.settings['level']}", cell.id)
-                for cell in levels
-                if cell.settings["setting"] == name
-            ),
-        )
-        for name in by_setting
-    )
+        lines = _lines(confirmed, "phase", ("which",))
+        yield Figure(KIND, title, question, "setting", "", "category", "bandwidth", "B/s", lines)
     question = (
         "How many times as fast is each level as the default, other settings being equal? By the model of all runs."
     )
-    figures.append(
-        Figure(KIND, "Main effects", question, "level", "", "category", "times the default level", "", lines)
+    lines = _lines(levels, "setting", ("setting", "level"))
+    yield Figure(KIND, "Main effects", question, "level", "", "category", "times the default level", "", lines)
+    for factors, cells in joint:
+        a, b = map(named, factors)
+        question = f"Does the best {a} depend on {b}? By the model: means over all other settings."
+        lines = _lines(cells, b, (a,), f"{b} ")
+        yield Figure(KIND, f"{a} and {b} together", question, a, "", "category", "times the default", "", lines)
+
+
+def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str], before: str = "") -> tuple[Series, ...]:
+    """Return a series for each level of the setting ``key``; a point stands at its levels of ``at``. ``before`` opens the names."""
+    return tuple(
+        Series(
+            f"{before}{level}",
+            tuple(
+                Point(" ".join(str(cell.settings[name]) for name in at), cell.id)
+                for cell in cells
+                if cell.settings[key] == level
+            ),
+        )
+        for level in dict.fromkeys(cell.settings[key] for cell in cells)
     )
-    for (a, b), cells in joint:
-        second = dict.fromkeys(str(cell.settings[named(b)]) for cell in cells)
-        lines = tuple(
-            Series(
-                f"{named(b)} {level}",
-                tuple(
-                    Point(str(cell.settings[named(a)]), cell.id) for cell in cells if cell.settings[named(b)] == level
-                ),
-            )
-            for level in second
-        )
-        question = f"Does the best {named(a)} depend on {named(b)}? By the model: means over all other settings."
-        figures.append(
-            Figure(
-                KIND,
-                f"{named(a)} and {named(b)} together",
-                question,
-                named(a),
-                "",
-                "category",
-                "times the default",
-                "",
-                lines,
-            )
-        )
-    return figures
 
 
 def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
@@ -250,15 +223,8 @@ def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
             gain.interval.low, gain.interval.high, gain.interval.confidence, "best over default, fresh runs in turn"
         )
     if outcome.verdict == "unfinished":
-        return Finding(
-            f"{KIND}-gain",
-            KIND,
-            outcome.statement,
-            "inconclusive",
-            evidence,
-            interval,
-            "finish the search with --resume",
-        )
+        needs = "finish the search with --resume"
+        return Finding(f"{KIND}-gain", KIND, outcome.statement, "inconclusive", evidence, interval, needs)
     return Finding(f"{KIND}-gain", KIND, outcome.statement, "measured", evidence, interval, tone="neutral")
 
 
@@ -336,7 +302,3 @@ def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
         )
         warnings.append(RunWarning("interface-stands-in", text, "Confirm the settings with the application itself."))
     return tuple(warnings)
-
-
-def _factor_levels(outcome: TuningOutcome, name: str) -> tuple[Any, ...]:
-    return next(factor.levels for factor in outcome.search.space.factors if factor.name == name)

@@ -1,4 +1,4 @@
-"""A portrait as a document for programs (``schemas/findings.json``), and back."""
+"""A portrait as a document for programs (``schemas/findings.json``)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.findings.claims import Claim
-from strakes.findings.portrait import (
-    CellEstimate,
-    Figure,
-    Finding,
-    Headline,
-    IntervalOf,
-    Point,
-    Portrait,
-    Recommendation,
-    Reference,
-    RunWarning,
-    Series,
-    ServerCount,
-    SkippedCell,
-)
+from strakes.findings.portrait import Portrait
 
 _REMEDY = "Use the unchanged file, and the version of strakes that wrote it."
 
@@ -37,27 +22,6 @@ def to_document(portrait: Portrait) -> dict[str, Any]:
     """
     document: dict[str, Any] = _plain(portrait, "")
     return document
-
-
-def portrait_from_document(document: Mapping[str, Any]) -> Portrait:
-    """Return the portrait a document was made of. Raises BadInputError that names the first key at fault."""
-    validate(document)
-    return Portrait(
-        run=document["run"],
-        target=document["target"],
-        environment=document["environment"],
-        scope=document["scope"],
-        headlines=tuple(Headline(**headline) for headline in document["headlines"]),
-        cells=tuple(_cell(cell) for cell in document["cells"]),
-        findings=tuple(_finding(finding) for finding in document["findings"]),
-        recommendations=tuple(_recommendation(recommendation) for recommendation in document["recommendations"]),
-        figures=tuple(_figure(figure) for figure in document["figures"]),
-        warnings=tuple(_warning(warning) for warning in document["warnings"]),
-        skipped=tuple(SkippedCell(**skipped) for skipped in document["skipped"]),
-        reproduce=tuple(document["reproduce"]),
-        servers=tuple(ServerCount(**count) for count in document.get("servers", ())),
-        schema=document["schema"],
-    )
 
 
 def validate(document: Mapping[str, Any]) -> None:
@@ -111,41 +75,3 @@ def _plain(value: object, where: str) -> Any:
             remedy="Report this as a bug of strakes.",
         )
     return value
-
-
-def _interval(body: Mapping[str, Any]) -> IntervalOf:
-    return IntervalOf(**body)
-
-
-def _cell(body: Mapping[str, Any]) -> CellEstimate:
-    told = {key: tuple(body.get(key, ())) for key in ("values", "warnings", "levels")}
-    return CellEstimate(**{**body, **told})
-
-
-def _finding(body: Mapping[str, Any]) -> Finding:
-    interval = None if body["interval"] is None else _interval(body["interval"])
-    return Finding(**{**body, "evidence": tuple(body["evidence"]), "interval": interval, "claims": _claims(body)})
-
-
-def _recommendation(body: Mapping[str, Any]) -> Recommendation:
-    told = {"evidence": tuple(body["evidence"]), "interval": _interval(body["interval"]), "claims": _claims(body)}
-    return Recommendation(**{**body, **told})
-
-
-def _claims(body: Mapping[str, Any]) -> tuple[Claim, ...]:
-    return tuple(Claim(**claim) for claim in body.get("claims", ()))
-
-
-def _warning(body: Mapping[str, Any]) -> RunWarning:
-    return RunWarning(**{**body, "cells": tuple(body["cells"])})
-
-
-def _figure(body: Mapping[str, Any]) -> Figure:
-    series = tuple(
-        Series(entry["name"], tuple(Point(**point) for point in entry["points"])) for entry in body["series"]
-    )
-    return Figure(**{**body, "series": series, "references": tuple(map(_reference, body["references"]))})
-
-
-def _reference(body: Mapping[str, Any]) -> Reference:
-    return Reference(**{**body, "points": tuple((x, y) for x, y in body.get("points", ()))})

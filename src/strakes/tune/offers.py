@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from strakes.advise.app import App, AppPhase
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
+from strakes.plan.backend import Backend
 from strakes.targets.description import Layout, Striping
 from strakes.tune.space import Constraint, Factor, SearchSpace
 from strakes.units import KIB, MIB, format_bytes
@@ -18,7 +19,7 @@ LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL)
 
 POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
 # The engine's backend of each, whether it goes past the page cache, and how many transfers are under way.
-INTERFACES: Mapping[str, tuple[str, bool, int]] = {
+INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
     POSIX: ("posix", False, 1),
     DIRECT: ("posix", True, 1),
     STDIO: ("stdio", False, 1),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from strakes.advise.app import App, AppPhase
 from strakes.findings.portrait import Setting
 from strakes.plan import Phase, Plan, Stop, TransferPhase
 from strakes.plan.stage import StagePhase
+from strakes.plan.transfer import Sharing
 from strakes.store.records import Visit
 from strakes.targets.description import Layout
 from strakes.tune import offers
@@ -34,6 +35,7 @@ class Scale:
 
     @property
     def ranks_of_a_node(self) -> int:
+        """How many ranks each node has."""
         return self.ranks_per_node or self.ranks
 
 
@@ -120,40 +122,41 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
             name, transfer, files="input", readers_per_node=readers, broadcast=not everybody, cache="drop"
         )
     backend, direct, depth = offers.INTERFACES[str(settings[offers.INTERFACE])]
-    keywords: dict[str, Any] = {
-        "backend": backend,
-        "direct": direct,
-        "queue_depth": depth,
-        "stop": stop,
-        **_who(settings, scale, phase),
-    }
-    if phase.operation == "write":
-        return TransferPhase(
-            name, "write", transfer_bytes=transfer, block_bytes=data, access="segmented", sync="fsync", **keywords
-        )
+    sharing, writers = _who(settings, scale, phase)
     return TransferPhase(
-        name, "read", transfer_bytes=transfer, block_bytes=data, access="segmented", cache="drop", **keywords
+        name,
+        phase.operation,
+        sharing,
+        "segmented",
+        transfer,
+        data,
+        writers=writers,
+        backend=backend,
+        direct=direct,
+        queue_depth=depth,
+        stop=stop,
+        sync="fsync" if phase.operation == "write" else "close",
+        cache="drop" if phase.operation == "read" else "as-is",
     )
 
 
 def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: Scale, data: int) -> TransferPhase:
     files: Literal["input", "data"] = "input" if phase.files == "same" else "data"
-    who = {"layout": "shared-file"} if phase.files == "same" else _who(settings, scale, phase)
+    whole: tuple[Sharing, int] = ("shared-file", 0)
+    sharing, writers = whole if phase.files == "same" else _who(settings, scale, phase)
     transfer = min(_MADE_WITH, data)
     return TransferPhase(
-        "make", "write", access="segmented", transfer_bytes=transfer, block_bytes=data, files=files, sync="fsync", **who
+        "make", "write", sharing, "segmented", transfer, data, writers=writers, files=files, sync="fsync"
     )
 
 
-def _who(settings: Mapping[str, Setting], scale: Scale, phase: AppPhase) -> dict[str, Any]:
-    """Which files there are, and who writes them."""
+def _who(settings: Mapping[str, Setting], scale: Scale, phase: AppPhase) -> tuple[Sharing, int]:
+    """Return which ranks share which files, and how many of a node write (0: all)."""
     shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
     writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))
     if writers >= scale.ranks_of_a_node:
-        return {"layout": "shared-file" if shared else "file-per-process"}
+        return "shared-file" if shared else "file-per-process", 0
     if shared:
         # Who reads a shared file need not be who wrote it.
-        return (
-            {"layout": "shared-file", "writers": writers} if phase.operation == "write" else {"layout": "shared-file"}
-        )
-    return {"layout": "file-per-writer", "writers": writers}
+        return "shared-file", writers if phase.operation == "write" else 0
+    return "file-per-writer", writers

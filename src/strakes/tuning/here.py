@@ -102,15 +102,9 @@ def _interfaces(
         if backend not in hello.backends:
             why_not.append(f"{name}: {hello.absent.get(backend, {}).get('why', 'the engine does not have it')}")
             continue
-        small = {
-            "transfer_bytes": _TRIED_BYTES,
-            "block_bytes": _TRIED_BYTES,
-            "backend": backend,
-            "direct": direct,
-            "queue_depth": depth,
-        }
-        plan = Plan(1, (TransferPhase("try", "write", "file-per-process", "segmented", **small),))  # type: ignore[arg-type]
-        tried = engine.run(plan, workspace, "try", _TRIAL_LIMIT_S)
+        small = TransferPhase("try", "write", "file-per-process", "segmented", _TRIED_BYTES, _TRIED_BYTES)
+        trial = replace(small, backend=backend, direct=direct, queue_depth=depth)
+        tried = engine.run(Plan(1, (trial,)), workspace, "try", _TRIAL_LIMIT_S)
         if tried.ended == "ok":
             working.append(name)
         elif name == POSIX:

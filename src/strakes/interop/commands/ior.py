@@ -13,9 +13,12 @@ from strakes.interop.commands.words import (
     GivenCommand,
     Translation,
     given,
+    noted,
     place_of,
     plan_of,
+    quiet,
     ranks_of,
+    refused,
 )
 
 _REPEATED = (
@@ -54,67 +57,42 @@ OPTIONS: dict[str, ForeignOption] = {
     "B": ForeignOption("O_DIRECT, of older versions"),
     "posix.odirect": ForeignOption("O_DIRECT"),
     "collective": ForeignOption("as -c"),
-    "i": ForeignOption("repetitions", takes=True, fate="noted", says=_REPEATED),
-    "d": ForeignOption(
-        "seconds between repetitions", takes=True, fate="noted", says="strakes does not wait between repetitions"
-    ),
-    "T": ForeignOption(
-        "time limit in minutes",
-        takes=True,
-        fate="noted",
-        says="give the time to strakes as --budget, before the word ior",
-    ),
-    "g": ForeignOption(
+    "i": noted("repetitions", _REPEATED, takes=True),
+    "d": noted("seconds between repetitions", "strakes does not wait between repetitions", takes=True),
+    "T": noted("time limit in minutes", "give the time to strakes as --budget, before the word ior", takes=True),
+    "g": noted(
         "barriers between open, transfer and close",
-        fate="noted",
-        says="strakes has a barrier between phases, not between open and transfer",
+        "strakes has a barrier between phases, not between open and transfer",
     ),
-    "j": ForeignOption(
-        "warn of outliers", takes=True, fate="noted", says="strakes keeps outliers, and its intervals allow for them"
-    ),
-    "m": ForeignOption("other files in every repetition", fate="quiet"),
-    "v": ForeignOption("more output", fate="quiet"),
-    "q": ForeignOption("stop at an error", fate="quiet"),
-    "x": ForeignOption("one attempt per transfer", fate="quiet"),
-    "H": ForeignOption("show hints", fate="quiet"),
-    "K": ForeignOption("keep files with errors", fate="quiet"),
-    "A": ForeignOption("reference number", takes=True, fate="quiet"),
-    "G": ForeignOption("signature of the data", takes=True, fate="quiet"),
-    "E": ForeignOption("use an existing file", fate="refused", says=_OWN_FILES),
-    "f": ForeignOption(
+    "j": noted("warn of outliers", "strakes keeps outliers, and its intervals allow for them", takes=True),
+    "m": quiet("other files in every repetition"),
+    "v": quiet("more output"),
+    "q": quiet("stop at an error"),
+    "x": quiet("one attempt per transfer"),
+    "H": quiet("show hints"),
+    "K": quiet("keep files with errors"),
+    "A": quiet("reference number", takes=True),
+    "G": quiet("signature of the data", takes=True),
+    "E": refused("use an existing file", _OWN_FILES),
+    "f": refused(
         "script of tests",
+        "Give the options of each test as a command of its own, or write a plan (examples/).",
         takes=True,
-        fate="refused",
-        says="Give the options of each test as a command of its own, or write a plan (examples/).",
     ),
-    "l": ForeignOption(
-        "kind of data",
-        takes=True,
-        fate="refused",
-        says="A plan has compressible_percent and duplicate_percent (examples/).",
+    "l": refused("kind of data", "A plan has compressible_percent and duplicate_percent (examples/).", takes=True),
+    "dataPacketType": refused(
+        "kind of data", "A plan has compressible_percent and duplicate_percent (examples/).", takes=True
     ),
-    "dataPacketType": ForeignOption(
-        "kind of data",
-        takes=True,
-        fate="refused",
-        says="A plan has compressible_percent and duplicate_percent (examples/).",
-    ),
-    "u": ForeignOption("a directory for each file", fate="refused", says="The nearest is -F."),
-    "U": ForeignOption(
-        "file of hints", takes=True, fate="refused", says="A plan takes hints where the engine was built with MPI-IO."
-    ),
-    "y": ForeignOption(
-        "two mounts", fate="refused", says="Measure both, one after the other, and compare them: strakes compare."
-    ),
-    "Y": ForeignOption(
-        "fsync after every write", fate="refused", says="The nearest is -e: fsync at the end of the write."
-    ),
-    "J": ForeignOption("HDF5 alignment", takes=True, fate="refused", says="Leave it out."),
-    "I": ForeignOption("a data set for each task", fate="refused", says="The nearest is -F."),
-    "n": ForeignOption("no fill in HDF5", fate="refused", says="Leave it out."),
-    "P": ForeignOption("shared file pointer", fate="refused", says="Leave it out."),
-    "S": ForeignOption("strided data type", fate="refused", says="Leave it out; -s with a shared file is strided."),
-    "V": ForeignOption("file view", fate="refused", says="Leave it out."),
+    "u": refused("a directory for each file", "The nearest is -F."),
+    "U": refused("file of hints", "A plan takes hints where the engine was built with MPI-IO.", takes=True),
+    "y": refused("two mounts", "Measure both, one after the other, and compare them: strakes compare."),
+    "Y": refused("fsync after every write", "The nearest is -e: fsync at the end of the write."),
+    "J": refused("HDF5 alignment", "Leave it out.", takes=True),
+    "I": refused("a data set for each task", "The nearest is -F."),
+    "n": refused("no fill in HDF5", "Leave it out."),
+    "P": refused("shared file pointer", "Leave it out."),
+    "S": refused("strided data type", "Leave it out; -s with a shared file is strided."),
+    "V": refused("file view", "Leave it out."),
 }
 _BACKENDS = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "HDF5": "hdf5", "NCMPI": "pnetcdf", "CEPHFS": "cephfs"}
 # Directives that are options by another name; those in _QUIET change nothing here.
@@ -326,16 +304,10 @@ def _as_option(directive: str) -> list[str]:
     return [f"-{letter}"] if value.strip() not in ("0", "") else []
 
 
+OPTIONS |= {f"{DIRECTIVE}{name}": noted("where results go", _IN_STORE, takes=True) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
-    f"{DIRECTIVE}{name}": ForeignOption("where results go", takes=True, fate="noted", says=_IN_STORE)
-    for name in _OUTPUT_DIRECTIVES
-}
-OPTIONS |= {
-    f"{DIRECTIVE}{name}": ForeignOption(
-        "wear-out after -D",
-        takes=True,
-        fate="noted",
-        says="tasks end at the deadline, and the rate stands on what they did until then",
+    f"{DIRECTIVE}{name}": noted(
+        "wear-out after -D", "tasks end at the deadline, and the rate stands on what they did until then", takes=True
     )
     for name in _STONEWALL_DIRECTIVES
 }

@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, given, place_of, plan_of, ranks_of
+from strakes.interop.commands.words import (
+    ForeignOption,
+    GivenCommand,
+    Translation,
+    given,
+    noted,
+    place_of,
+    plan_of,
+    quiet,
+    ranks_of,
+    refused,
+)
 
 _REPEATED = (
     "strakes repeats until the intervals are narrow enough or --budget is spent (put --precision and "
@@ -39,60 +50,39 @@ OPTIONS: dict[str, ForeignOption] = {
     "y": ForeignOption("fsync of each file after it is written"),
     "W": ForeignOption("seconds after which no task begins another item", takes=True),
     "a": ForeignOption("interface: POSIX", takes=True),
-    "i": ForeignOption("iterations", takes=True, fate="noted", says=_REPEATED),
-    "x": ForeignOption(
-        "stonewall status file",
-        takes=True,
-        fate="noted",
-        says="not written: one command runs all phases on the files it created",
+    "i": noted("iterations", _REPEATED, takes=True),
+    "x": noted("stonewall status file", "not written: one command runs all phases on the files it created", takes=True),
+    "p": noted("seconds before an iteration", "strakes does not wait between repetitions", takes=True),
+    "t": noted("time the creation of the trees", "strakes times only the operations"),
+    "saveRankPerformanceDetails": noted("details per rank", "every sample is in the store: strakes export", takes=True),
+    "savePerOpDataCSV": noted(
+        "details per call", "strakes keeps a histogram of latencies; see strakes export", takes=True
     ),
-    "p": ForeignOption(
-        "seconds before an iteration", takes=True, fate="noted", says="strakes does not wait between repetitions"
-    ),
-    "t": ForeignOption("time the creation of the trees", fate="noted", says="strakes times only the operations"),
-    "saveRankPerformanceDetails": ForeignOption(
-        "details per rank", takes=True, fate="noted", says="every sample is in the store: strakes export"
-    ),
-    "savePerOpDataCSV": ForeignOption(
-        "details per call", takes=True, fate="noted", says="strakes keeps a histogram of latencies; see strakes export"
-    ),
-    "v": ForeignOption("more output", fate="quiet"),
-    "V": ForeignOption("how much output", takes=True, fate="quiet"),
-    "P": ForeignOption("print rates and times", fate="quiet"),
-    "Z": ForeignOption("print times", fate="quiet"),
-    "G": ForeignOption("offset of the data", takes=True, fate="quiet"),
-    "print-all-procs": ForeignOption("all processes print", fate="quiet"),
-    "showRankStatistics": ForeignOption("statistics per rank", fate="quiet"),
-    "warningAsErrors": ForeignOption("warnings are errors", fate="quiet"),
-    "B": ForeignOption("no barriers", takes=True, fate="refused", says="Phases begin together. Leave it out."),
-    "c": ForeignOption("task 0 creates everything", fate="refused", says="The nearest is strakes run -n 1 mdtest."),
-    "R": ForeignOption(
-        "stat in random order", fate="refused", says="The nearest is -N 1: stat what another task created."
-    ),
-    "random-seed": ForeignOption("seed of -R", takes=True, fate="refused", says="Leave it out."),
-    "S": ForeignOption("one shared file", fate="refused", says="The nearest is strakes run ior without -F."),
-    "X": ForeignOption("verify what is read", fate="noted", says=_UNVERIFIED),
-    "verify-read": ForeignOption("verify what is read", fate="noted", says=_UNVERIFIED),
-    "verify-write": ForeignOption("verify what was written", fate="refused", says="The nearest is strakes run ior -W."),
-    "Y": ForeignOption("sync after every phase", fate="refused", says="Leave it out."),
-    "f": ForeignOption("fewest tasks", takes=True, fate="refused", says=_ONE_TEAM),
-    "l": ForeignOption("most tasks", takes=True, fate="refused", says=_ONE_TEAM),
-    "s": ForeignOption("stride of tasks", takes=True, fate="refused", says=_ONE_TEAM),
-    "g": ForeignOption(
-        "default layout of the directories",
-        fate="refused",
-        says="Set the layout of the directory before: lfs setstripe -d.",
-    ),
-    "dataPacketType": ForeignOption("kind of data", takes=True, fate="refused", says="Leave it out."),
-    "run-cmd-before-phase": ForeignOption(
-        "a command before each phase", takes=True, fate="refused", says="Leave it out."
-    ),
-    "run-cmd-after-phase": ForeignOption(
-        "a command after each phase", takes=True, fate="refused", says="Leave it out."
-    ),
-    "posix.odirect": ForeignOption(
-        "O_DIRECT", fate="refused", says="The nearest is strakes run ior -F --posix.odirect."
-    ),
+    "v": quiet("more output"),
+    "V": quiet("how much output", takes=True),
+    "P": quiet("print rates and times"),
+    "Z": quiet("print times"),
+    "G": quiet("offset of the data", takes=True),
+    "print-all-procs": quiet("all processes print"),
+    "showRankStatistics": quiet("statistics per rank"),
+    "warningAsErrors": quiet("warnings are errors"),
+    "B": refused("no barriers", "Phases begin together. Leave it out.", takes=True),
+    "c": refused("task 0 creates everything", "The nearest is strakes run -n 1 mdtest."),
+    "R": refused("stat in random order", "The nearest is -N 1: stat what another task created."),
+    "random-seed": refused("seed of -R", "Leave it out.", takes=True),
+    "S": refused("one shared file", "The nearest is strakes run ior without -F."),
+    "X": noted("verify what is read", _UNVERIFIED),
+    "verify-read": noted("verify what is read", _UNVERIFIED),
+    "verify-write": refused("verify what was written", "The nearest is strakes run ior -W."),
+    "Y": refused("sync after every phase", "Leave it out."),
+    "f": refused("fewest tasks", _ONE_TEAM, takes=True),
+    "l": refused("most tasks", _ONE_TEAM, takes=True),
+    "s": refused("stride of tasks", _ONE_TEAM, takes=True),
+    "g": refused("default layout of the directories", "Set the layout of the directory before: lfs setstripe -d."),
+    "dataPacketType": refused("kind of data", "Leave it out.", takes=True),
+    "run-cmd-before-phase": refused("a command before each phase", "Leave it out.", takes=True),
+    "run-cmd-after-phase": refused("a command after each phase", "Leave it out.", takes=True),
+    "posix.odirect": refused("O_DIRECT", "The nearest is strakes run ior -F --posix.odirect."),
 }
 # As the plan's schema: branch ^ depth.
 _MOST_DIRECTORIES = 65536

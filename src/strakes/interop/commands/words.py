@@ -32,6 +32,21 @@ class ForeignOption:
     says: str = ""
 
 
+def noted(words: str, says: str, *, takes: bool = False) -> ForeignOption:
+    """Return an option that is accepted, but works differently."""
+    return ForeignOption(words, takes, "noted", says)
+
+
+def quiet(words: str, *, takes: bool = False) -> ForeignOption:
+    """Return an option that is accepted and has no effect."""
+    return ForeignOption(words, takes, "quiet")
+
+
+def refused(words: str, says: str, *, takes: bool = False) -> ForeignOption:
+    """Return an option that is refused."""
+    return ForeignOption(words, takes, "refused", says)
+
+
 @dataclass(frozen=True)
 class Translation:
     """A tool's command line as a plan. ``measured``: the phases the tool would report. ``notes``: what differs from the tool."""

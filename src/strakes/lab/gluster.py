@@ -101,7 +101,7 @@ class GlusterLab(Lab[GlusterOptions]):
         """Prefix of a program that sees the lab's directories where it expects its own, and of /run nothing else."""
         mounts = [f'mount --bind "{self.site.directory / own}" {fixed}' for fixed, own in _FIXED.items()]
         script = " && ".join(["mount -t tmpfs strakes-lab /run", "mkdir /run/gluster", *mounts, 'exec "$@"'])
-        return ("unshare", "--mount", "/bin/sh", "-c", script, "sh")
+        return ("unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", script, "sh")
 
     def _gluster(self) -> tuple[str | Path, ...]:
         log = self.site.directory / "log/cli.log"

@@ -18,7 +18,8 @@ case $command in
 node)
     echo $$ >"$here/$name.pid"
     # What kills the outer process kills the node: all at once, as a power cut does.
-    exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation private \
+    # What is unmounted outside is unmounted inside, too ("slave"): a lab holds no disk of others.
+    exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation slave \
         "$here/ha.sh" boot "$name"
     ;;
 boot)

@@ -5,7 +5,7 @@ power_on() { # NAME
     n=$(number_of "$1")
     # It sees the files of this machine through the mounts that it is started with: but for the directory of the lab they are read-only.
     # In a process namespace of its own, so that what kills the outer process kills all that it is made of, as a power cut does.
-    exec nsenter --net="$here/net.hub" unshare --mount --propagation private --pid --fork --kill-child=KILL sh -c '
+    exec nsenter --net="$here/net.hub" unshare --mount --propagation slave --pid --fork --kill-child=KILL sh -c '
         here=$1
         mount --bind "$here" "$here" && mount -o remount,bind,ro / || exit 1
         export TMPDIR=/dev/shm LD_PRELOAD="$here/xstate.so"

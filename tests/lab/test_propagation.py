@@ -1,0 +1,109 @@
+"""A lab pins no mount of the machine: what is unmounted outside is gone inside, too."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import strakes.lab
+from mounts import tmpfs_mounted
+
+LAB = Path(strakes.lab.__file__).parent
+PATIENCE_S = 20.0
+# A program that says again and again what is mounted where it is.
+_STUB = """#!/bin/sh
+while :; do
+    cat /proc/self/mountinfo >{seen}.next
+    mv {seen}.next {seen}
+    sleep 0.2
+done
+"""
+
+
+def make_program(path: Path, seen: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_STUB.format(seen=seen))
+    path.chmod(0o755)
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@contextmanager
+def running(command: list[str], path: str) -> Iterator[None]:
+    process = subprocess.Popen(command, env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def namespaces_node(site: Path, program: Path) -> list[str]:
+    """The lab's script as the lab copies it; Corosync and Pacemaker are our program."""
+    shutil.copy(LAB / "ha/namespaces.sh", site / "ha.sh")
+    shutil.copy(LAB / "ha/common.sh", site / "common.sh")
+    (site / "ha.sh").chmod(0o755)
+    (site / "bin").mkdir(exist_ok=True)
+    for name in ("corosync", "pacemakerd"):
+        shutil.copy(program, site / "bin" / name)
+    for place in ("etc/corosync", "var/lib/corosync", "var/lib/pacemaker", "var/log"):
+        (site / "a" / place).mkdir(parents=True)
+        if not Path("/", place).exists():
+            pytest.skip(f"there is no /{place} to mount over")
+    shutil.copy("/etc/hosts", site / "hosts")
+    return [str(site / "ha.sh"), "node", "a"]
+
+
+def user_mode_node(site: Path, program: Path) -> list[str]:
+    """The lab's way to switch a machine on; the kernel is our program."""
+    shutil.copy(LAB / "ha/user_mode.sh", site / "machine.sh")
+    shutil.copy(program, site / "linux.uml")
+    script = 'here=$1; number_of() { echo 1; }; . "$here/machine.sh"; power_on a'
+    return ["sh", "-c", script, "sh", str(site)]
+
+
+@pytest.mark.parametrize("node", [namespaces_node, user_mode_node])
+def test_a_node_of_a_lab_lets_go_of_what_is_unmounted_outside(
+    tmp_path: Path, node: Callable[[Path, Path], list[str]]
+) -> None:
+    site = tmp_path / "lab"
+    site.mkdir()
+    (site / "net.a").symlink_to("/proc/self/ns/net")
+    (site / "net.hub").symlink_to("/proc/self/ns/net")
+    seen = site / "seen"
+    make_program(site / "program", seen)
+    shared, disk = tmp_path / "shared", tmp_path / "shared" / "disk"
+    shared.mkdir()
+    with tmpfs_mounted(place=shared):
+        # As it is on machines with systemd: mounts below are passed on to namespaces that listen.
+        subprocess.run(["mount", "--make-shared", str(shared)], check=True)
+        disk.mkdir()
+        with ExitStack() as stack, ExitStack() as before:
+            before.enter_context(tmpfs_mounted(place=disk))
+            stack.enter_context(running(node(site, site / "program"), f"{site}:{os.environ['PATH']}"))
+            wait_until(lambda: seen.exists() and str(disk) in seen.read_text(), "it never saw the mount")
+            before.close()
+            wait_until(lambda: str(disk) not in seen.read_text(), "the lab still holds what was unmounted")
+
+
+def test_no_namespace_of_mounts_is_made_without_saying_what_it_passes_on() -> None:
+    """``unshare --mount`` alone means private: every mount of the machine would be held."""
+    started = 0
+    for path in [*LAB.rglob("*.sh"), *LAB.rglob("*.py")]:
+        for match in re.finditer(r"unshare\b[^\n]*?--mount\b[^\n]*", path.read_text()):
+            started += 1
+            assert re.search(r"--propagation[\"', ]+slave", match[0]), f"{path}: {match[0]}"
+    assert started >= 4

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -32,13 +31,6 @@ constexpr std::chrono::seconds kConnectPatience{30};
 constexpr std::chrono::seconds kStrayPatience{5};
 constexpr std::size_t kMostStrays = 4096;
 constexpr std::size_t kSpareDescriptors = 64;  // of rank 0, for files and the rest
-
-// What a process says first. Whoever does not know the secret is not one of ours.
-struct Greeting {
-    std::uint64_t secret;
-    std::uint32_t rank;
-    std::uint32_t unused;
-};
 
 struct Address {
     std::uint16_t family = 0;
@@ -102,23 +94,28 @@ void answer_quickly(int descriptor) {
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
-// 0, or the error number.
-int connect_in_time(int descriptor, const Address& to, std::uint16_t port) {
-    sockaddr_storage storage{};
-    socklen_t length = 0;
+// An address as the system's calls take it; its length.
+socklen_t socket_address(const Address& to, std::uint16_t port, sockaddr_storage& storage) {
     if (to.family == AF_INET6) {
         sockaddr_in6 address{};
         address.sin6_family = AF_INET6;
         address.sin6_port = htons(port);
         std::memcpy(&address.sin6_addr, to.bytes.data(), sizeof address.sin6_addr);
-        std::memcpy(&storage, &address, length = sizeof address);
-    } else {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(port);
-        std::memcpy(&address.sin_addr, to.bytes.data(), sizeof address.sin_addr);
-        std::memcpy(&storage, &address, length = sizeof address);
+        std::memcpy(&storage, &address, sizeof address);
+        return sizeof address;
     }
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    std::memcpy(&address.sin_addr, to.bytes.data(), sizeof address.sin_addr);
+    std::memcpy(&storage, &address, sizeof address);
+    return sizeof address;
+}
+
+// 0, or the error number.
+int connect_in_time(int descriptor, const Address& to, std::uint16_t port) {
+    sockaddr_storage storage{};
+    const socklen_t length = socket_address(to, port, storage);
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&storage), length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
@@ -129,21 +126,10 @@ int connect_in_time(int descriptor, const Address& to, std::uint16_t port) {
     return error;
 }
 
-// 0, or the error number. Something else may listen on that port of that address: it is the exchange that knows the
-// secret, too.
-int greet(int descriptor, const Greeting& greeting) {
-    if (::send(descriptor, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) return errno;
-    pollfd ready{.fd = descriptor, .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, kConnectMilliseconds) <= 0) return ETIMEDOUT;
-    std::uint64_t answer = 0;
-    const ssize_t size = ::recv(descriptor, &answer, sizeof answer, 0);
-    if (size < 0) return errno;
-    return size == sizeof answer && answer == greeting.secret ? 0 : ECONNREFUSED;
-}
-
 }  // namespace
 
-Switchboard::Switchboard(std::uint32_t ranks) : connections_(ranks), missing_(ranks - 1) {
+Switchboard::Switchboard(std::uint32_t ranks, bool one_node)
+    : one_node_(one_node), connections_(ranks), missing_(ranks - 1) {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ranks + kSpareDescriptors) {
         why_ = "rank 0 may have " + std::to_string(limit.rlim_cur) + " files open, and needs one for each of " +
@@ -151,31 +137,34 @@ Switchboard::Switchboard(std::uint32_t ranks) : connections_(ranks), missing_(ra
                " more: raise the limit of open files (ulimit -n) on its node";
         return;
     }
-    if (!listen_on(AF_INET6) && !listen_on(AF_INET)) {
+    // Loops of both kinds are two addresses; of all others one socket has both kinds.
+    if (one_node ? !listen_on(AF_INET) && !listen_on(AF_INET6) : !listen_on(AF_INET6) && !listen_on(AF_INET)) {
         why_ = std::string("rank 0 cannot listen for connections: ") + std::strerror(errno);
         return;
     }
-    if (::getrandom(&secret_, sizeof secret_, 0) != sizeof secret_) {
+    const std::optional<Secret> secret = make_nonce();
+    if (!secret) {
         why_ = std::string("rank 0 has no random numbers: ") + std::strerror(errno);
         return;
     }
+    secret_ = *secret;
     thread_ = std::thread([this] { accept_all(); });
 }
 
-// With IPv6 for both.
-bool Switchboard::listen_on(int family) {
+// On the loop of one node nobody else can knock.
+bool Switchboard::listen_on(std::uint16_t family) {
     listener_ = Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener_) return false;
     sockaddr_storage address{};
-    address.ss_family = static_cast<sa_family_t>(family);
-    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    const socklen_t size = socket_address(one_node_ ? loopback(family) : Address{.family = family}, 0, address);
     if (family == AF_INET6) {
-        const int no = 0;
-        if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) != 0) return false;
+        const int only = one_node_ ? 1 : 0;
+        if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) != 0) return false;
     }
     auto* plain = reinterpret_cast<sockaddr*>(&address);
+    socklen_t named = sizeof address;
     if (::bind(listener_.get(), plain, size) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
-        ::getsockname(listener_.get(), plain, &size) != 0)
+        ::getsockname(listener_.get(), plain, &named) != 0)
         return false;
     sockaddr_in of_four{};  // the port is at the same place in both
     std::memcpy(&of_four, &address, sizeof of_four);
@@ -188,7 +177,8 @@ std::string Switchboard::where() const {
     Packer packer;
     packer.put(port_);
     packer.put(secret_);
-    for (const Address& address : own_addresses()) packer.put(address);
+    if (!one_node_)
+        for (const Address& address : own_addresses()) packer.put(address);
     return packer.take();
 }
 
@@ -214,27 +204,47 @@ void Switchboard::accept_one() {
     // Without a descriptor for it, it stays in the queue: those of strays come back.
     if (!descriptor && (errno == EMFILE || errno == ENFILE) && !strays_.empty()) strays_.erase(strays_.begin());
     if (descriptor)
-        strays_.push_back({.descriptor = std::move(descriptor), .said = {}, .until = Time::now() + kStrayPatience});
+        strays_.push_back({.descriptor = std::move(descriptor),
+                           .heard = {},
+                           .greeting = {},
+                           .nonce = {},
+                           .until = Time::now() + kStrayPatience});
 }
 
 // False when it is to go: it has ended, is not one of ours, or has become a connection.
 bool Switchboard::hear(Stray& stray) {
-    std::array<char, sizeof(Greeting)> piece{};
-    const std::size_t lacks = sizeof(Greeting) - stray.said.size();
-    const ssize_t size = ::recv(stray.descriptor.get(), piece.data(), lacks, MSG_DONTWAIT);
+    const std::size_t expected = stray.greeting ? sizeof(Digest) : sizeof(Greeting);
+    std::array<char, std::max(sizeof(Greeting), sizeof(Digest))> piece{};
+    const ssize_t size = ::recv(stray.descriptor.get(), piece.data(), expected - stray.heard.size(), MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (size <= 0) return false;
-    stray.said.append(piece.data(), static_cast<std::size_t>(size));
-    if (stray.said.size() < sizeof(Greeting)) return true;
-    Greeting greeting{};
-    std::memcpy(&greeting, stray.said.data(), sizeof greeting);
-    if (greeting.secret != secret_ || greeting.rank == 0 || greeting.rank >= connections_.size()) return false;
+    stray.heard.append(piece.data(), static_cast<std::size_t>(size));
+    if (stray.heard.size() < expected) return true;
+    Unpacker unpacker(stray.heard);
+    if (stray.greeting) {
+        if (accept_proof(stray, unpacker.get<Digest>())) join(stray);
+        return false;
+    }
+    stray.greeting = unpacker.get<Greeting>();
+    stray.heard.clear();
+    const std::optional<Nonce> nonce = make_nonce();
+    if (!nonce || stray.greeting->rank == 0 || stray.greeting->rank >= connections_.size()) return false;
+    stray.nonce = *nonce;
     answer_quickly(stray.descriptor.get());
-    if (::send(stray.descriptor.get(), &secret_, sizeof secret_, MSG_NOSIGNAL) != sizeof secret_) return false;
+    return ::send(stray.descriptor.get(), &stray.nonce, sizeof stray.nonce, MSG_NOSIGNAL) == sizeof stray.nonce;
+}
+
+bool Switchboard::accept_proof(const Stray& stray, const Digest& proof) const {
+    if (!same_proof(proof, proof_of(Side::process, secret_, *stray.greeting, stray.nonce))) return false;
+    const Digest own = proof_of(Side::exchange, secret_, *stray.greeting, stray.nonce);
+    return ::send(stray.descriptor.get(), &own, sizeof own, MSG_NOSIGNAL) == sizeof own;
+}
+
+void Switchboard::join(Stray& stray) {
+    Descriptor& connection = connections_[stray.greeting->rank];
     // One that has come before gave up waiting for the answer.
-    if (!connections_[greeting.rank]) --missing_;
-    connections_[greeting.rank] = std::move(stray.descriptor);
-    return false;
+    if (!connection) --missing_;
+    connection = std::move(stray.descriptor);
 }
 
 void Switchboard::stop() {
@@ -250,7 +260,7 @@ std::vector<Descriptor> Switchboard::take() {
 Connected connect_to(std::string_view where, bool same_node, std::uint32_t rank) {
     Unpacker unpacker(where);
     const auto port = unpacker.get<std::uint16_t>();
-    const auto secret = unpacker.get<std::uint64_t>();
+    const auto secret = unpacker.get<Secret>();
     std::vector<Address> addresses;
     if (same_node) addresses = {loopback(AF_INET), loopback(AF_INET6)};
     while (!unpacker.at_end()) addresses.push_back(unpacker.get<Address>());
@@ -262,7 +272,8 @@ Connected connect_to(std::string_view where, bool same_node, std::uint32_t rank)
         for (const Address& address : addresses) {
             Descriptor descriptor(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             int error = descriptor ? connect_in_time(descriptor.get(), address, port) : errno;
-            if (error == 0) error = greet(descriptor.get(), {.secret = secret, .rank = rank, .unused = 0});
+            // Something else may listen on that port of that address.
+            if (error == 0) error = prove_to_exchange(descriptor.get(), secret, rank, kConnectMilliseconds);
             if (error == 0) {
                 answer_quickly(descriptor.get());
                 return {.descriptor = std::move(descriptor), .why = {}};

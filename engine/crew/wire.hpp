@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "crew/proof.hpp"
 #include "system/descriptor.hpp"
 
 namespace strakes {
@@ -71,8 +72,8 @@ class Wire {
 // what the system keeps waiting.
 class Switchboard {
   public:
-    // Takes connections of ranks 1 … ranks - 1.
-    explicit Switchboard(std::uint32_t ranks);
+    // Takes connections of ranks 1 … ranks - 1; of one node only over its own loop.
+    Switchboard(std::uint32_t ranks, bool one_node);
     ~Switchboard() { stop(); }
     Switchboard(const Switchboard&) = delete;
     Switchboard& operator=(const Switchboard&) = delete;
@@ -85,22 +86,27 @@ class Switchboard {
     [[nodiscard]] std::vector<Descriptor> take();
 
   private:
-    // A connection that has not said who it is.
+    // A connection that has not proved who it is. `greeting`: what it said first, once it has.
     struct Stray {
         Descriptor descriptor;
-        std::string said;
+        std::string heard;
+        std::optional<Greeting> greeting;
+        Nonce nonce;
         std::chrono::steady_clock::time_point until;
     };
 
-    [[nodiscard]] bool listen_on(int family);
+    [[nodiscard]] bool listen_on(std::uint16_t family);
     void accept_all();
     void accept_one();
     [[nodiscard]] bool hear(Stray& stray);
+    [[nodiscard]] bool accept_proof(const Stray& stray, const Digest& proof) const;
+    void join(Stray& stray);
     void stop();
 
+    bool one_node_;
     Descriptor listener_;
     std::uint16_t port_ = 0;
-    std::uint64_t secret_ = 0;
+    Secret secret_{};
     std::string why_;
     std::vector<Stray> strays_;
     std::vector<Descriptor> connections_;

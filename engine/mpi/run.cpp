@@ -64,7 +64,7 @@ std::vector<Descriptor> connect_all(const World& world) {
     Circle everybody = world.everybody();
     const auto rank = world.post.rank();
     std::optional<Switchboard> switchboard;
-    if (rank == 0) switchboard.emplace(world.post.size());
+    if (rank == 0) switchboard.emplace(world.post.size(), world.crowd.nodes().size() == 1);
     const std::string where = everybody.from_first(switchboard ? switchboard->where() : "");
     Connected connected;
     if (switchboard)

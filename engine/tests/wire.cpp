@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,7 +34,7 @@ Descriptor knock(std::uint16_t port, std::string_view words) {
 
 TEST_CASE("silent connections and strangers keep nobody waiting") {
     constexpr std::uint32_t kRanks = 12;
-    Switchboard switchboard(kRanks);
+    Switchboard switchboard(kRanks, false);
     const std::string where = switchboard.where();
     REQUIRE_FALSE(where.empty());
     const auto port = Unpacker(where).get<std::uint16_t>();
@@ -61,12 +62,158 @@ TEST_CASE("silent connections and strangers keep nobody waiting") {
     }
 }
 
+namespace {
+
+// What comes within a moment, until `most` bytes or the end; "end" says whether it ended.
+struct Heard {
+    std::string bytes;
+    bool ended = false;
+};
+
+Heard hear(int descriptor, std::size_t most, long seconds = 5) {
+    const timeval patience{.tv_sec = seconds, .tv_usec = 0};
+    ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    Heard heard;
+    std::string piece(most, '\0');
+    while (heard.bytes.size() < most && !heard.ended) {
+        const ssize_t size = ::recv(descriptor, piece.data(), most - heard.bytes.size(), 0);
+        if (size < 0) break;
+        heard.ended = size == 0;
+        heard.bytes.append(piece.data(), static_cast<std::size_t>(size));
+    }
+    return heard;
+}
+
+template <class Value>
+void say(int descriptor, const Value& value) {
+    REQUIRE(::send(descriptor, &value, sizeof value, MSG_NOSIGNAL) == sizeof value);
+}
+
+// An exchange that knows no secret: what a process says to it first, and then to the answer that it makes up.
+template <class Second>
+std::string pretend(std::uint16_t& port, const Secret& secret, Second second, Connected& connected) {
+    const Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(listener.get(), 1) == 0);
+    REQUIRE(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port = ntohs(address.sin_port);
+    const Descriptor process = knock(port, "");
+    const Descriptor own(::accept(listener.get(), nullptr, nullptr));
+    int error = 0;
+    std::thread proving([&] { error = prove_to_exchange(process.get(), secret, 3, 2000); });
+    std::string all = hear(own.get(), sizeof(Greeting)).bytes;
+    say(own.get(), Nonce{});
+    const std::string proof = hear(own.get(), sizeof(Digest)).bytes;
+    all += proof;
+    second(own.get(), proof);
+    proving.join();
+    connected.why = std::strerror(error);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("who does not know the secret takes nobody's place and learns nothing") {
+    Switchboard switchboard(3, true);
+    const std::string where = switchboard.where();
+    Unpacker unpacker(where);
+    const auto port = unpacker.get<std::uint16_t>();
+    const auto secret = unpacker.get<Secret>();
+    const Greeting greeting{.rank = 1, .nonce = {}};
+    const auto knock_as = [&](Side side, const Secret& known, std::uint32_t rank, std::uint32_t proved) {
+        Descriptor stranger = knock(port, "");
+        say(stranger.get(), Greeting{.rank = rank, .nonce = {}});
+        Nonce nonce{};
+        const std::string answer = hear(stranger.get(), sizeof nonce).bytes;
+        if (answer.size() != sizeof nonce) return Heard{.bytes = answer, .ended = true};
+        std::memcpy(&nonce, answer.data(), sizeof nonce);
+        say(stranger.get(), proof_of(side, known, {.rank = proved, .nonce = {}}, nonce));
+        return hear(stranger.get(), sizeof(Digest));
+    };
+    Secret other = secret;
+    other[31] ^= 1U;
+    for (const Heard& heard : {knock_as(Side::process, other, 1, 1), knock_as(Side::exchange, secret, 1, 1),
+                               knock_as(Side::process, secret, 1, 2), knock_as(Side::process, secret, 0, 0),
+                               knock_as(Side::process, secret, 3, 3)}) {
+        CHECK(heard.ended);
+        CHECK(heard.bytes.empty());
+    }
+    // A proof that was overheard is worth nothing for the next connection.
+    Descriptor first = knock(port, ""), second = knock(port, "");
+    Nonce nonce{};
+    for (const Descriptor* stranger : {&first, &second}) {
+        say(stranger->get(), greeting);
+        const std::string answer = hear(stranger->get(), sizeof nonce).bytes;
+        REQUIRE(answer.size() == sizeof nonce);
+        if (stranger == &first) std::memcpy(&nonce, answer.data(), sizeof nonce);
+    }
+    say(second.get(), proof_of(Side::process, secret, greeting, nonce));
+    CHECK(hear(second.get(), sizeof(Digest)).bytes.empty());
+    std::vector<Connected> connected(3);
+    for (std::uint32_t rank = 1; rank < 3; ++rank) connected[rank] = connect_to(where, true, rank);
+    const std::vector<Descriptor> connections = switchboard.take();
+    for (std::uint32_t rank = 1; rank < 3; ++rank) {
+        CHECK(connected[rank].why.empty());
+        say(connected[rank].descriptor.get(), rank);
+        std::uint32_t told = 0;
+        const std::string bytes = hear(connections[rank].get(), sizeof told).bytes;
+        REQUIRE(bytes.size() == sizeof told);
+        std::memcpy(&told, bytes.data(), sizeof told);
+        CHECK(told == rank);
+    }
+}
+
+TEST_CASE("a process talks to no exchange that does not know the secret, and does not tell it") {
+    Secret secret{};
+    for (std::size_t i = 0; i < secret.size(); ++i) secret[i] = static_cast<std::uint8_t>(17 * i + 1);
+    const std::string_view known(reinterpret_cast<const char*>(secret.data()), 8);
+    std::uint16_t port = 0;
+    Connected connected;
+    const auto echo = [](int descriptor, const std::string& proof) {
+        REQUIRE(::send(descriptor, proof.data(), proof.size(), MSG_NOSIGNAL) > 0);
+    };
+    const auto leave = [](int descriptor, const std::string&) { ::shutdown(descriptor, SHUT_RDWR); };
+    const auto guess = [](int descriptor, const std::string&) { say(descriptor, Digest{}); };
+    for (const std::string& overheard :
+         {pretend(port, secret, echo, connected), pretend(port, secret, leave, connected),
+          pretend(port, secret, guess, connected)}) {
+        CHECK(connected.why == std::strerror(ECONNREFUSED));
+        CHECK(overheard.size() == sizeof(Greeting) + sizeof(Digest));
+        CHECK(overheard.find(known) == std::string::npos);
+    }
+    const auto silence = [](int, const std::string&) {};
+    (void)pretend(port, secret, silence, connected);
+    CHECK(connected.why == std::strerror(ETIMEDOUT));
+}
+
+TEST_CASE("the processes of one node meet where no other machine knocks") {
+    for (const bool one_node : {true, false}) {
+        Switchboard switchboard(2, one_node);
+        const std::string where = switchboard.where();
+        const auto port = Unpacker(where).get<std::uint16_t>();
+        // The whole of 127.0.0.0/8 is this machine; only 127.0.0.1 is the loop that is listened on.
+        const Descriptor descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+        address.sin_port = htons(port);
+        const int status = ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        CHECK((status != 0) == one_node);
+        CHECK(connect_to(where, true, 1).why.empty());
+        (void)switchboard.take();
+    }
+}
+
 TEST_CASE("too few descriptors for all ranks are said before anybody connects") {
     rlimit limit{};
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
     const rlimit few{.rlim_cur = 256, .rlim_max = limit.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-    const Switchboard switchboard(250);
+    const Switchboard switchboard(250, true);
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     CHECK(switchboard.where().empty());
     CHECK(switchboard.why().find("ulimit -n") != std::string::npos);

@@ -91,6 +91,8 @@ def test_killed_at_any_moment_the_cluster_is_as_before(
         done = strakes("knobs", "restore")
         assert done.returncode == 0, done.stdout + done.stderr
         assert (options(cluster), read_ahead(mount)) == (before, ahead)
+        # Which store changes a setting is written in the cluster, too.
+        assert cluster.command("config-key dump", key="strakes/") == {}
     assert found_changed > 0
 
 

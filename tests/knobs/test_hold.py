@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from strakes.knobs import change, hold
 from strakes.knobs.journal import open_journals
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.restore import restore
-from strakes.targets.command import run
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner, run
 
 __all__ = ["root", "world"]
 
@@ -44,12 +46,12 @@ def test_while_a_place_is_changed_by_a_living_run_another_store_is_refused(
     world: World, root: Path, other: Path, own_records: Path
 ) -> None:
     with change.changed(world.target(), {"number": 64, "option": "fast"}, store=root):
-        assert len(list(own_records.iterdir())) == 2
+        assert len(list(own_records.iterdir())) == 1 and len(world.keys) == 1
         with pytest.raises(BadInputError), change.changed(world.target(), {"option": "slow"}, store=other):
             pass
         assert world.values == {"number": "64", "option": "fast"}
     assert world.values == {"number": "8", "option": None}
-    assert not list(own_records.iterdir())
+    assert not list(own_records.iterdir()) and not world.keys
 
 
 def test_what_a_killed_process_changed_is_held_until_its_store_puts_it_back(
@@ -115,3 +117,142 @@ def test_a_record_on_a_server_is_seen_by_its_other_clients(tmp_path: Path) -> No
         hold.take(place, "128", second, second / "journal", run)
     hold.give_back(place, first, run)
     hold.take(place, "128", second, second / "journal", run)
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    """Be another client of the same cluster."""
+    monkeypatch.setattr("strakes.knobs.hold.socket.gethostname", lambda: name)
+    monkeypatch.setenv("STRAKES_RUN", str(tmp_path / f"run of {name}"))
+
+
+def test_of_two_clients_of_one_cluster_one_changes_an_option(
+    world: World, root: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change.set_values(world.target(), {"option": "fast"}, store=root)
+    with monkeypatch.context() as away:
+        elsewhere(away, tmp_path, "second")
+        # Also where its store has the same name, as home directories have.
+        for store in (other, root):
+            with pytest.raises(BadInputError, match="another store") as refused:
+                hold.take(option_place(), "fast", store, store / "journal", world.ask)
+            assert (
+                "before: None" in refused.value.why
+                and "config-key rm strakes/knobs/all/option/" in refused.value.remedy
+            )
+    restore(root, ask=world.ask)
+    assert world.values == {"number": "8", "option": None} and not world.keys
+    with monkeypatch.context() as away:
+        elsewhere(away, tmp_path, "second")
+        change.set_values(world.target(), {"option": "slow"}, store=other)
+    assert world.values["option"] == "slow"
+    assert len(world.keys) == 1
+
+
+def option_place() -> KnobPlace:
+    read, unset = ("world", "config", "dump"), ("world", "config", "rm", "all", "option")
+    return KnobPlace("option", "option", read_words=read, unset_words=unset, answer="ceph config dump")
+
+
+class Meeting:
+    """Two stores that change one option; the second comes at a step of the first."""
+
+    def __init__(self, world: World, place: Path, step: int) -> None:
+        self.took: list[str] = []
+        self.calls = 0
+        self._world, self._step = world, step
+        self.first, self.second = place / "first", place / "second"
+
+    def take(self, store: Path, ask: Runner) -> None:
+        store.mkdir(exist_ok=True)
+        (store / "journal").touch()
+        try:
+            hold.take(option_place(), None, store, store / "journal", ask)
+        except BadInputError:
+            return
+        self.took.append(store.name)
+
+    def ask_interrupted(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        if self.calls == self._step:
+            self.take(self.second, self._world.ask)
+        self.calls += 1
+        return self._world.ask(argv, timeout_s)
+
+
+def test_of_two_that_come_at_once_not_both_change_it(world: World, tmp_path: Path) -> None:
+    for step in range(100):
+        meeting = Meeting(world, tmp_path, step)
+        meeting.take(meeting.first, meeting.ask_interrupted)
+        assert len(meeting.took) <= 1, f"both, when the second comes at step {step}"
+        for store in (meeting.first, meeting.second):
+            hold.give_back(option_place(), store, world.ask)
+        assert not world.keys
+        if meeting.calls <= step:  # the second one never came
+            break
+    assert meeting.took == ["first"] and step >= 3
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[" * 60000, '{"store": 5}', "\x1b[2J"])
+def test_a_record_in_the_cluster_that_is_none_refuses_and_is_named(world: World, root: Path, content: str) -> None:
+    with change.changed(world.target(), {"option": "fast"}, store=root):
+        (key,) = world.keys
+    world._write_keys({key[:-1] + "x": content})
+    with pytest.raises(BadInputError, match="another store") as refused:
+        change.set_values(world.target(), {"option": "slow"}, store=root)
+    assert key[:-1] in refused.value.remedy
+    assert world.values["option"] is None and list(world.keys) == [key[:-1] + "x"]
+
+
+def test_a_cluster_that_keeps_no_record_leaves_it_to_the_machine(world: World, root: Path, own_records: Path) -> None:
+    def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        if "config-key" in argv:
+            return Completed(tuple(argv), 13, "", "Error EACCES: access denied")
+        return world.ask(argv, timeout_s)
+
+    hold.take(option_place(), None, root, root / "journal", ask)
+    assert len(list(own_records.iterdir())) == 1
+    hold.give_back(option_place(), root, ask)
+    assert not list(own_records.iterdir())
+
+
+class Volume:
+    """Options of a Gluster volume, by the words of its tool."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, str] = {"performance.cache-size": "32MB"}
+
+    def ask(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        match tuple(argv)[2:]:
+            case ("--xml", "volume", "info", "data"):
+                rows = "".join(f"<option><name>{k}</name><value>{v}</value></option>" for k, v in self.options.items())
+                return Completed(tuple(argv), 0, f"<cliOutput><volume>{rows}</volume></cliOutput>", "")
+            case ("volume", "set", "data", key, value):
+                # Such options cannot be removed (GlusterFS 10).
+                assert key.startswith("user.") and re.fullmatch(r"[\w-]+", value)
+                self.options[key] = value
+            case _:
+                raise AssertionError(argv)
+        return Completed(tuple(argv), 0, "", "")
+
+
+def test_of_two_clients_of_one_gluster_volume_one_changes_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = ("gluster", "--mode=script", "--xml", "volume", "info", "data")
+    unset = ("gluster", "--mode=script", "volume", "reset", "data", "performance.cache-size")
+    place = KnobPlace("x", "x", read_words=read, unset_words=unset, answer="gluster volume info")
+    volume, store = Volume(), tmp_path / "store"
+    hold.take(place, "32MB", store, store / "journal", volume.ask)
+    with monkeypatch.context() as away:
+        elsewhere(away, tmp_path, "second")
+        with pytest.raises(BadInputError, match="another store") as refused:
+            hold.take(place, "128MB", store, store / "journal", volume.ask)
+        assert "before: 32MB" in refused.value.why
+        hold.give_back(place, store, volume.ask)
+    assert len(volume.options) == 2 and "-" not in volume.options.values()
+    hold.give_back(place, store, volume.ask)
+    assert list(volume.options.values()) == ["32MB", "-"]
+    with monkeypatch.context() as away:
+        elsewhere(away, tmp_path, "second")
+        hold.take(place, "32MB", store, store / "journal", volume.ask)
+    with pytest.raises(BadInputError, match="another store"):
+        hold.take(place, "128MB", store, store / "journal", volume.ask)

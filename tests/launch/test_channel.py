@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.launch.nodes import hub as hub_module
-from strakes.launch.nodes.agent import main
+from strakes.launch.nodes.agent import link_addresses, main
 from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError
 from strakes.launch.nodes.hub import Hub
 from strakes.processes import python_module
@@ -217,6 +218,32 @@ def test_the_hub_listens_only_where_its_hosts_are_reached_from() -> None:
     assert [place.rpartition(":")[0] for place in hub.where.split(",")] == ["127.0.0.1"]
     assert [listener.getsockname()[0] for listener in hub._listeners] == ["127.0.0.1"]
     hub.close()
+
+
+@pytest.mark.parametrize(
+    ("towards_hub", "where", "expected"),
+    [
+        ("10.0.0.2", "10.0.0.1:5", ["10.0.0.2"]),
+        ("10.0.0.2", "127.0.0.1:4,10.0.0.1:5", ["10.0.0.2"]),
+        ("127.0.0.1", "127.0.0.1:4,10.0.0.1:5,10.1.0.1:6", ["10.0.0.1", "10.1.0.1"]),
+        ("127.0.0.1", "127.0.0.1:4", ["127.0.0.1"]),
+    ],
+)
+def test_a_node_takes_streams_only_where_other_nodes_reach_it(
+    towards_hub: str, where: str, expected: list[str]
+) -> None:
+    assert link_addresses(towards_hub, where) == expected
+
+
+def test_an_agent_on_the_hubs_own_node_listens_on_no_other_address(tmp_path: Path) -> None:
+    launch = template(tmp_path, 'shift && exec "$@"')
+    command = launch.command.replace("{engine}", "{hosts} {engine}")
+    with Hub(replace(launch, hosts=("localhost",), command=command)) as hub:
+        ((address, port),) = hub.agents[0].facts["places"]
+        assert address == "127.0.0.1"
+        socket.create_connection((address, port)).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", port))
 
 
 def test_an_agent_says_nothing_of_its_node_to_whoever_is_not_its_hub(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """One record for each place whose value is changed, beside the setting itself: two stores do not change the same place.
 
 It lies below ``/run/strakes`` of the machine that has the setting, so that it goes when the machine's settings go; ``STRAKES_RUN`` names
-another directory. What is in it is the value before the first change, and which store is to put it back.
+another directory. Of a setting that a whole cluster keeps it lies in the cluster (:mod:`strakes.knobs.board`). What is in it is the value
+before the first change, and which store is to put it back.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from strakes.errors import BadInputError, StrakesError
+from strakes.errors import BadInputError, MeasurementError, StrakesError
+from strakes.knobs.board import Board, board_of
 from strakes.knobs.knob_place import KnobPlace
 from strakes.targets.command import Runner, Servers
 
@@ -24,6 +28,9 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, ask: 
     """Say that ``store`` changes the place. Raises BadInputError where another store does and has not put it back."""
     record = {"host": socket.gethostname(), "store": _name_of(store), "journal": _name_of(journal), "before": before}
     text = json.dumps(record)
+    board = board_of(place)
+    if board is not None and _take_in_cluster(board, place, text, store, ask):
+        return
     for _ in range(2):
         held = _on_server(place, _TAKE, ask, text) if place.host else _take_here(place, text)
         if not held or _is_of(held, store):
@@ -31,21 +38,62 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, ask: 
         if not _is_left(held):
             break
         _remove(place, ask)
-    other = _read(held)
-    raise BadInputError(
-        f"{place.knob} is changed by strakes with another store",
-        where=place.name_with_host,
-        why=f"store {other.get('store', '?')} on {other.get('host', '?')}; before: {other.get('before', '?')}",
-        remedy=f"Put it back there: strakes knobs restore. If that store is gone, set the value by hand and remove {_file(place)}.",
-    )
+    raise _refusal(place, held, f"remove {_file(place)}")
 
 
 def give_back(place: KnobPlace, store: Path, ask: Runner) -> None:
-    """The place has its old value again, as far as this store knows. A server that does not answer keeps its record."""
+    """Say that the place has its old value, as far as this store knows. What does not answer keeps its record."""
+    with suppress(StrakesError, OSError):
+        if board := board_of(place):
+            for key, held in board.read(ask).items():
+                if _is_of(held, store):
+                    board.remove(key, ask)
     with suppress(StrakesError, OSError):
         held = _on_server(place, _READ, ask, "") if place.host else _read_here(place)
         if held and _is_of(held, store):
             _remove(place, ask)
+
+
+def _take_in_cluster(board: Board, place: KnobPlace, text: str, store: Path, ask: Runner) -> bool:
+    """Return whether the cluster keeps the record; where it does not, the machine's own has to do."""
+    claimant = f"{socket.gethostname()} {_name_of(store)}"
+    own = board.key_of(claimant)
+    try:
+        known = board.read(ask)
+    except MeasurementError:
+        return False  # this user may not
+    others = {key: held for key, held in known.items() if key != own}
+    if own not in known and not _anybody_else(board, others, ask):
+        if not board.write(claimant, text, ask):
+            return False
+        others = {key: held for key, held in board.read(ask).items() if key != own}
+        if others:  # they came at the same moment
+            board.remove(own, ask)
+    if remaining := _anybody_else(board, others, ask):
+        key, held = next(iter(remaining.items()))
+        raise _refusal(place, held, f"call {shlex.join(board.removal(key))}")
+    return True
+
+
+def _anybody_else(board: Board, others: Mapping[str, str], ask: Runner) -> dict[str, str]:
+    """Return the records that still count; what stores that are gone from this host have left is removed."""
+    remaining = {}
+    for key, held in others.items():
+        if _is_left(held):
+            board.remove(key, ask)
+        else:
+            remaining[key] = held
+    return remaining
+
+
+def _refusal(place: KnobPlace, held: str, removal: str) -> BadInputError:
+    other = _read(held)
+    return BadInputError(
+        f"{place.knob} is changed by strakes with another store",
+        where=place.name_with_host,
+        why=f"store {other.get('store', '?')} on {other.get('host', '?')}; before: {other.get('before', '?')}",
+        remedy=f"Put it back there: strakes knobs restore. If that store is gone, set the value by hand and {removal}.",
+    )
 
 
 _TAKE = 'umask 022; mkdir -p "${1%/*}" && { (set -C; printf %s "$2" >"$1") 2>/dev/null || head -c 65536 "$1"; }'
@@ -61,7 +109,7 @@ def _file(place: KnobPlace) -> Path:
 
 
 def _on_server(place: KnobPlace, script: str, ask: Runner, text: str) -> str:
-    """What the script says there; nothing where that user may keep no record there: then nothing can be changed there either."""
+    """Return what the script says there; nothing where that user may keep no record: then nothing can be changed there."""
     words = ("sh", "-c", script, "sh", str(_file(place)), text)
     done = Servers(place.servers).runner(place.host, ask)(words)
     return done.stdout.strip() if done.status == 0 else ""

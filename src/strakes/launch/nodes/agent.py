@@ -37,9 +37,12 @@ def main(arguments: Sequence[str]) -> int:
     secret = _read_secret()
     name = arguments[1] if len(arguments) > 1 else os.environ.get("SLURMD_NODENAME", platform.node())
     hub = _find_hub(arguments[0], secret)
-    listener = socket.create_server(("", 0))
-    threading.Thread(target=_receive_all, args=(listener, secret), daemon=True).start()
-    hub.send({"host": name, **_facts(listener.getsockname()[1])}, _ANSWER_S)
+    listeners = _listen(link_addresses(hub.own_address, arguments[0]))
+    room = threading.BoundedSemaphore(_MOST_STREAMS)
+    for listener in listeners:
+        threading.Thread(target=_receive_all, args=(listener, secret, room), daemon=True).start()
+    places = [list(listener.getsockname()[:2]) for listener in listeners]
+    hub.send({"host": name, **_facts(places)}, _ANSWER_S)
     with suppress(EOFError):
         while True:
             hub.send(_answer(hub.receive(_QUIET_S), secret), _ANSWER_S)
@@ -60,7 +63,7 @@ def _find_hub(where: str, secret: bytes) -> Channel:
     for place in where.split(","):
         address, _, port = place.rpartition(":")
         try:
-            return Channel(_connected([address], int(port)), secret, asks=False, limit_s=_CONNECT_S)
+            return Channel(_connected([(address, int(port))]), secret, asks=False, limit_s=_CONNECT_S)
         except (OSError, EOFError) as error:
             failure = OSError(str(error))
     raise failure
@@ -71,10 +74,25 @@ def _answer(asked: Mapping[str, Any], secret: bytes) -> Mapping[str, Any]:
         return {"wall_ns": time.time_ns()}
     if asked["do"] == "look":
         return _look(Path(asked["directory"]), str(asked["file"]))
-    return _send(asked["to"], int(asked["port"]), float(asked["seconds"]), int(asked["streams"]), secret)
+    return _send(asked["to"], float(asked["seconds"]), int(asked["streams"]), secret)
 
 
-def _facts(port: int) -> dict[str, Any]:
+def link_addresses(towards_hub: str, where: str) -> list[str]:
+    """Return the addresses over which other nodes reach this one: that towards the hub, and no other of this node's.
+
+    On the hub's own node that may be the loop, which others do not reach: there it is the hub's other addresses.
+    """
+    if not towards_hub.startswith("127."):
+        return [towards_hub]
+    of_hub = [place.rpartition(":")[0] for place in where.split(",")]
+    return [address for address in of_hub if not address.startswith("127.")] or [towards_hub]
+
+
+def _listen(addresses: Sequence[str]) -> list[socket.socket]:
+    return [socket.create_server((address, 0)) for address in addresses]
+
+
+def _facts(places: Sequence[Sequence[str | int]]) -> dict[str, Any]:
     from strakes.launch.mpi_family import find_mpi_engine
     from strakes.memory import memory_sizes
     from strakes.version import __version__
@@ -93,8 +111,7 @@ def _facts(port: int) -> dict[str, Any]:
         "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": memory.get("MemTotal", 0),
         "memory_available_bytes": memory.get("MemAvailable", 0),
-        "addresses": own_addresses(),
-        "port": port,
+        "places": places,
     }
 
 
@@ -123,11 +140,11 @@ def _look(directory: Path, file: str) -> dict[str, Any]:
     }
 
 
-def _send(addresses: Sequence[str], port: int, seconds: float, streams: int, secret: bytes) -> dict[str, Any]:
+def _send(places: Sequence[Sequence[Any]], seconds: float, streams: int, secret: bytes) -> dict[str, Any]:
     """As much as goes through in so many seconds, until the other side has all of it."""
     sent = [0] * streams
     try:
-        connections = [_connected(addresses, port) for _ in range(streams)]
+        connections = [_connected(places) for _ in range(streams)]
     except OSError as error:
         return {"why": error.strerror or str(error)}
     began = time.monotonic()
@@ -148,9 +165,7 @@ def _send(addresses: Sequence[str], port: int, seconds: float, streams: int, sec
     return {"bytes": sum(sent), "seconds": time.monotonic() - began}
 
 
-def _receive_all(listener: socket.socket, secret: bytes) -> None:
-    room = threading.BoundedSemaphore(_MOST_STREAMS)
-
+def _receive_all(listener: socket.socket, secret: bytes, room: threading.BoundedSemaphore) -> None:
     def receive(connection: socket.socket) -> None:
         try:
             _receive(connection, secret)
@@ -187,12 +202,12 @@ def own_addresses() -> list[str]:
     return [address for address in found if not address.startswith("127.")]
 
 
-def _connected(addresses: Sequence[str], port: int) -> socket.socket:
-    """Raises OSError, the last one, when none of them answers."""
+def _connected(places: Sequence[Sequence[Any]]) -> socket.socket:
+    """Connect to the first address and port that answers. Raises OSError, the last one, when none does."""
     failure = OSError("it has no address")
-    for address in addresses:
+    for address, port in places:
         try:
-            connection = socket.create_connection((address, port), _CONNECT_S)
+            connection = socket.create_connection((str(address), int(port)), _CONNECT_S)
         except OSError as error:
             failure = error
             continue

@@ -80,7 +80,13 @@ class Channel:
             raise StrangerError("it is no message")
         return message
 
+    @property
+    def own_address(self) -> str:
+        """This side's address."""
+        return str(self._connection.getsockname()[0])
+
     def close(self) -> None:
+        """End the connection."""
         self._connection.close()
 
     def _proof_of(self, side: bytes, number: int, data: bytes) -> bytes:

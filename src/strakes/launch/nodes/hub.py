@@ -164,8 +164,8 @@ class Hub:
             for turn in turns:
                 pairs = [(self.agents[one], self.agents[(one + 1) % count]) for one in turn]
                 for sender, receiver in pairs:
-                    to = {"to": receiver.facts["addresses"], "port": receiver.facts["port"]}
-                    sender.tell({"do": "send", **to, "seconds": _LINK_S, "streams": _STREAMS})
+                    to = receiver.facts["places"]
+                    sender.tell({"do": "send", "to": to, "seconds": _LINK_S, "streams": _STREAMS})
                 for sender, receiver in pairs:
                     said = sender.hear()
                     if "why" in said:

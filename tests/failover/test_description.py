@@ -14,7 +14,8 @@ GOOD = EXAMPLES["tianhe2"].read_text()
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_understood(name: str) -> None:
     cluster = read_description(EXAMPLES[name])
-    assert len(cluster.nodes) == 2 and len(cluster.heartbeats) == 2 and cluster.targets
+    assert len(cluster.servers) in (2, 4) and len(cluster.heartbeats) == 2 and cluster.targets
+    assert all(len(target.nodes) == 2 for target in cluster.targets)
 
 
 @pytest.mark.parametrize(
@@ -29,11 +30,11 @@ def test_an_example_is_understood(name: str) -> None:
         ),
         ("10.2.0.2", "10.3.0.2", "10.3.0.2 is not on cross"),
         ("10.1.0.2", "10.1.0.1", "the same address is given twice"),
-        ('name = "mds-b"', 'name = "mds-a"', "two nodes with different names"),
+        ('name = "mds-b"', 'name = "mds-a"', "2 to 16 nodes with different names"),
         ("replication = true", "replication = false", "exactly one network carries the replication"),
         ("heartbeat = true", "heartbeat = false", "no network carries the heartbeat"),
         ('network = "management"', 'network = "managment"', "there is no network 'managment'"),
-        ('mds-b = "/dev/md/mdt0" }', 'mds-c = "/dev/md/mdt0" }', "a device below /dev for each of mds-a, mds-b"),
+        ('mds-b = "/dev/md/mdt0" }', 'mds-c = "/dev/md/mdt0" }', "a device below /dev for each of two of mds-a, mds-b"),
         ('prefers = "mds-a"', 'prefers = "nobody"', "one of mds-a, mds-b"),
         ('role = "mgs+mdt"', 'role = "mdt"', "has one MGS"),
         ("active/standby", "active/active", "all targets prefer the same node"),
@@ -70,7 +71,7 @@ def test_a_missing_file_is_named() -> None:
 @pytest.mark.parametrize(
     ("example", "old", "new", "said"),
     [
-        ("lustre-active-active", "index = 1", "index = 0", "the same index is given twice"),
+        ("lustre-active-active", "index = 1", "index = 0", "the same index of a metadata target is given twice"),
         (
             "lustre-active-active",
             'mds1 = "/dev/md/mdt1"',
@@ -82,6 +83,20 @@ def test_a_missing_file_is_named() -> None:
         ("service", '["postgresql"]', '["postgresql; reboot"]', "names of systemd units"),
         ("lustre-active-active", 'snmp_version = "3"', 'snmp_version = "4"', "one of 1, 2c, 3"),
         ("lustre-active-active", 'snmp_version = "3"', 'snmp_version = "1"', "'community' is missing"),
+        ("oss-pair-zfs", "index = 1", "index = 0", "the same index of an OST is given twice"),
+        ("oss-pair-zfs", '"/dev/mapper/d06"', '"/dev/mapper/d05"', "the same disk of a pool is given twice"),
+        ("oss-pair-zfs", 'pool = "ost1pool"', 'pool = "ost0pool"', "the same pool is given twice"),
+        ("oss-pair-zfs", 'pool = "ost1pool"', 'pool = "mirror"', "a name of a ZFS pool"),
+        ("oss-pair-zfs", 'pool = "ost1pool"', 'pool = "a"\ndevice = "/dev/sdb"', "a device or a pool"),
+        ("oss-pair-zfs", 'mgs = ["10.1.0.11@tcp"', 'mgs = ["10.1.0.11"', "a list of NIDs"),
+        ("oss-pair-zfs", "mgs = [", "mgs = [] # [", "has one MGS"),
+        ("oss-pair-san", 'device = "/dev/mapper/ost1"', 'device = "/dev/drbd1"', "the same name on both nodes"),
+        ("oss-pair-san", "heartbeat = true", "heartbeat = true\nreplication = true", "nothing is replicated"),
+        ("oss-pair-san", 'interface = "ib0"', 'interface = "ib0; reboot"', "the name of a network card"),
+        ("two-pairs", 'nodes = ["oss1", "oss2"]', 'nodes = ["oss1", "oss3"]', "the two nodes that reach the disks"),
+        ("two-pairs", 'nodes = ["oss1", "oss2"]', 'nodes = ["mds1", "mds2"]', "one of mds1, mds2"),
+        ("three-nodes", "quorum_only = true", "quorum_only = false", "a node has nothing to serve"),
+        ("three-nodes", 'drbd = "9"', 'drbd = "9"\nsurvivor = "login1"', "the survivor serves nothing"),
     ],
 )
 def test_what_contradicts_itself_is_refused(example: str, old: str, new: str, said: str, tmp_path: Path) -> None:

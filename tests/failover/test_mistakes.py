@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from failover.mistakes import PLANTED
+from failover import mistakes, mistakes_storage
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import read_plan
+
+PLANTED = {**mistakes.PLANTED, **mistakes_storage.PLANTED}
 
 
 def test_there_are_many_of_them() -> None:

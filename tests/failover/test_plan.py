@@ -47,6 +47,8 @@ def test_pcs_reads_what_was_planned(name: str, tmp_path: Path) -> None:
 def test_drbdadm_takes_the_resources_in_both_dialects(name: str, dialect: str, tmp_path: Path) -> None:
     program = "/lib/drbd/drbdadm-84" if dialect == "8.4" else "/usr/sbin/drbdadm"
     need(program)
+    if not any(target.replicated for target in read_description(EXAMPLES[name]).targets):
+        pytest.skip("its nodes share their disks")
     text = EXAMPLES[name].read_text()
     text = (
         text.replace('drbd = "8.4"\n', "")
@@ -77,7 +79,9 @@ def test_every_device_of_fencing_has_its_password_elsewhere_and_one_side_waits(n
         assert values["password_script"].startswith("/") and not {"password", "passwd"} & set(values)
         if "pcmk_delay_base" in values:
             delayed.add((values.get("pcmk_host_list") or values["pcmk_host_map"]).partition(":")[0])
-    assert delayed == {read_description(EXAMPLES[name]).survivor}
+    cluster = read_description(EXAMPLES[name])
+    # Of more than two nodes the majority goes on: nobody has to wait.
+    assert delayed == ({cluster.survivor} if len(cluster.nodes) == 2 else set())
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -85,7 +89,7 @@ def test_the_run_book_explains_every_setting_that_protects_against_something(nam
     files = {file.path: file for file in plan_files(read_description(EXAMPLES[name]))}
     book = files["RUNBOOK.md"].text
     lines = [line for file in files.values() for line in file.lines]
-    assert len(lines) > 30
+    assert len(lines) > 20
     for line in lines:
         assert line.why and " ".join(line.text.split()) in book and line.why in book
 

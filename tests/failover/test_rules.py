@@ -11,7 +11,7 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
-from failover.mistakes import PLANTED
+from failover.test_mistakes import PLANTED
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.rules.rule import OWN, all_rules, findings
 from strakes.failover.setup import read_live, read_plan

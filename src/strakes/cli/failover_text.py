@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from strakes.drill.trials import Spread, TrialRow
     from strakes.failover.check import Check
     from strakes.failover.rehearsal.rehearse import Rehearsal
-    from strakes.failover.rehearsal.story import Scene
+    from strakes.failover.rehearsal.world import Scene
     from strakes.failover.timeline import Timeline
 
 _MOST_CLIENTS = 10
@@ -92,6 +92,7 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
     table = Table(
         "failure",
         "service",
+        "clients wait",
         "served by",
         "powered off",
         "what else",
@@ -108,7 +109,8 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
         )
         remarks = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
         failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
-        table.add_row(failure, scene.ending, served, ", ".join(scene.fenced), remarks)
+        wait = "until a person acts" if scene.ends_the_service else scene.wait.text
+        table.add_row(failure, scene.ending, wait, served, ", ".join(scene.fenced), remarks)
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)
 
 

@@ -1,14 +1,15 @@
-"""A cluster as its administrator describes it in ``cluster.toml``: nodes, networks, devices, power, and the service to keep up."""
+"""``cluster.toml`` read into the values of ``cluster``, each key with what it may be."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget
+from strakes.failover.consistency import require_whole
 from strakes.failover.reading import ConfigurationSection
 from strakes.toml_file import read_toml
 
@@ -16,134 +17,11 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _LNET = re.compile(r"(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _COROSYNC_PORTS = (5404, 5405, 5406)
 _WORD = re.compile(r"[A-Za-z0-9@%_./:+,=-]+")
+_INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}")
+_NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
+# More than that Corosync is not tested with.
+_MOST_NODES = 16
 KINDS = ("lustre", "nfs", "service")
-
-
-@dataclass(frozen=True)
-class Network:
-    """``switch`` is empty for a direct cable. ``stands_in_for`` names what older designs had in its place."""
-
-    name: str
-    subnet: str
-    switch: str = ""
-    heartbeat: bool = False
-    replication: bool = False
-    stands_in_for: str = ""
-
-
-@dataclass(frozen=True)
-class Bmc:
-    """The node's own management controller, reached by IPMI; ``password_script`` prints its password."""
-
-    address: str
-    network: str
-    user: str
-    password_script: str
-    port: int = 623
-
-
-@dataclass(frozen=True)
-class Pdu:
-    """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power.
-
-    By SNMP before version 3 a ``community`` is all it asks for; else ``user``, and ``password_script``, which prints the password.
-    """
-
-    agent: str
-    address: str
-    network: str
-    outlet: str
-    feed: str
-    user: str = ""
-    password_script: str = ""
-    snmp_version: str = ""
-    community: str = ""
-
-    @property
-    def logs_in(self) -> bool:
-        """With a user and a password."""
-        return self.snmp_version in ("", "3")
-
-
-@dataclass(frozen=True)
-class Node:
-    """``addresses``: network -> address; ``power_feeds``: any one of them keeps the node, and its BMC, alive."""
-
-    name: str
-    addresses: dict[str, str]
-    power_feeds: tuple[str, ...]
-    bmc: Bmc
-    pdus: tuple[Pdu, ...] = ()
-
-
-@dataclass(frozen=True)
-class MetadataTargetPlan:
-    """One replicated device and what is served from it. ``address`` is the service's own (``ADDRESS/BITS``), which moves with it."""
-
-    name: str
-    devices: dict[str, str]
-    prefers: str
-    mount: str
-    minor: int
-    port: int
-    role: str = ""
-    index: int = 0
-    file_system: str = "ext4"
-    address: str = ""
-    units: tuple[str, ...] = ()
-    clients: str = ""
-
-
-@dataclass(frozen=True)
-class FileSystem:
-    """``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they shall follow from the number of clients.
-
-    ``watch``: addresses on the clients' network that always answer; a node that reaches none of them serves only when no other does.
-    """
-
-    kind: str
-    name: str
-    arrangement: str
-    clients: int
-    lnet: str = ""
-    lnet_network: str = ""
-    recovery_soft_s: float = 0.0
-    recovery_hard_s: float = 0.0
-    watch: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Alerts:
-    mail_to: str = ""
-    webhook_url_file: str = ""
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """``quorum_host`` is empty where two nodes are enough for themselves; ``survivor`` wins when each would power the other off."""
-
-    name: str
-    drbd: str
-    survivor: str
-    quorum_host: str
-    token_s: float
-    resync_mib_per_s: int
-    networks: tuple[Network, ...]
-    nodes: tuple[Node, ...]
-    file_system: FileSystem
-    targets: tuple[MetadataTargetPlan, ...]
-    alerts: Alerts
-
-    @cached_property
-    def heartbeats(self) -> tuple[Network, ...]:
-        return tuple(network for network in self.networks if network.heartbeat)
-
-    @cached_property
-    def replication(self) -> Network:
-        return next(network for network in self.networks if network.replication)
-
-    def network(self, name: str) -> Network:
-        return next(network for network in self.networks if network.name == name)
 
 
 def read_description(path: Path) -> Cluster:
@@ -156,9 +34,11 @@ def _cluster(top: ConfigurationSection) -> Cluster:
     networks = tuple(_network(name, section) for name, section in top.named("network").items())
     nodes = tuple(_node(section, networks) for section in top.sections("node"))
     names = tuple(node.name for node in nodes)
-    if len(nodes) != 2 or len(set(names)) != 2:
+    if not 2 <= len(nodes) <= _MOST_NODES or len(set(names)) != len(names):
         raise BadInputError(
-            "a pair has two nodes with different names", where=top.where, why=f"there are: {', '.join(names) or 'none'}"
+            f"a cluster has 2 to {_MOST_NODES} nodes with different names",
+            where=top.where,
+            why=f"there are: {', '.join(names) or 'none'}",
         )
     file_system = _file_system(top.section("file_system"), networks)
     targets = tuple(
@@ -180,7 +60,7 @@ def _cluster(top: ConfigurationSection) -> Cluster:
     )
     head.finish()
     top.finish()
-    _require_whole(cluster, top.where)
+    require_whole(cluster, top.where)
     return cluster
 
 
@@ -199,8 +79,11 @@ def _network(name: str, section: ConfigurationSection) -> Network:
         section.flag("heartbeat"),
         section.flag("replication"),
         section.text("stands_in_for", ""),
+        section.text("interface", ""),
     )
     section.finish()
+    if found.interface and not _INTERFACE.fullmatch(found.interface):
+        raise section.wrong("interface", found.interface, "the name of a network card, such as bond0")
     return found
 
 
@@ -225,10 +108,11 @@ def _node(section: ConfigurationSection, networks: tuple[Network, ...]) -> Node:
         _require_in(pdu.network, pdu.address, networks, one.where)
         pdus.append(pdu)
     feeds = section.texts("power_feeds")
+    quorum_only = section.flag("quorum_only")
     section.finish()
     if not feeds:
         raise BadInputError("a node has at least one power feed", where=section.where)
-    return Node(name, addresses, feeds, bmc, tuple(pdus))
+    return Node(name, addresses, feeds, bmc, tuple(pdus), quorum_only)
 
 
 def _addresses(section: ConfigurationSection, key: str) -> tuple[str, ...]:
@@ -237,7 +121,10 @@ def _addresses(section: ConfigurationSection, key: str) -> tuple[str, ...]:
         try:
             ipaddress.ip_address(value)
         except ValueError as error:
-            raise section.wrong(key, value, "a list of addresses") from error
+            if not _NID.fullmatch(value):
+                raise section.wrong(key, value, "a list of addresses, or of NIDs") from error
+    if len({"@" in value for value in values}) > 1:
+        raise section.wrong(key, values, "either addresses or NIDs")
     return values
 
 
@@ -271,8 +158,12 @@ def _file_system(section: ConfigurationSection, networks: tuple[Network, ...]) -
         recovery_soft_s=section.seconds("recovery_soft", "0s") if lustre else 0.0,
         recovery_hard_s=section.seconds("recovery_hard", "0s") if lustre else 0.0,
         watch=_addresses(section, "watch"),
+        mgs=section.texts("mgs", ()) if lustre else (),
     )
     section.finish()
+    for nid in found.mgs:
+        if not _NID.fullmatch(nid):
+            raise section.wrong("mgs", found.mgs, 'a list of NIDs such as "10.1.0.1@tcp"')
     if lustre and not _LNET.fullmatch(found.lnet):
         raise BadInputError(
             f"not a network of LNet: {found.lnet!r}", where=section.where, remedy='Write it like "tcp" or "o2ib1".'
@@ -286,32 +177,30 @@ def _file_system(section: ConfigurationSection, networks: tuple[Network, ...]) -
 
 def _target(
     section: ConfigurationSection, number: int, nodes: tuple[Node, ...], file_system: FileSystem
-) -> MetadataTargetPlan:
-    names = tuple(node.name for node in nodes)
+) -> ServedTarget:
+    servers = tuple(node.name for node in nodes if not node.quorum_only)
     name = _name(section, "name")
-    devices = section.mapping("devices")
-    if set(devices) != set(names) or not all(
-        _WORD.fullmatch(device) and device.startswith("/dev/") for device in devices.values()
-    ):
-        raise section.wrong("devices", devices, f"a device below /dev for each of {', '.join(names)}")
+    storage = _storage(section, servers)
     kind = file_system.kind
-    target = MetadataTargetPlan(
+    target = ServedTarget(
         name=name,
-        devices=devices,
-        prefers=section.text("prefers", names[0], choices=names),
+        devices=storage.devices,
+        prefers=section.text("prefers", storage.nodes[0], choices=storage.nodes),
         mount=_word(section, "mount"),
         minor=section.number("minor", number),
         port=section.number("port", 7788 + number, least=1),
-        role=section.text("role", choices=("mgs", "mdt", "mgs+mdt")) if kind == "lustre" else "",
+        nodes=storage.nodes,
+        shared=storage.shared,
+        pool=storage.pool,
+        vdevs=storage.vdevs,
+        role=section.text("role", choices=("mgs", "mdt", "mgs+mdt", "ost")) if kind == "lustre" else "",
         index=section.number("index", 0) if kind == "lustre" else 0,
-        file_system="lustre" if kind == "lustre" else section.text("file_system", "ext4", choices=("ext4", "xfs")),
+        file_system=_file_system_of(section, kind, storage.pool),
         address="" if kind == "lustre" else section.text("address"),
         units=section.texts("units") if kind == "service" else (),
         clients=_word(section, "clients") if kind == "nfs" else "",
     )
     section.finish()
-    if any(device.startswith("/dev/drbd") for device in devices.values()):
-        raise section.wrong("devices", devices, "the disks below DRBD, such as /dev/VG/LV, not DRBD's own devices")
     if not re.fullmatch(r"(/[^/]+)+", target.mount):
         raise section.wrong("mount", target.mount, "an absolute path, and not /")
     if target.port in _COROSYNC_PORTS:
@@ -328,101 +217,68 @@ def _target(
     return target
 
 
+@dataclass(frozen=True)
+class _Storage:
+    """Where a target is kept: as the fields of ``ServedTarget``."""
+
+    nodes: tuple[str, ...]
+    devices: dict[str, str]
+    shared: bool = False
+    pool: str = ""
+    vdevs: tuple[str, ...] = ()
+
+
+def _storage(section: ConfigurationSection, servers: tuple[str, ...]) -> _Storage:
+    """Take ``devices`` (one on each node, replicated by DRBD), ``device`` (one that both nodes reach) or ``pool`` with ``vdevs`` (ZFS)."""
+    device, pool = section.text("device", ""), section.text("pool", "")
+    if not device and not pool:
+        devices = section.mapping("devices")
+        nodes = tuple(name for name in servers if name in devices)
+        strangers = set(devices) - set(servers)
+        if len(nodes) != 2 or strangers or not all(map(_is_device, devices.values())):
+            raise section.wrong("devices", devices, f"a device below /dev for each of two of {', '.join(servers)}")
+        if any(path.startswith("/dev/drbd") for path in devices.values()):
+            raise section.wrong("devices", devices, "the disks below DRBD, such as /dev/VG/LV, not DRBD's own devices")
+        return _Storage(nodes, devices)
+    nodes = section.texts("nodes", servers)
+    if len(nodes) != 2 or len(set(nodes)) != 2 or not set(nodes) <= set(servers):
+        raise section.wrong("nodes", nodes, f"the two nodes that reach the disks, of {', '.join(servers)}")
+    if device and pool:
+        raise BadInputError(
+            "a target has a device or a pool",
+            where=section.where,
+            remedy="Give one of them: device, or pool and vdevs.",
+        )
+    if device:
+        if not _is_device(device) or device.startswith("/dev/drbd"):
+            raise section.wrong("device", device, "a device below /dev that has the same name on both nodes")
+        return _Storage(nodes, dict.fromkeys(nodes, device), shared=True)
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,60}", pool) or pool in ("mirror", "raidz", "draid", "spare", "log"):
+        raise section.wrong("pool", pool, "a name of a ZFS pool")
+    vdevs = section.texts("vdevs")
+    if not any(word.startswith("/dev/") for word in vdevs) or not all(_WORD.fullmatch(word) for word in vdevs):
+        raise section.wrong(
+            "vdevs", vdevs, 'the words of zpool create, such as "mirror", "/dev/mapper/a", "/dev/mapper/b"'
+        )
+    return _Storage(nodes, {}, shared=True, pool=pool, vdevs=vdevs)
+
+
+def _is_device(path: str) -> bool:
+    return bool(_WORD.fullmatch(path)) and path.startswith("/dev/") and not path.endswith("/")
+
+
+def _file_system_of(section: ConfigurationSection, kind: str, pool: str) -> str:
+    if kind == "lustre":
+        return "lustre"
+    return "zfs" if pool else section.text("file_system", "ext4", choices=("ext4", "xfs"))
+
+
 def _alerts(section: ConfigurationSection | None) -> Alerts:
     if section is None:
         return Alerts()
     found = Alerts(section.text("mail_to", ""), section.text("webhook_url_file", ""))
     section.finish()
     return found
-
-
-def _require_whole(cluster: Cluster, where: str) -> None:
-    """Check what no single table can know."""
-    if not cluster.targets:
-        raise BadInputError("there is nothing to keep up", where=where, remedy="Add at least one [[target]].")
-    if len([network for network in cluster.networks if network.replication]) != 1:
-        raise BadInputError(
-            "exactly one network carries the replication", where=where, remedy="Give one of them: replication = true"
-        )
-    if not 0 < len(cluster.heartbeats) <= 8:
-        many = len(cluster.heartbeats)
-        raise BadInputError(
-            "too many networks carry the heartbeat" if many else "no network carries the heartbeat",
-            where=where,
-            why="Corosync has at most 8 links" if many else "",
-            remedy="Give two of them: heartbeat = true",
-        )
-    for network in cluster.networks:
-        used = network.heartbeat or network.replication or network.name == cluster.file_system.lnet_network
-        for node in cluster.nodes:
-            if used and network.name not in node.addresses:
-                raise BadInputError(f"{node.name} has no address on {network.name}", where=where)
-    _require_unique(cluster, where)
-    _require_own_addresses(cluster, where)
-    _require_arrangement(cluster, where)
-    if cluster.file_system.kind == "lustre" and sum("mgs" in target.role for target in cluster.targets) != 1:
-        raise BadInputError(
-            "a Lustre file system has one MGS", where=where, remedy='Give one target role = "mgs" or "mgs+mdt".'
-        )
-
-
-def _require_unique(cluster: Cluster, where: str) -> None:
-    targets = cluster.targets
-    addresses = [address for node in cluster.nodes for address in (*node.addresses.values(), node.bmc.address)]
-    for what, values in (
-        ("address", addresses),
-        ("target name", [target.name for target in targets]),
-        ("DRBD minor", [str(target.minor) for target in targets]),
-        ("port", [str(target.port) for target in targets]),
-        ("mount point", [target.mount for target in targets]),
-        ("index", [str(target.index) for target in targets if "mdt" in target.role]),
-        *((f"device on {node.name}", [target.devices[node.name] for target in targets]) for node in cluster.nodes),
-    ):
-        twice = [value for value in values if values.count(value) > 1]
-        if twice:
-            raise BadInputError(f"the same {what} is given twice", where=where, why=twice[0])
-
-
-def _require_own_addresses(cluster: Cluster, where: str) -> None:
-    """Check that the services and the quorum device have addresses that no node has, and that can be reached."""
-    taken = {
-        address: node.name
-        for node in cluster.nodes
-        for address in (
-            *node.addresses.values(),
-            node.bmc.address,
-            node.name,
-            *(pdu.address for pdu in node.pdus),
-        )
-    }
-    if cluster.quorum_host in taken:
-        raise BadInputError(
-            "the quorum device is on a machine of the pair",
-            where=where,
-            why=f"{cluster.quorum_host} is {taken[cluster.quorum_host]}",
-            remedy="Give a third machine as quorum_host.",
-        )
-    for target in cluster.targets:
-        if not target.address:
-            continue
-        address = ipaddress.ip_interface(target.address).ip
-        if str(address) in (*taken, cluster.quorum_host):
-            raise BadInputError(
-                f"the address of {target.name} is taken", where=where, why=f"{address} is another machine's"
-            )
-        if not any(address in ipaddress.ip_network(network.subnet) for network in cluster.networks):
-            raise BadInputError(f"the address of {target.name} is on no network", where=where, why=str(address))
-        taken[str(address)] = target.name
-
-
-def _require_arrangement(cluster: Cluster, where: str) -> None:
-    homes = {target.prefers for target in cluster.targets}
-    if cluster.file_system.arrangement == "active/standby" and len(homes) > 1:
-        raise BadInputError(
-            "active/standby, but the targets prefer different nodes", where=where, why=", ".join(sorted(homes))
-        )
-    if cluster.file_system.arrangement == "active/active" and len(homes) < 2:
-        raise BadInputError("active/active, but all targets prefer the same node", where=where, why=", ".join(homes))
 
 
 def _require_in(network: str, address: str, networks: tuple[Network, ...], where: str) -> None:

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.failover.description import Cluster, read_description
+from strakes.failover.cluster import Cluster
+from strakes.failover.description import read_description
 from strakes.failover.planned.alerts import alert_files
 from strakes.failover.planned.corosync import corosync_file
 from strakes.failover.planned.drbd import drbd_files

@@ -9,7 +9,8 @@ from pathlib import Path
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
-from strakes.failover.description import Cluster, read_description
+from strakes.failover.cluster import Cluster
+from strakes.failover.description import read_description
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
 from strakes.targets.command import CommandTimeout, Runner, run

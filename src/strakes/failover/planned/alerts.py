@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.failover.planned.pacemaker import ALERTS
 from strakes.failover.planned.planned_file import PlannedFile
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.failover.planned.planned_file import Line, PlannedFile, block
 
 
@@ -55,8 +55,20 @@ def _quorum(cluster: Cluster) -> tuple[Line | str, ...]:
             "provider: corosync_votequorum",
             Line(
                 device,
-                f"split brain: a third machine gives its vote to one side only, {cluster.survivor} where both ask",
+                f"split brain: a third machine gives its vote to one side only, {cluster.survivor}'s where both ask",
             ),
+        )
+    if len(cluster.nodes) > 2:
+        majority = Line(
+            "provider: corosync_votequorum", "split brain: only the side with more than half of the nodes goes on"
+        )
+        if len(cluster.nodes) % 2:
+            return (majority,)
+        first = f"auto_tie_breaker_node: {1 + [node.name for node in cluster.nodes].index(cluster.survivor)}"
+        return (
+            majority,
+            Line("auto_tie_breaker: 1", f"two halves that both stop: the one with {cluster.survivor} goes on"),
+            first,
         )
     return (
         "provider: corosync_votequorum",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strakes.failover.description import Cluster, MetadataTargetPlan
+from strakes.failover.cluster import Cluster, Network, ServedTarget
 from strakes.failover.planned.pacemaker import FENCE_PEER_S
 from strakes.failover.planned.planned_file import Line, PlannedFile, block
 
@@ -12,13 +12,17 @@ AUTHENTICATION = "/etc/drbd.d/authentication.secret"
 
 
 def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
+    """Return the configuration of DRBD; nothing where the nodes share their disks."""
+    replicated = [target for target in cluster.targets if target.replicated]
+    if not replicated:
+        return ()
     includes = (
         'include "drbd.d/global_common.conf";\n'
         "# The shared secret, readable by root alone; RUNBOOK.md says how it is made.\n"
         'include "drbd.d/*.secret";\n'
         'include "drbd.d/*.res";\n'
     )
-    resources = [_resource(cluster, target) for target in cluster.targets]
+    resources = [_resource(cluster, target) for target in replicated]
     return (
         PlannedFile("etc/drbd.conf", includes, "/etc/drbd.conf"),
         PlannedFile("etc/drbd.d/global_common.conf", "global { usage-count no; }\n", "/etc/drbd.d/global_common.conf"),
@@ -26,11 +30,13 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     )
 
 
-def _resource(cluster: Cluster, target: MetadataTargetPlan) -> PlannedFile:
+def _resource(cluster: Cluster, target: ServedTarget) -> PlannedFile:
     fencing = Line(
         "fencing resource-and-stonith;",
         "split brain: without its peer a node stops writing until the peer is off or outdated, or fence-peer has given up",
     )
+    assert cluster.replication is not None
+    network = cluster.replication
     net = (
         Line("protocol C;", "lost writes: a write is done only when it is on the disks of both nodes"),
         Line(
@@ -62,15 +68,15 @@ def _resource(cluster: Cluster, target: MetadataTargetPlan) -> PlannedFile:
             block("net", (*net, fencing)),
             block("disk", disk),
             block("handlers", handlers),
-            *(_host(cluster, target, number) for number in range(2)),
-            _connection(cluster, target),
+            *(_host(cluster, target, network, number) for number in range(2)),
+            _connection(cluster, target, network),
         ]
     else:
         parts = [
             block("net", net),
             block("disk", (fencing, *disk)),
             block("handlers", handlers),
-            *(_host(cluster, target, number) for number in range(2)),
+            *(_host(cluster, target, network, number) for number in range(2)),
         ]
     text = block(f"resource {target.name}", parts)
     return PlannedFile(
@@ -81,9 +87,9 @@ def _resource(cluster: Cluster, target: MetadataTargetPlan) -> PlannedFile:
     )
 
 
-def _host(cluster: Cluster, target: MetadataTargetPlan, number: int) -> str:
-    node = cluster.nodes[number]
-    address = f"{node.addresses[cluster.replication.name]}:{target.port}"
+def _host(cluster: Cluster, target: ServedTarget, network: Network, number: int) -> str:
+    node = cluster.node(target.nodes[number])
+    address = f"{node.addresses[network.name]}:{target.port}"
     return block(
         f"on {node.name}",
         (
@@ -96,13 +102,16 @@ def _host(cluster: Cluster, target: MetadataTargetPlan, number: int) -> str:
     )
 
 
-def _connection(cluster: Cluster, target: MetadataTargetPlan) -> str:
+def _connection(cluster: Cluster, target: ServedTarget, replication: Network) -> str:
     """Make the connection: the network of the replication first; those of the heartbeat stand in for it."""
-    networks = [cluster.replication, *(one for one in cluster.heartbeats if one != cluster.replication)]
+    networks = [replication, *(network for network in cluster.heartbeats if network != replication)]
     paths = [
         block(
             "path",
-            [f"host {node.name} address {node.addresses[network.name]}:{target.port};" for node in cluster.nodes],
+            [
+                f"host {name} address {cluster.node(name).addresses[network.name]}:{target.port};"
+                for name in target.nodes
+            ],
         )
         for network in networks
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.description import Cluster, MetadataTargetPlan, Node, Pdu
+from strakes.failover.cluster import Cluster, Node, Pdu, ServedTarget
 from strakes.failover.planned.planned_file import Line, PlannedFile
+from strakes.failover.planned.services import service_rows
 
 # Pacemaker 2.1 knows this schema, and later versions upgrade it.
 _SCHEMA = "pacemaker-3.7"
@@ -98,7 +99,8 @@ def _properties(build: _Builder, parent: Xml.Element) -> None:
 
 def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Element, constraints: Xml.Element) -> None:
     wins = node.name == cluster.survivor
-    delay = {"pcmk_delay_base": f"{_DELAY_S}s"} if wins else {}
+    # With more nodes only the side that has quorum powers anybody off.
+    delay = {"pcmk_delay_base": f"{_DELAY_S}s"} if wins and len(cluster.nodes) == 2 else {}
     bmc = node.bmc
     values = {
         "ip": bmc.address,
@@ -121,7 +123,7 @@ def _fencing(build: _Builder, cluster: Cluster, node: Node, resources: Xml.Eleme
     build.explain(
         f"fence-{node.name}: password_script={bmc.password_script}", "a password that everybody reads in the CIB"
     )
-    if wins:
+    if delay:
         build.explain(
             f"fence-{node.name}: pcmk_delay_base={_DELAY_S}s",
             f"both nodes powering each other off at the same moment: {node.name} survives",
@@ -191,8 +193,44 @@ def _topology(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> 
 
 
 def _target(
-    build: _Builder, cluster: Cluster, target: MetadataTargetPlan, resources: Xml.Element, constraints: Xml.Element
+    build: _Builder, cluster: Cluster, target: ServedTarget, resources: Xml.Element, constraints: Xml.Element
 ) -> None:
+    group = f"serve-{target.name}"
+    if target.replicated:
+        _copies(build, target, resources, constraints)
+    grouped = Xml.SubElement(resources, "group", id=group)
+    for identity, kind, values, operations in service_rows(cluster, target):
+        standard, _, rest = kind.partition(":")
+        provider, _, agent = rest.rpartition(":")
+        service = Xml.SubElement(
+            grouped,
+            "primitive",
+            {"id": identity, "class": standard, **({"provider": provider} if provider else {}), "type": agent},
+        )
+        if values:
+            build.values(service, "instance_attributes", f"{identity}-values", values)
+        build.operations(service, operations)
+    if not target.replicated:
+        build.explain(
+            f"{group} is one group and no clone", "a device that both nodes reach, mounted on both: it is destroyed"
+        )
+    Xml.SubElement(constraints, "rsc_location", id=f"{group}-home", rsc=group, node=target.prefers, score="50")
+    build.explain(
+        f"{group} prefers {target.prefers} (50, less than the stickiness)", "an arbitrary place at the first start"
+    )
+    for node in cluster.nodes:
+        if node.name not in target.nodes:
+            for name in (group, *([f"drbd-{target.name}-clone"] if target.replicated else [])):
+                away = {"rsc": name, "node": node.name, "score": "-INFINITY", "resource-discovery": "never"}
+                Xml.SubElement(constraints, "rsc_location", {"id": f"{name}-not-{node.name}", **away})
+    if len(cluster.nodes) > 2:
+        build.explain(
+            f"{group} only on {' and '.join(target.nodes)}", "a start on a node that does not reach the disks"
+        )
+
+
+def _copies(build: _Builder, target: ServedTarget, resources: Xml.Element, constraints: Xml.Element) -> None:
+    """Add DRBD's two copies, of which one is written to; the group is where that one is."""
     drbd, group = f"drbd-{target.name}", f"serve-{target.name}"
     clone = Xml.SubElement(resources, "clone", id=f"{drbd}-clone")
     build.values(
@@ -229,18 +267,6 @@ def _target(
         f"{drbd}: monitor 29s Promoted, 31s Unpromoted",
         "one role without monitoring: two with the same interval are one",
     )
-    grouped = Xml.SubElement(resources, "group", id=group)
-    for identity, kind, values, operations in _services(cluster, target):
-        standard, _, rest = kind.partition(":")
-        provider, _, agent = rest.rpartition(":")
-        service = Xml.SubElement(
-            grouped,
-            "primitive",
-            {"id": identity, "class": standard, **({"provider": provider} if provider else {}), "type": agent},
-        )
-        if values:
-            build.values(service, "instance_attributes", f"{identity}-values", values)
-        build.operations(service, operations)
     promoted = {"with-rsc": f"{drbd}-clone", "with-rsc-role": "Promoted", "score": "INFINITY"}
     Xml.SubElement(constraints, "rsc_colocation", {"id": f"{group}-on-primary", "rsc": group, **promoted})
     build.explain(f"{group} only with Promoted {drbd}-clone", "a mount on the node that has not the writable copy")
@@ -253,76 +279,50 @@ def _target(
     }
     Xml.SubElement(constraints, "rsc_order", {"id": f"{group}-after-promotion", **order})
     build.explain(f"promote {drbd}-clone, then start {group}", "a mount before the device can be written")
-    Xml.SubElement(constraints, "rsc_location", id=f"{group}-home", rsc=group, node=target.prefers, score="50")
-    build.explain(
-        f"{group} prefers {target.prefers} (50, less than the stickiness)", "an arbitrary place at the first start"
-    )
-
-
-def _services(
-    cluster: Cluster, target: MetadataTargetPlan
-) -> list[tuple[str, str, dict[str, str], list[tuple[str, str, str, str]]]]:
-    """Rows of id, agent, values and operations, in the order in which they start."""
-    device = f"/dev/drbd{target.minor}"
-    mounting = [("monitor", "20s", "60s", ""), ("start", "0s", "120s", ""), ("stop", "0s", "120s", "")]
-    if cluster.file_system.kind == "lustre":
-        # Mounting a target after a crash replays its journal first, and waits for multiple-mount protection.
-        patient = [("monitor", "60s", "300s", ""), ("start", "0s", "600s", ""), ("stop", "0s", "300s", "")]
-        return [(f"mount-{target.name}", "ocf:lustre:Lustre", {"target": device, "mountpoint": target.mount}, patient)]
-    rows = [
-        (
-            f"mount-{target.name}",
-            "ocf:heartbeat:Filesystem",
-            {"device": device, "directory": target.mount, "fstype": target.file_system},
-            mounting,
-        )
-    ]
-    if cluster.file_system.kind == "nfs":
-        # Beside each other: what clients may write to is not where the server keeps who holds which lock.
-        state = {"nfs_shared_infodir": f"{target.mount}/nfs-state", "nfs_no_notify": "true"}
-        exported = {
-            "clientspec": target.clients,
-            "directory": f"{target.mount}/export",
-            "fsid": str(target.minor + 1),
-            "options": "rw,sync",
-        }
-        rows += [
-            (f"nfsd-{target.name}", "ocf:heartbeat:nfsserver", state, mounting),
-            (f"export-{target.name}", "ocf:heartbeat:exportfs", exported, mounting),
-        ]
-    rows += [
-        (f"unit-{target.name}-{number}", f"systemd:{unit}", {}, mounting) for number, unit in enumerate(target.units, 1)
-    ]
-    address, _, bits = target.address.partition("/")
-    rows.append(
-        (f"address-{target.name}", "ocf:heartbeat:IPaddr2", {"ip": address, "cidr_netmask": bits or "32"}, mounting)
-    )
-    if cluster.file_system.kind == "nfs":
-        # From the service's own address, or clients do not know whose locks are gone.
-        rows.append((f"notify-{target.name}", "ocf:heartbeat:nfsnotify", {"source_host": address}, mounting))
-    return rows
 
 
 def _watch(build: _Builder, cluster: Cluster, resources: Xml.Element, constraints: Xml.Element) -> None:
     """Let a node that has lost the clients' network hand over: with one card in it no heartbeat need notice."""
     hosts = cluster.file_system.watch
-    if not hosts:
-        return
-    clone = Xml.SubElement(resources, "clone", id="clients-network-clone")
-    ping = Xml.SubElement(
-        clone, "primitive", {"id": "clients-network", "class": "ocf", "provider": "pacemaker", "type": "ping"}
-    )
-    values = {"host_list": " ".join(hosts), "multiplier": str(_WATCHED), "dampen": "5s", "name": "clients-network"}
-    build.values(ping, "instance_attributes", "clients-network-values", values)
-    build.operations(ping, [("monitor", "10s", "60s", ""), ("start", "0s", "60s", ""), ("stop", "0s", "20s", "")])
+    if hosts and "@" in hosts[0]:
+        values = {"lctl": "true", "host_list": " ".join(hosts), "multiplier": str(_WATCHED)}
+        _watcher(build, cluster, resources, constraints, "clients-network", "ocf:lustre:healthLNET", values)
+    elif hosts:
+        values = {"host_list": " ".join(hosts), "multiplier": str(_WATCHED), "dampen": "5s"}
+        _watcher(build, cluster, resources, constraints, "clients-network", "ocf:pacemaker:ping", values)
+    for network in cluster.client_networks:
+        if network.interface:
+            values = {"interface": network.interface, "multiplier": str(_WATCHED)}
+            name = f"card-{network.name}"
+            _watcher(build, cluster, resources, constraints, name, "ocf:heartbeat:ethmonitor", values)
+
+
+def _watcher(
+    build: _Builder,
+    cluster: Cluster,
+    resources: Xml.Element,
+    constraints: Xml.Element,
+    name: str,
+    agent: str,
+    values: dict[str, str],
+) -> None:
+    """Add one agent on every server, and let what is served prefer nodes for which it counts more."""
+    standard, provider, kind = agent.split(":")
+    clone = Xml.SubElement(resources, "clone", id=f"{name}-clone")
+    primitive = Xml.SubElement(clone, "primitive", {"id": name, "class": standard, "provider": provider, "type": kind})
+    build.values(primitive, "instance_attributes", f"{name}-values", {**values, "name": name})
+    build.operations(primitive, [("monitor", "10s", "60s", ""), ("start", "0s", "60s", ""), ("stop", "0s", "20s", "")])
+    for node in cluster.nodes:
+        if node.quorum_only:
+            away = {"rsc": f"{name}-clone", "node": node.name, "score": "-INFINITY", "resource-discovery": "never"}
+            Xml.SubElement(constraints, "rsc_location", {"id": f"{name}-not-{node.name}", **away})
     for target in cluster.targets:
         group = f"serve-{target.name}"
-        location = Xml.SubElement(constraints, "rsc_location", id=f"{group}-reachable", rsc=group)
-        rule = Xml.SubElement(location, "rule", {"id": f"{group}-reached", "score-attribute": "clients-network"})
-        Xml.SubElement(rule, "expression", id=f"{group}-defined", attribute="clients-network", operation="defined")
-    build.explain(
-        f"clients-network: ping {' '.join(hosts)}", "a node that serves although its clients cannot reach it any more"
-    )
+        location = Xml.SubElement(constraints, "rsc_location", id=f"{group}-{name}", rsc=group)
+        rule = Xml.SubElement(location, "rule", {"id": f"{group}-{name}-rule", "score-attribute": name})
+        Xml.SubElement(rule, "expression", id=f"{group}-{name}-defined", attribute=name, operation="defined")
+    watched = values.get("host_list", values.get("interface", ""))
+    build.explain(f"{name}: {kind} {watched}", "a node that serves although its clients cannot reach it any more")
 
 
 def _management_first(build: _Builder, cluster: Cluster, constraints: Xml.Element) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from importlib import resources
 
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.failover.planned.drbd import AUTHENTICATION
 from strakes.failover.planned.lustre import PUBLISHED_S_PER_CLIENT, recovery_limits
 from strakes.failover.planned.planned_file import PlannedFile
+from strakes.failover.planned.pools import pool_lines
 
 
 def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
+    """Write it. Its steps are blocks of shell commands, with the nodes where they are run: see ``steps``."""
     from jinja2 import Environment, StrictUndefined
 
     source = resources.files("strakes").joinpath("failover/templates/runbook.md.j2").read_text(encoding="utf-8")
@@ -29,6 +31,7 @@ def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
             | {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
         ),
         authentication=AUTHENTICATION,
+        pool_lines=pool_lines,
         s_per_client=PUBLISHED_S_PER_CLIENT,
         soft_s=soft,
         hard_s=hard,

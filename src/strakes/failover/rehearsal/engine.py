@@ -30,6 +30,10 @@ class Event:
     quorum: bool = True
     # Nodes that nobody can make sure to be off.
     unfenceable: frozenset[str] = frozenset()
+    # Nodes that lack the disks of a target: (target, node).
+    diskless: frozenset[tuple[str, str]] = frozenset()
+    # What the agents that watch networks say: (attribute, node, value).
+    watched: frozenset[tuple[str, str, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -61,12 +65,13 @@ class PolicyEngine:
         self._planned = self._new_file()
         self._planned.write_text(text, encoding="utf-8")
 
-    def steady(self) -> ClusterState:
+    def steady(self, watched: frozenset[tuple[str, str, int]] = frozenset()) -> ClusterState:
         """All nodes up, all copies the same. Raises BadInputError when nothing runs even then."""
         up = [word for node in self._cib.nodes for word in ("--node-up", node)]
-        self._prepare(self._planned, frozenset(), quorum=True)
+        well = Event(watched=watched)
+        self._prepare(self._planned, well)
         started, _ = self._simulate(self._planned, up)
-        self._prepare(started, frozenset(), quorum=True)
+        self._prepare(started, well)
         running, document = self._simulate(started, [])
         state = ClusterState(running, _places(document))
         if not all(state.places.values()):
@@ -103,7 +108,7 @@ class PolicyEngine:
     def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
         start = self._new_file()
         start.write_bytes(state.file.read_bytes())
-        self._prepare(start, event.stale, quorum=event.quorum)
+        self._prepare(start, event)
         if not fencing:
             self._remove(start, {device.id for device in self._cib.devices})
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
@@ -166,11 +171,12 @@ class PolicyEngine:
             )
         return out, Xml.fromstring(done.stdout)
 
-    def _prepare(self, file: Path, stale: frozenset[tuple[str, str]], *, quorum: bool) -> None:
-        """Write down what others would say: Corosync whether there is quorum, DRBD's agent which copy may be promoted."""
+    def _prepare(self, file: Path, event: Event) -> None:
+        """Write down what others would say: Corosync whether there is quorum, DRBD's agent which copy may be promoted, who watches what."""
         tree = Xml.parse(file)
+        self._keep_away(tree.getroot(), event.diskless)
         # In the file, for crm_simulate heeds its own --quorum only beside other changes.
-        tree.getroot().set("have-quorum", "1" if quorum else "0")
+        tree.getroot().set("have-quorum", "1" if event.quorum else "0")
         for node in tree.iterfind("./status/node_state"):
             identity = node.get("id", "")
             attributes = node.find("./transient_attributes")
@@ -183,9 +189,26 @@ class PolicyEngine:
                 name = f"master-{drbd}"
                 for pair in [pair for pair in block if pair.get("name") == name]:
                     block.remove(pair)
-                if (target, node.get("uname", "")) not in stale:
+                if (target, node.get("uname", "")) not in event.stale:
                     Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value="10000")
+            for name, at, value in sorted(event.watched):
+                if at == node.get("uname", ""):
+                    for pair in [pair for pair in block if pair.get("name") == name]:
+                        block.remove(pair)
+                    Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=str(value))
         tree.write(file)
+
+    @staticmethod
+    def _keep_away(cib: Xml.Element, diskless: frozenset[tuple[str, str]]) -> None:
+        """Let a target not start where its disks are not: it would fail there."""
+        constraints = cib.find("./configuration/constraints")
+        assert constraints is not None
+        there = {constraint.get("id") for constraint in constraints}
+        for target, node in sorted(diskless):
+            identity = f"strakes-{target}-lost-on-{node}"
+            if identity not in there:
+                away = {"rsc": f"serve-{target}", "node": node, "score": "-INFINITY"}
+                Xml.SubElement(constraints, "rsc_location", {"id": identity, **away})
 
     def _remove(self, file: Path, identities: set[str]) -> None:
         tree = Xml.parse(file)

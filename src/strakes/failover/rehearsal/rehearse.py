@@ -12,7 +12,8 @@ from pathlib import Path
 from strakes.errors import BadInputError
 from strakes.failover.rehearsal.engine import PolicyEngine
 from strakes.failover.rehearsal.room import RoomPart, parts_of
-from strakes.failover.rehearsal.story import Scene, Story
+from strakes.failover.rehearsal.story import Story
+from strakes.failover.rehearsal.world import Scene
 from strakes.failover.setup import Setup
 
 
@@ -27,7 +28,9 @@ def rehearse(
     setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Rehearsal:
     """Rehearse all failures. Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start."""
-    lacking = {"description", "corosync", "drbd", "pacemaker"} - setup.parts
+    lacking = {"description", "corosync", "pacemaker"} - setup.parts
+    if setup.cluster is not None and any(target.replicated for target in setup.cluster.targets) and not setup.drbd:
+        lacking |= {"drbd"}
     if lacking:
         raise BadInputError("the plan is not whole", where=setup.where, why=f"it lacks: {', '.join(sorted(lacking))}")
     assert setup.cluster is not None and setup.cib is not None
@@ -65,6 +68,7 @@ def document(rehearsal: Rehearsal) -> str:
             "fenced": scene.fenced,
             "served_by": scene.places,
             "said": scene.said,
+            "wait_s": [scene.wait.least_s, scene.wait.most_s],
             "split_brain": scene.split_brain,
             "decided_by": deciders(scene),
         }

@@ -1,19 +1,34 @@
 """Our own small model of the room: what hangs on what, and so who is alive, who sees whom and who can power off whom.
 
-It knows nothing of half-broken parts: a network is there or it is not, for everybody on it.
+It knows nothing of half-broken parts: a network is there or it is not, for everybody on it or for one node.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.failover.description import Cluster, Node
+from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.rehearsal.wiring import Cut, Wiring
 
 Kind = Literal[
-    "network", "switch", "feed", "supply", "node", "bmc", "outlets", "disk", "service", "stop", "one-way", "cold"
+    "network",
+    "switch",
+    "card",
+    "feed",
+    "supply",
+    "node",
+    "bmc",
+    "outlets",
+    "disk",
+    "path",
+    "shelf",
+    "service",
+    "stop",
+    "one-way",
+    "cold",
 ]
 # Of two failures the one that is less noticed is taken to come first: that is the worse order.
 _ORDER: tuple[Kind, ...] = (
@@ -21,8 +36,11 @@ _ORDER: tuple[Kind, ...] = (
     "outlets",
     "network",
     "one-way",
+    "card",
     "switch",
     "disk",
+    "path",
+    "shelf",
     "service",
     "stop",
     "feed",
@@ -33,12 +51,15 @@ _ORDER: tuple[Kind, ...] = (
 _TEXT = {
     "network": "network {0} fails",
     "switch": "switch {0} fails",
+    "card": "card of {0} on {1} fails",
     "feed": "power feed {0} fails",
     "supply": "{0} and its BMC lose their power",
     "node": "{0} dies",
     "bmc": "BMC of {0} does not answer",
     "outlets": "power outlets of {0} do not answer",
     "disk": "disk of {1} in {0} fails",
+    "path": "{0} loses the disks of {1}",
+    "shelf": "shared disks of {0} fail",
     "service": "{0} fails",
     "stop": "{0} fails and cannot be stopped",
     "one-way": "network {0} loses what is sent in one direction",
@@ -48,7 +69,10 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class RoomPart:
-    """Something that can fail. ``name`` is a node, network, …; ``target`` only for disks. Services are those of the policy engine."""
+    """Something that can fail. ``name`` is a node, network, …; ``target`` what of it: a disk's target, a card's network.
+
+    Services are those of the policy engine.
+    """
 
     kind: Kind
     name: str
@@ -82,8 +106,24 @@ def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
         *(RoomPart("supply", node.name) for node in nodes),
         *(RoomPart("bmc", node.name) for node in nodes),
         *(RoomPart("outlets", node.name) for node in nodes if node.pdus),
-        *(RoomPart("disk", node.name, target.name) for target in cluster.targets for node in nodes),
+        *(RoomPart("card", node.name, network.name) for node in nodes for network in _in_use(cluster, node)),
+        *(
+            RoomPart("disk" if target.replicated else "path", node, target.name)
+            for target in cluster.targets
+            for node in target.nodes
+        ),
+        *(RoomPart("shelf", target.name) for target in cluster.targets if not target.replicated),
     )
+
+
+def _in_use(cluster: Cluster, node: Node) -> list[Network]:
+    """Return the networks of a node that carry something, of which more than one node has a card."""
+    serving = cluster.client_networks if not node.quorum_only else ()
+    return [
+        network
+        for network in cluster.networks
+        if network.name in node.addresses and (network.heartbeat or network.replication or network in serving)
+    ]
 
 
 @dataclass(frozen=True)
@@ -118,39 +158,66 @@ class Room:
         cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
         return not cut and not (switch and self.is_broken("switch", switch))
 
+    def on_network(self, node: str, name: str) -> bool:
+        """Whether a node reaches a network, and that works."""
+        return self.network_works(name) and not self.is_broken("card", node, name)
+
+    def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
+        """Return the groups of nodes that see each other over the links, the largest first."""
+        left = [node.name for node in nodes]
+        islands: list[frozenset[str]] = []
+        while left:
+            island, edge = {left[0]}, [left[0]]
+            while edge:
+                here = edge.pop()
+                near = {
+                    other
+                    for other in left
+                    if other not in island
+                    and any(self.on_network(here, link) and self.on_network(other, link) for link in self.wiring.links)
+                }
+                island |= near
+                edge += near
+            islands.append(frozenset(island))
+            left = [name for name in left if name not in island]
+        return sorted(islands, key=len, reverse=True)
+
     @property
     def heartbeat_works(self) -> bool:
-        return any(map(self.network_works, self.wiring.links))
+        """Whether every node would see every other one."""
+        return len(self.islands(self.cluster.nodes)) == 1
 
-    @property
-    def replication_works(self) -> bool:
-        """DRBD 9 has the networks of the heartbeat as further paths."""
+    def replication_works(self, target: ServedTarget) -> bool:
+        """Whether the nodes of a target reach each other: in DRBD 9 the networks of the heartbeat are further paths."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
-        return any(self.network_works(network.name) for network in paths)
+        return any(
+            path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
+        )
 
-    @property
-    def quorum_host_answers(self) -> bool:
+    def reaches_quorum_host(self, node: str) -> bool:
+        """Whether a node reaches the quorum device; one outside all networks is reached by everybody."""
         host = self.wiring.quorum_host
         if not host:
             return False
-        try:
-            address = ipaddress.ip_address(host)
-        except ValueError:
-            return True
-        on = [network.name for network in self.cluster.networks if address in ipaddress.ip_network(network.subnet)]
-        return not on or any(self.network_works(name) for name in on)
+        on = self._networks_of(host)
+        return not on or any(self.on_network(node, name) for name in on)
 
-    @property
-    def clients_cut_off(self) -> bool:
-        """Whether nobody can reach the service, wherever it runs."""
-        on = {self.cluster.file_system.lnet_network} - {""}
-        for target in self.cluster.targets:
-            if target.address:
-                address = ipaddress.ip_interface(target.address).ip
-                on |= {
-                    network.name for network in self.cluster.networks if address in ipaddress.ip_network(network.subnet)
-                }
-        return bool(on) and not any(self.network_works(name) for name in on)
+    def reached_by_clients(self, node: str) -> bool:
+        """Whether clients reach a node."""
+        on = self.cluster.client_networks
+        return not on or any(self.on_network(node, network.name) for network in on)
+
+    def reaches(self, node: str, address: str) -> bool:
+        """Whether a node reaches an address: one on no network is beyond that of the clients."""
+        on = self._networks_of(address)
+        return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
+
+    def _networks_of(self, address: str) -> list[str]:
+        try:
+            place = ipaddress.ip_address(address)
+        except ValueError:
+            return []
+        return [network.name for network in self.cluster.networks if place in ipaddress.ip_network(network.subnet)]
 
     def powered(self, node: Node) -> bool:
         return not self.is_broken("supply", node.name) and any(

@@ -3,110 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from strakes.failover.cib import Cib
-from strakes.failover.description import Node
-from strakes.failover.rehearsal.engine import ClusterState, Event, PolicyEngine
+from strakes.failover.cluster import Node
+from strakes.failover.rehearsal.engine import Event, PolicyEngine
+from strakes.failover.rehearsal.policies import Policies
 from strakes.failover.rehearsal.room import PowerOff, Room, RoomPart
-from strakes.failover.rehearsal.wiring import Wiring, has_fencing
-from strakes.failover.rules.fencing import delays_of
-from strakes.failover.rules.heartbeat import name_of, nodes_of
-from strakes.failover.rules.timing import freeze_s
+from strakes.failover.rehearsal.times import NO_WAIT, Span, Times
+from strakes.failover.rehearsal.wiring import Wiring
+from strakes.failover.rehearsal.world import WORST, Ending, Scene, Step, World
 from strakes.failover.setup import Setup
-
-Ending = Literal["nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage"]
-_WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage")
-
-
-@dataclass(frozen=True)
-class Policies:
-    """What the configuration says about splits, as far as the room needs to know."""
-
-    fencing: bool
-    two_node: bool
-    frozen_without_peer: bool
-    frozen_s: float
-    delays_s: dict[str, float]
-    tie_breaker: str
-    waits_for_all: bool
-
-    @classmethod
-    def of(cls, setup: Setup) -> Policies:
-        assert setup.cib is not None and setup.corosync is not None
-        cib = setup.cib
-        device = setup.corosync.one("quorum").one("device").one("net")
-        tie = device.get("tie_breaker", "lowest")
-        return cls(
-            fencing=has_fencing(cib),
-            two_node=setup.corosync.one("quorum").get("two_node") in ("1", "yes"),
-            frozen_without_peer=all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
-            frozen_s=max(map(freeze_s, setup.drbd), default=0.0),
-            delays_s=delays_of(setup),
-            tie_breaker=_node_of(setup, tie),
-            waits_for_all=_waits_for_all(setup),
-        )
-
-
-def _node_of(setup: Setup, tie_breaker: str) -> str:
-    """Who wins a tie of the quorum device: the node with the lowest id, the highest, or a given one."""
-    ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
-    if tie_breaker.isdecimal():
-        return ids.get(int(tie_breaker), "")
-    return ids[max(ids) if tie_breaker == "highest" else min(ids)] if ids else ""
-
-
-def _waits_for_all(setup: Setup) -> bool:
-    quorum = setup.membership.one("quorum")
-    two_node = quorum.get("two_node") in ("1", "yes")
-    return quorum.get("wait_for_all", "1" if two_node else "0") in ("1", "yes")
-
-
-@dataclass(frozen=True)
-class World:
-    """Everything as it is now.
-
-    ``off``: nodes without power or dead; ``stale``: (target, node) with an old copy; ``stuck``: a person has to act before anything more
-    is taken over; ``apart``: both nodes are alive and do not see each other; ``frozen``: DRBD has stopped all writing.
-    """
-
-    room: Room
-    state: ClusterState
-    off: frozenset[str] = frozenset()
-    stale: frozenset[tuple[str, str]] = frozenset()
-    stuck: bool = False
-    apart: bool = False
-    frozen: bool = False
-    paused: bool = False
-    quorum: bool = True
-
-
-@dataclass(frozen=True)
-class Step:
-    """What one failure did."""
-
-    fenced: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
-    split_brain: str = ""
-    restarted: bool = False
-
-
-@dataclass(frozen=True)
-class Scene:
-    """One row of the rehearsal. ``places`` is target -> node, empty where it is not served."""
-
-    failures: tuple[RoomPart, ...]
-    ending: Ending
-    fenced: tuple[str, ...]
-    places: dict[str, str]
-    said: tuple[str, ...]
-    split_brain: str
-    modelled: bool
-    cuts_every_heartbeat: bool
-
-    @property
-    def ends_the_service(self) -> bool:
-        return self.ending in ("hangs", "unreachable", "outage")
 
 
 @dataclass
@@ -116,232 +21,304 @@ class Story:
     setup: Setup
     engine: PolicyEngine
     policies: Policies = field(init=False)
+    times: Times = field(init=False)
     first: World = field(init=False)
 
     def __post_init__(self) -> None:
-        assert self.setup.cluster is not None
-        self.policies = Policies.of(self.setup)
-        self.first = World(Room(self.setup.cluster, configured=Wiring.configured(self.setup)), self.engine.steady())
+        self.policies, self.times = Policies.of(self.setup), Times.of(self.setup)
+        room = Room(self.setup.described, configured=Wiring.configured(self.setup))
+        self.first = World(room, self.engine.steady(self.policies.watched(room)))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
         """Play the failures one after the other, each after the cluster has answered the one before."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
-            world, step = self._fail(world, part)
+            world, step = self.fail(world, part)
             steps.append(step)
-        before, after = self._served(self.first), self._served(world)
         said = [text for step in steps for text in step.said]
-        if world.room.clients_cut_off:
+        if world.unreachable:
             said.append("clients reach nobody over their network")
         return Scene(
             failures=ordered,
-            ending=self._ending(world, steps, before, after),
+            ending=ending(self.first, world, steps),
             fenced=tuple(dict.fromkeys(node for step in steps for node in step.fenced)),
-            places=after,
+            places=world.places,
             said=tuple(dict.fromkeys(said)),
             split_brain="; ".join(dict.fromkeys(step.split_brain for step in steps if step.split_brain)),
             modelled=any(part.modelled for part in failures),
             cuts_every_heartbeat=not world.room.heartbeat_works,
+            wait=max(steps, key=lambda step: step.wait.most_s).wait if steps else NO_WAIT,
         )
 
-    def _ending(self, world: World, steps: list[Step], before: dict[str, str], after: dict[str, str]) -> Ending:
-        endings: list[Ending] = ["nothing"]
-        if world.room.clients_cut_off:
-            endings.append("unreachable")
-        if not all(after.values()):
-            endings.append("outage")
-        elif world.paused:
-            endings.append("pause")
-        elif world.frozen:
-            endings.append("hangs")
-        if any(after[name] and after[name] != before[name] for name in after):
-            endings.append("take-over")
-        if any(step.restarted for step in steps):
-            endings.append("restart")
-        return max(endings, key=_WORST.index)
-
-    def _fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
+    def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """Let one part fail, and the cluster answer it."""
         if part.kind == "cold":
             return self._cold_start(world, part.name)
         world = replace(world, room=world.room.without(part))
         room = world.room
-        nodes = room.cluster.nodes
-        died = [node for node in nodes if node.name not in world.off and not room.alive(node)]
-        standing = [node for node in nodes if node.name not in world.off and room.alive(node)]
+        died = [node for node in room.cluster.nodes if node.name not in world.off and not room.alive(node)]
         if died:
-            return self._died(world, died, standing)
+            return self._died(world, died)
         if part.kind in ("service", "stop"):
-            return self._service(world, part)
+            return self._service(world, part.name, stops=part.kind == "service")
+        if part.kind == "path":
+            return self._path(world, part)
+        if part.kind == "shelf":
+            return world, Step(said=(f"{part.name} has no second copy",))
         if part.kind == "disk" and part.name not in world.off:
             return self._disk(world, part)
-        if len(standing) == 2 and not room.heartbeat_works and not world.stuck:
-            return self._split(world, standing)
-        if len(standing) == 2 and not room.replication_works:
-            return self._replication_cut(world)
+        return self._looked_around(world, part)
+
+    def _standing(self, world: World) -> list[Node]:
+        return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
+
+    def _event(self, world: World, **changes: object) -> Event:
+        """Return what the policy engine has to know in any case, and what has just happened."""
+        diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
+        known = Event(
+            stale=world.stale,
+            quorum=world.quorum,
+            diskless=diskless,
+            watched=self.policies.watched(world.room),
+        )
+        return replace(known, **changes)  # type: ignore[arg-type]
+
+    def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """A network, a card, a BMC: nobody has died, and the nodes see what is left."""
+        standing = self._standing(world)
+        room = world.room
+        islands = room.islands(standing)
+        if len(islands) > 1 and not world.stuck:
+            return self._split(world, standing, islands)
+        world, old = self._grown_old(world, standing)
+        world, step = self._watched(world)
+        said = (*old, *step.said)
         if part.kind in ("bmc", "outlets") or not all(room.can_power_off(node) for node in standing):
-            return world, Step(said=self._fencing_lost(room, standing))
-        return world, Step()
+            said += tuple(
+                f"{node.name} could not be powered off now" for node in standing if not room.can_power_off(node)
+            )
+        return world, replace(step, said=said)
 
-    def _fencing_lost(self, room: Room, standing: list[Node]) -> tuple[str, ...]:
-        return tuple(f"{node.name} could not be powered off now" for node in standing if not room.can_power_off(node))
+    def _watched(self, world: World) -> tuple[World, Step]:
+        """Let the agents that watch networks say what they see, where that is news."""
+        if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
+            return world, Step()
+        before = world.places
+        state = self.engine.after(world.state, self._event(world))
+        world = replace(world, state=state, off=world.off | set(state.fenced))
+        moved = [f"serve-{name}" for name, place in world.places.items() if place != before[name]]
+        wait = self.times.watch + self.times.stop(moved) + self.times.start(moved) if moved else NO_WAIT
+        return world, Step(fenced=state.fenced, wait=wait)
 
-    def _died(self, world: World, died: list[Node], standing: list[Node]) -> tuple[World, Step]:
+    def _died(self, world: World, died: list[Node]) -> tuple[World, Step]:
         names = frozenset(node.name for node in died)
         world = replace(world, off=world.off | names)
+        standing, room = self._standing(world), world.room
         if not standing:
             return replace(world, stuck=True), Step(said=("no node is left",))
         if world.stuck:
             return world, Step(said=("a person has to decide already",))
-        room = world.room
+        islands = room.islands(standing)
+        if len(islands) > 1:
+            return self._split(world, standing, islands)
         sure = all(room.can_power_off(node) for node in died)
-        quorum = self.policies.two_node or room.quorum_host_answers
-        event = Event(dead=names, stale=world.stale, quorum=quorum, unfenceable=frozenset() if sure else names)
-        state = self.engine.after(world.state, event)
+        quorum = self.policies.has_quorum(room, islands[0], islands)
+        unfenceable = frozenset() if sure else names
+        state = self.engine.after(world.state, self._event(world, dead=names, quorum=quorum, unfenceable=unfenceable))
         said = []
         if not quorum:
-            said.append("the survivor has no quorum")
+            said.append("the survivor has no quorum" if len(standing) == 1 else "the survivors have no quorum")
         elif self.policies.fencing and not sure:
             said.append(f"{', '.join(sorted(names))} cannot be made sure to be off: a person must confirm it")
-        said += [
-            f"{target} on {node} is old and not promoted"
-            for target, node in sorted(world.stale)
-            if node not in world.off
-        ]
+        said += self._old_copies(world, {node.name for node in standing})
         unproven = (
             f"{', '.join(sorted(names))} is taken over from without being powered off"
             if not self.policies.fencing
             else ""
         )
-        hit = [node for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)]
+        hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
         if sure and hit and self.policies.fencing:
-            names_hit = frozenset(node.name for node in hit)
-            said.append(f"the power of {', '.join(sorted(names_hit))} is cut instead")
-            gone = replace(state, places=dict.fromkeys(state.places, ""), fenced=tuple(sorted(names_hit)))
-            return replace(world, state=gone, off=world.off | names_hit, stuck=True), Step(gone.fenced, tuple(said))
-        served = any(node.name in world.state.places.values() for node in standing)
-        paused = self.policies.fencing and not sure and served and self.policies.frozen_without_peer
+            said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
+            gone = replace(state, places=_without(state.places, hit), fenced=tuple(sorted(hit)))
+            return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
+        paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
         if paused:
             said.append(f"DRBD stops writing until fence-peer gives up, {self.policies.frozen_s:g} s")
+        moved = [f"serve-{name}" for name, place in world.places.items() if not place]
+        wait = NO_WAIT
+        if sure and quorum:
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved) if moved else wait
+        elif paused:
+            wait = Span(0.0, self.policies.frozen_s)
         return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused), Step(
-            state.fenced, tuple(said), unproven
+            state.fenced, tuple(said), unproven, wait=wait
         )
 
-    def _split(self, world: World, standing: list[Node]) -> tuple[World, Step]:
-        """All heartbeats are cut, and both nodes are alive."""
+    def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
+        """Whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
+        return self.policies.frozen_without_peer and any(
+            target.replicated and place and target.partner(place) in gone
+            for target in world.room.cluster.targets
+            if (place := world.state.places.get(f"serve-{target.name}", "")) not in world.off
+        )
+
+    def _old_copies(self, world: World, nodes: set[str]) -> list[str]:
+        return [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node in nodes]
+
+    def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
+        """Nodes that are alive do not see each other any more."""
         room = world.room
-        cut = not room.replication_works
+        apart = [
+            target
+            for target in room.cluster.targets
+            if target.replicated and not room.replication_works(target) and not set(target.nodes) & world.off
+        ]
         if not self.policies.fencing:
             text = (
                 "both sides serve, each from its own copy"
-                if cut
+                if apart
                 else "both sides want to serve; only DRBD's single primary prevents it"
+                if self.setup.drbd
+                else "both sides mount the same disks"
             )
             return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
-        if not self.policies.two_node and not room.quorum_host_answers:
-            state = self.engine.after(world.state, Event(stale=world.stale, quorum=False))
+        quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
+        if not quorate:
+            state = self.engine.after(world.state, self._event(world, quorum=False))
             return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(
-                said=("neither side has quorum",)
+                said=("neither side has quorum" if len(standing) == 2 else "no side has quorum",)
             )
+        if len(quorate) > 1:
+            return self._race(world, standing, frozen=bool(apart))
+        losers = [node for node in standing if node.name not in quorate[0]]
+        if not all(map(room.can_power_off, losers)):
+            return self._held_up(world, losers, frozen=bool(apart))
+        return self._outvoted(world, quorate[0], losers)
+
+    def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
+        """Both nodes of a pair may go on: who powers the other off?"""
+        room = world.room
         winners = self._winners(room, standing)
         if winners is None:
             off = frozenset(node.name for node in standing)
             return replace(world, off=off, stuck=True), Step(tuple(sorted(off)), ("both nodes power each other off",))
         if not winners:
-            frozen = cut and self.policies.frozen_without_peer
-            said = "neither can power the other off" + (
-                ": DRBD stops all writing until a person acts" if frozen else ""
-            )
-            return replace(world, stuck=True, apart=True, frozen=frozen), Step(said=(said,))
-        (winner,) = winners
-        loser = next(node for node in standing if node is not winner)
-        done = room.power_off(loser)
-        assert done is not None
-        if loser.name not in done.dead:
-            return self._pretended(world, winner, loser, done)
-        state = self.engine.after(world.state, Event(dead=frozenset({loser.name}), stale=world.stale))
-        old = [
-            f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node == winner.name
-        ]
-        return replace(world, state=state, off=world.off | {loser.name}), Step(
-            (loser.name,), (f"{winner.name} survives", *old)
+            return self._held_up(world, standing, frozen=frozen)
+        return self._outvoted(
+            world, frozenset({winners[0].name}), [node for node in standing if node is not winners[0]]
         )
+
+    def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
+        """Who may go on cannot make sure that the others are off: nothing is taken over."""
+        waits = frozen and self.policies.frozen_without_peer
+        if len(world.room.cluster.nodes) == 2:
+            text = "neither can power the other off"
+        else:
+            text = f"{', '.join(node.name for node in losers)} cannot be powered off"
+        text += ": DRBD stops all writing until a person acts" if waits else ""
+        if not self.policies.two_node:
+            # Who has no quorum stops by itself.
+            off = {node.name for node in losers}
+            world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
+        return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
+
+    def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
+        """One side goes on, and powers the others off."""
+        names = frozenset(node.name for node in losers)
+        for loser in losers:
+            done = world.room.power_off(loser)
+            assert done is not None
+            if loser.name not in done.dead:
+                return self._pretended(world, winners, loser, done)
+        before = world.places
+        state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
+        world = replace(world, state=state, off=world.off | names, quorum=True)
+        moved = [f"serve-{name}" for name, place in world.places.items() if place != before[name]]
+        wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
+        # Writing to what stays where it is waits as well, until the peer is known to be off.
+        return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
         """Who powers off the other: one, nobody (empty), or both at once (None)."""
         able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
-        if not self.policies.two_node:
-            # The device gives its vote to one side only.
-            return tuple(node for node in able if node.name == self.policies.tie_breaker)
         if len(able) < 2:
             return tuple(able)
         if not self.policies.delays_s:
             # Chance, or priorities: the worse of both is that the one that serves is powered off.
-            return tuple(node for node in standing if node.name not in self.first.state.places.values())[:1] or tuple(
-                able[:1]
-            )
+            serving = self.first.state.places.values()
+            return tuple(node for node in standing if node.name not in serving)[:1] or tuple(able[:1])
         first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)
         return None if first == second else (standing[0] if first > second else standing[1],)
 
-    def _pretended(self, world: World, winner: Node, loser: Node, done: PowerOff) -> tuple[World, Step]:
+    def _pretended(self, world: World, winners: frozenset[str], loser: Node, done: PowerOff) -> tuple[World, Step]:
         """Go on after the fencing of ``loser`` was reported as done, and it goes on."""
         said = [f"{done.device} reports that {loser.name} is off, and it is not"]
         off = world.off | done.dead
-        if winner.name in done.dead:
-            said.append(f"the power of {winner.name} is cut instead")
-            back = world.room.power_off(winner)
-            off |= back.dead if back else frozenset()
-            text = ""
+        text = ""
+        if winners & done.dead:
+            said.append(f"the power of {', '.join(sorted(winners & done.dead))} is cut instead")
+            for name in winners:
+                back = world.room.power_off(world.room.cluster.node(name))
+                off |= back.dead if back else frozenset()
         else:
-            text = f"{winner.name} takes over while {loser.name} still writes"
+            text = f"{', '.join(sorted(winners))} takes over while {loser.name} still writes"
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """Both were without power, and one is back."""
+        """All were without power, and one is back."""
         room = world.room
-        other = next(node for node in room.cluster.nodes if node.name != alone)
+        others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
-        off = world.off | {other.name}
+        off = world.off | others
+        names = ", ".join(sorted(others))
         if self.policies.waits_for_all:
-            said = f"{alone} waits for {other.name} (wait_for_all): a person has to say that it is off"
+            said = f"{alone} waits for {names} (wait_for_all): a person has to say that it is off"
             return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
-        if not self.policies.two_node and not room.quorum_host_answers:
+        island = frozenset({alone})
+        if not self.policies.has_quorum(room, island, [island]):
             return replace(world, state=gone, off=off, stuck=True), Step(said=(f"{alone} has no quorum",))
-        state = self.engine.after(world.state, Event(dead=frozenset({other.name}), stale=world.stale))
-        said = f"{alone} powers off {other.name} and serves: its copy may be the older one"
+        state = self.engine.after(world.state, self._event(world, dead=others))
+        said = f"{alone} powers off {names} and serves: its copy may be the older one"
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
 
-    def _service(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        primitive = next(one for one in self._cib.primitives if one.id == part.name)
+    def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
+        primitive = next(one for one in self.setup.pacemaker.primitives if one.id == name)
         place = world.state.places.get(primitive.group, "")
         if not place or place in world.off or world.apart:
-            return world, Step(
-                said=(
-                    f"{part.name} does not run"
-                    if not place or place in world.off
-                    else "nobody sees both nodes any more",
-                )
-            )
-        failing = frozenset({(part.name, place)})
-        node = next(node for node in world.room.cluster.nodes if node.name == place)
-        event = Event(
-            monitors=failing,
-            stops=failing if part.kind == "stop" else frozenset(),
-            stale=world.stale,
-            quorum=world.quorum,
-            unfenceable=frozenset() if world.room.can_power_off(node) else frozenset({node.name}),
+            gone = not place or place in world.off
+            return world, Step(said=(f"{name} does not run" if gone else "nobody sees all nodes any more",))
+        failing = frozenset({(name, place)})
+        node = world.room.cluster.node(place)
+        unfenceable = frozenset() if world.room.can_power_off(node) else frozenset({node.name})
+        state = self.engine.after(
+            world.state,
+            self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
         )
-        state = self.engine.after(world.state, event)
         said = ("it cannot be powered off, so nothing is taken over",) if state.unclean else ()
         done = world.room.power_off(node)
         if place in state.fenced and done is not None and place not in done.dead:
-            winner = next(other for other in world.room.cluster.nodes if other.name != place)
-            return self._pretended(world, winner, node, done)
-        off = world.off | set(state.fenced)
-        restarted = bool(state.restarted) and not state.fenced
-        return replace(world, state=state, off=off, stuck=world.stuck or bool(state.unclean)), Step(
-            state.fenced, said, restarted=restarted
-        )
+            others = frozenset(other.name for other in self._standing(world) if other.name != place)
+            return self._pretended(world, others, node, done)
+        groups = [primitive.group]
+        wait = self.times.noticed(name) + self.times.stop(groups) + self.times.start(groups)
+        if state.fenced:
+            wait += max(map(self.times.fencing, state.fenced))
+        return replace(
+            world, state=state, off=world.off | set(state.fenced), stuck=world.stuck or bool(state.unclean)
+        ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
+
+    def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """A node loses shared disks: what is mounted from them cannot be written, and not be unmounted."""
+        place = world.state.places.get(f"serve-{part.target}", "")
+        if place != part.name:
+            return world, Step(said=(f"{part.name} could not take over {part.target}",))
+        target = next(target for target in world.room.cluster.targets if target.name == part.target)
+        first = self.setup.pacemaker.groups[f"serve-{part.target}"][0]
+        told = "the pool panics its node (failmode)" if target.pool else "the monitor of the mount has to notice it"
+        world, step = self._service(world, first.id, stops=False)
+        return world, replace(step, said=(told, *step.said))
 
     def _disk(self, world: World, part: RoomPart) -> tuple[World, Step]:
         place = world.state.places.get(f"serve-{part.target}", "")
@@ -353,42 +330,40 @@ class Story:
         )
         return world, Step(said=(text,))
 
-    def _replication_cut(self, world: World) -> tuple[World, Step]:
+    def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
+        """Copies that get no more updates are not promoted until they have caught up."""
+        alive = {node.name for node in standing}
         stale = {
-            (target.name, node.name)
+            (target.name, node)
             for target in world.room.cluster.targets
-            for node in world.room.cluster.nodes
-            if node.name != world.state.places.get(f"serve-{target.name}", "")
+            if target.replicated and set(target.nodes) <= alive and not world.room.replication_works(target)
+            for node in target.nodes
+            if node != world.state.places.get(f"serve-{target.name}", "")
         }
         if stale <= world.stale:
-            return world, Step()
-        return replace(world, stale=world.stale | stale), Step(
-            said=("the standby's copy grows old; it is not promoted until it has caught up",)
-        )
+            return world, ()
+        said = ("the standby's copy grows old; it is not promoted until it has caught up",)
+        return replace(world, stale=world.stale | stale), said
 
-    def _served(self, world: World) -> dict[str, str]:
-        """Target -> the node that serves it, from a copy that is good."""
-        found = {}
-        for target in world.room.cluster.targets:
-            place = world.state.places.get(f"serve-{target.name}", "")
-            found[target.name] = (
-                place if place and place not in world.off and self._has_copy(world, target.name, place) else ""
-            )
-        return found
 
-    def _has_copy(self, world: World, target: str, place: str) -> bool:
-        room = world.room
-        if room.disk_works(place, target):
-            return True
-        other = next(node.name for node in room.cluster.nodes if node.name != place)
-        return (
-            other not in world.off
-            and (target, other) not in world.stale
-            and room.disk_works(other, target)
-            and room.replication_works
-        )
+def ending(first: World, last: World, steps: list[Step]) -> Ending:
+    """Return the worst of what it was for clients."""
+    before, after = first.places, last.places
+    endings: list[Ending] = ["nothing"]
+    if last.unreachable:
+        endings.append("unreachable")
+    if not all(after.values()):
+        endings.append("outage")
+    elif last.paused:
+        endings.append("pause")
+    elif last.frozen:
+        endings.append("hangs")
+    if any(after[name] and after[name] != before[name] for name in after):
+        endings.append("take-over")
+    if any(step.restarted for step in steps):
+        endings.append("restart")
+    return max(endings, key=WORST.index)
 
-    @property
-    def _cib(self) -> Cib:
-        assert self.setup.cib is not None
-        return self.setup.cib
+
+def _without(places: dict[str, str], nodes: set[str]) -> dict[str, str]:
+    return {name: "" if place in nodes else place for name, place in places.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.failover.cib import Cib, Primitive
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.failover.rules.fencing import (
     address_of,
     devices_for,

@@ -6,9 +6,12 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import Primitive
+from strakes.failover.cib import Cib, Primitive, is_true
+from strakes.failover.cluster import ServedTarget
+from strakes.failover.planned.lustre import nids
 from strakes.failover.rules.fencing import address_of, delays_of, is_bmc, is_outlet, plug_of
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, rule
 from strakes.failover.setup import Setup
 
@@ -172,15 +175,35 @@ def services(setup: Setup) -> Iterator[str]:
     resources = {resource.name: resource.devices for resource in setup.drbd}
     points = {one.mount_point: one for one in cib.services if one.is_mount}
     addresses = {one.values.get("ip", "") for one in cib.services if one.agent == "IPaddr2"}
+    pools = {one.values.get("pool", "") for one in cib.services if one.agent == "ZFS"}
+    cluster_kind = setup.described.file_system.kind
     for target in setup.described.targets:
         mount = points.get(target.mount.rstrip("/"))
-        if mount is None:
+        if mount is None and target.pool and cluster_kind != "lustre":
+            pass  # ZFS mounts what it imports
+        elif mount is None:
             yield f"cib: nothing is mounted on {target.mount} ({target.name})"
         elif target.name in resources and mount.device not in resources[target.name]:
             yield f"cib: {mount.id} mounts {mount.device} on {target.mount}, which is not {target.name}"
+        elif target.shared and mount.device != target.device:
+            yield f"cib: {mount.id} mounts {mount.device} on {target.mount}, cluster.toml says {target.device}"
+        if target.pool and target.pool not in pools:
+            yield f"cib: nobody imports the pool {target.pool} of {target.name}"
+        for node in _homes(cib, mount) - set(target.nodes) if mount and len(cib.nodes) > 2 else ():
+            yield f"cib: {target.name} may start on {node}, which does not reach its disks"
         ip = target.address.partition("/")[0]
         if ip and ip not in addresses:
             yield f"cib: the address {ip} of {target.name} is not there"
+
+
+def _homes(cib: Cib, service: Primitive) -> set[str]:
+    """Return the nodes on which a service may start, as far as constraints on itself and what it is in say."""
+    names = {service.id, service.group, service.clone} - {""}
+    about = [location for location in cib.locations if location.certain and names & set(location.resources)]
+    refused = {node for location in about if location.score == float("-inf") for node in location.nodes}
+    if is_true(cib.properties.get("symmetric-cluster", "true")):
+        return set(cib.nodes) - refused
+    return {node for location in about if location.score > 0 for node in location.nodes} - refused
 
 
 @rule(
@@ -196,7 +219,7 @@ def lustre(setup: Setup) -> Iterator[str]:
     cluster = setup.described
     if cluster.file_system.kind != "lustre":
         return
-    known = {f"{node.addresses[cluster.file_system.lnet_network]}@{cluster.file_system.lnet}" for node in cluster.nodes}
+    known = {nid for target in cluster.targets for nid in nids(cluster, target)} | set(cluster.file_system.mgs)
     for file in ("lustre/make-targets.sh", "lustre/mount-clients.sh"):
         text = setup.texts.get(file, "")
         for nid in dict.fromkeys(re.findall(r"[0-9a-fA-F.:]*\d@[a-z0-9]+", text)):
@@ -206,13 +229,30 @@ def lustre(setup: Setup) -> Iterator[str]:
         for name in names:
             if name != cluster.file_system.name:
                 yield f"{file}: --fsname={name}, cluster.toml says {cluster.file_system.name}"
+    devices = {device: resource.name for resource in setup.drbd for device in resource.devices}
+    devices |= {target.device: target.name for target in cluster.targets if target.shared}
     targets = {target.name: target for target in cluster.targets}
-    for resource in setup.drbd:
-        target = targets.get(resource.name)
-        for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
-            words = line.split()
-            if target is None or not words or words[0] != "mkfs.lustre" or words[-1] not in resource.devices:
-                continue
-            index = next((word.partition("=")[2] for word in words if word.startswith("--index=")), "")
-            if "mdt" in target.role and index != str(target.index):
-                yield f"make-targets.sh: {resource.name} has --index={index or '(none)'}, cluster.toml says {target.index}"
+    for words in made_targets(setup):
+        target = targets.get(devices.get(words[-1], ""))
+        if target is not None:
+            yield from _made(words, target, nids(cluster, target))
+    for target in cluster.targets:
+        if target.shared and not any(words[-1] == target.device for words in made_targets(setup)):
+            yield f"make-targets.sh: {target.name} is not made on {target.device}"
+
+
+def _made(words: list[str], target: ServedTarget, servers: list[str]) -> Iterator[str]:
+    """Hold the words of one mkfs.lustre against the target that it makes."""
+    given = {key: value for key, _, value in (word.partition("=") for word in words)}
+    index = given.get("--index", "")
+    if target.role != "mgs" and index != str(target.index):
+        yield f"make-targets.sh: {target.name} has --index={index or '(none)'}, cluster.toml says {target.index}"
+    roles = {role for role in ("mgs", "mdt", "ost") if f"--{role}" in given}
+    if roles and roles != set(target.role.split("+")):
+        yield f"make-targets.sh: {target.name} is made as {'+'.join(sorted(roles))}, cluster.toml says {target.role}"
+    if given.get("--backfstype", "ldiskfs") != ("zfs" if target.pool else "ldiskfs"):
+        yield f"make-targets.sh: {target.name} has --backfstype={given.get('--backfstype', 'ldiskfs')}"
+    named = [nid for word in words if word.startswith("--servicenode=") for nid in word.partition("=")[2].split(":")]
+    strangers = [nid for nid in named if nid in set(named) - set(servers)]
+    if strangers:
+        yield f"make-targets.sh: {target.name} names {', '.join(strangers)}, which cannot serve it"

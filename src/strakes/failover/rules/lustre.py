@@ -15,7 +15,7 @@ _LEAST_SOFT_S = 60
 _MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
 
 
-def _targets(setup: Setup) -> Iterator[list[str]]:
+def made_targets(setup: Setup) -> Iterator[list[str]]:
     """Return the words of each mkfs.lustre or tunefs.lustre."""
     joined = re.sub(r"\\\n", " ", setup.lustre)
     for line in joined.splitlines():
@@ -43,7 +43,7 @@ def _named(words: list[str], option: str) -> list[str]:
     source="https://manpages.debian.org/bookworm/e2fsprogs/ext4.5.en.html",
 )
 def mmp(setup: Setup) -> Iterator[str]:
-    for words in _targets(setup):
+    for words in made_targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
         elif not _named(words, "servicenode") and not _named(words, "failnode") and "--backfstype=zfs" not in words:
@@ -59,7 +59,7 @@ def mmp(setup: Setup) -> Iterator[str]:
     source="https://wiki.lustre.org/images/f/fa/Defining_Multiple_LNet_Interfaces_for_Multi-homed_Servers,_v1.pdf",
 )
 def one_server(setup: Setup) -> Iterator[str]:
-    for words in _targets(setup):
+    for words in made_targets(setup):
         nodes = set(_named(words, "servicenode"))
         if len(nodes) < 2 and not (nodes or _named(words, "failnode")):
             yield f"make-targets.sh: {words[-1]} names no server"
@@ -76,7 +76,7 @@ def one_server(setup: Setup) -> Iterator[str]:
     source="https://wiki.lustre.org/Creating_the_Lustre_Metadata_Service_(MDS)",
 )
 def one_mgs(setup: Setup) -> Iterator[str]:
-    for words in _targets(setup):
+    for words in made_targets(setup):
         if "--mgs" not in words and len(set(_named(words, "mgsnode"))) < 2:
             yield f"make-targets.sh: {words[-1]} knows {len(set(_named(words, 'mgsnode')))} node of the MGS"
 
@@ -90,7 +90,7 @@ def one_mgs(setup: Setup) -> Iterator[str]:
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
 )
 def mixed(setup: Setup) -> Iterator[str]:
-    for words in _targets(setup):
+    for words in made_targets(setup):
         if _named(words, "failnode") and _named(words, "servicenode"):
             yield f"make-targets.sh: {words[-1]} has both"
 
@@ -136,7 +136,7 @@ def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
     source=_MKFS,
 )
 def mixed_nets(setup: Setup) -> Iterator[str]:
-    targets = list(_targets(setup))
+    targets = list(made_targets(setup))
     servers = [
         {
             frozenset(re.sub(r"\d+$", "", nid.partition("@")[2]) for nid in node.split(","))
@@ -152,8 +152,9 @@ def mixed_nets(setup: Setup) -> Iterator[str]:
         strangers = [nid for node in _named(words, "mgsnode") for nid in node.split(",") if known and nid not in known]
         if strangers and any("--mgs" in other for other in targets):
             yield f"make-targets.sh: {words[-1]} looks for the MGS on {', '.join(strangers)}, where it is never"
-    sets = {frozenset(_named(words, "servicenode")) for words in targets if "--mdt" in words or "--mgs" in words}
-    if len(sets) > 1:
+    sets = {frozenset(_named(words, "servicenode")) for words in targets}
+    # Two pairs have no server in common; two targets of one pair have both.
+    if any(one != other and one & other for one in sets for other in sets):
         yield "make-targets.sh: the targets name different servers"
 
 
@@ -168,7 +169,7 @@ def mixed_nets(setup: Setup) -> Iterator[str]:
 def indexes(setup: Setup) -> Iterator[str]:
     seen: dict[tuple[str, str, str], str] = {}
     managers = []
-    for words in _targets(setup):
+    for words in made_targets(setup):
         names = [word.partition("=")[2] for word in words if word.startswith("--fsname=")]
         given = [word.partition("=")[2] for word in words if word.startswith("--index=")]
         kind = next((word for word in ("--mdt", "--ost") if word in words), "")
@@ -198,7 +199,7 @@ def indexes(setup: Setup) -> Iterator[str]:
 def below(setup: Setup) -> Iterator[str]:
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
     devices = {device for resource in setup.drbd for device in resource.devices}
-    for words in _targets(setup):
+    for words in made_targets(setup):
         if words[-1] in disks:
             yield f"make-targets.sh: {words[-1]} is the disk of {disks[words[-1]]}"
         elif words[-1].startswith("/dev/drbd") and words[-1] not in devices:
@@ -247,8 +248,8 @@ def aborted(setup: Setup) -> Iterator[str]:
     source="https://wiki.lustre.org/Mounting_a_Lustre_File_System_on_Client_Nodes",
 )
 def client(setup: Setup) -> Iterator[str]:
-    made = [word.partition("=")[2] for words in _targets(setup) for word in words if word.startswith("--fsname=")]
-    servers = {nid for words in _targets(setup) if "--mgs" in words for nid in _nids(words)}
+    made = [word.partition("=")[2] for words in made_targets(setup) for word in words if word.startswith("--fsname=")]
+    servers = {nid for words in made_targets(setup) if "--mgs" in words for nid in _nids(words)}
     for nodes, name in _client_mounts(setup):
         if len(set(nodes)) < 2:
             yield f"mount-clients.sh: {':'.join(nodes)} is one server"
@@ -257,3 +258,18 @@ def client(setup: Setup) -> Iterator[str]:
         for nid in (nid for node in nodes for nid in node.split(",")):
             if servers and nid not in servers:
                 yield f"mount-clients.sh: {nid} is no server of the MGS"
+
+
+@rule(
+    "pool-without-multihost",
+    "error",
+    "lustre",
+    reason="Nothing but multihost keeps a second node from importing a pool that is in use, which destroys it: ZFS has no other lock.",
+    remedy="zpool create -o multihost=on ..., and a hostid of its own on each node (zgenhostid).",
+    source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
+)
+def no_multihost(setup: Setup) -> Iterator[str]:
+    for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
+        words = line.split()
+        if words[:2] == ["zpool", "create"] and "multihost=on" not in words:
+            yield f"make-targets.sh: {' '.join(words[:2])} {words[-1]} without -o multihost=on"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.description import Alerts, Bmc, Cluster, FileSystem, MetadataTargetPlan, Network, Node
+from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, ServedTarget
 from strakes.failover.planned.pacemaker import pacemaker_file
 from strakes.lab.ha.nodes import NODES
 
@@ -36,8 +36,15 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
         )
         for number, name in enumerate(NODES, 1)
     )
-    target = MetadataTargetPlan(
-        TARGET, {node.name: device for node in nodes}, nodes[0].name, mount, minor=0, port=7788, address="10.1.0.10/24"
+    target = ServedTarget(
+        TARGET,
+        {node.name: device for node in nodes},
+        nodes[0].name,
+        mount,
+        minor=0,
+        port=7788,
+        nodes=tuple(node.name for node in nodes),
+        address="10.1.0.10/24",
     )
     return Cluster(
         name="lab",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.failover.planned.drbd import drbd_files
 from strakes.lab.device import make_file, require_space
 from strakes.lab.ha.configuration import cluster, machine_cib

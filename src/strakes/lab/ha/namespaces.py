@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.lab.ha.configuration import cluster, namespace_cib
 from strakes.lab.ha.nodes import NODES, Nodes
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from strakes.failover.description import Cluster
+from strakes.failover.cluster import Cluster
 from strakes.lab.site import Site
 
 NODES = ("a", "b")

@@ -1,0 +1,198 @@
+"""A cluster as its administrator describes it: nodes, networks, devices, power, and the service to keep up."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Network:
+    """``switch`` is empty for a direct cable. ``stands_in_for`` names what older designs had in its place.
+
+    ``interface``: the name of the nodes' card on it, where that is watched.
+    """
+
+    name: str
+    subnet: str
+    switch: str = ""
+    heartbeat: bool = False
+    replication: bool = False
+    stands_in_for: str = ""
+    interface: str = ""
+
+
+@dataclass(frozen=True)
+class Bmc:
+    """The node's own management controller, reached by IPMI; ``password_script`` prints its password."""
+
+    address: str
+    network: str
+    user: str
+    password_script: str
+    port: int = 623
+
+
+@dataclass(frozen=True)
+class Pdu:
+    """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power.
+
+    By SNMP before version 3 a ``community`` is all it asks for; else ``user``, and ``password_script``, which prints the password.
+    """
+
+    agent: str
+    address: str
+    network: str
+    outlet: str
+    feed: str
+    user: str = ""
+    password_script: str = ""
+    snmp_version: str = ""
+    community: str = ""
+
+    @property
+    def logs_in(self) -> bool:
+        """With a user and a password."""
+        return self.snmp_version in ("", "3")
+
+
+@dataclass(frozen=True)
+class Node:
+    """``addresses``: network -> address; ``power_feeds``: any one of them keeps the node, and its BMC, alive.
+
+    One with ``quorum_only`` serves nothing: it has a vote.
+    """
+
+    name: str
+    addresses: dict[str, str]
+    power_feeds: tuple[str, ...]
+    bmc: Bmc
+    pdus: tuple[Pdu, ...] = ()
+    quorum_only: bool = False
+
+
+@dataclass(frozen=True)
+class ServedTarget:
+    """One device and what is served from it. ``address`` is the service's own (``ADDRESS/BITS``), which moves with it.
+
+    ``devices``: node -> the disk below DRBD; where the nodes share their disks, the same on both, or nothing beside a ``pool`` of ZFS,
+    which is made of ``vdevs``. Its nodes are those that can serve it.
+    """
+
+    name: str
+    devices: dict[str, str]
+    prefers: str
+    mount: str
+    minor: int
+    port: int
+    nodes: tuple[str, ...] = ()
+    shared: bool = False
+    pool: str = ""
+    vdevs: tuple[str, ...] = ()
+    role: str = ""
+    index: int = 0
+    file_system: str = "ext4"
+    address: str = ""
+    units: tuple[str, ...] = ()
+    clients: str = ""
+
+    @property
+    def replicated(self) -> bool:
+        """Whether DRBD keeps a copy on each node; else both nodes reach the same disks."""
+        return not self.shared
+
+    @property
+    def device(self) -> str:
+        """What is formatted and mounted."""
+        if self.pool:
+            return f"{self.pool}/{self.name}"
+        return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
+
+    def partner(self, node: str) -> str:
+        """The other node that can serve it."""
+        return next(name for name in self.nodes if name != node)
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they shall follow from the number of clients.
+
+    ``watch``: addresses on the clients' network that always answer; a node that reaches none of them serves only when no other does.
+    ``mgs``: NIDs of the MGS of a Lustre file system where another cluster has it.
+    """
+
+    kind: str
+    name: str
+    arrangement: str
+    clients: int
+    lnet: str = ""
+    lnet_network: str = ""
+    recovery_soft_s: float = 0.0
+    recovery_hard_s: float = 0.0
+    watch: tuple[str, ...] = ()
+    mgs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Alerts:
+    mail_to: str = ""
+    webhook_url_file: str = ""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """``quorum_host`` is empty where two nodes are enough for themselves; ``survivor`` wins when each would power the other off."""
+
+    name: str
+    drbd: str
+    survivor: str
+    quorum_host: str
+    token_s: float
+    resync_mib_per_s: int
+    networks: tuple[Network, ...]
+    nodes: tuple[Node, ...]
+    file_system: FileSystem
+    targets: tuple[ServedTarget, ...]
+    alerts: Alerts
+
+    @cached_property
+    def heartbeats(self) -> tuple[Network, ...]:
+        return tuple(network for network in self.networks if network.heartbeat)
+
+    @cached_property
+    def replication(self) -> Network | None:
+        """None where no target is replicated."""
+        return next((network for network in self.networks if network.replication), None)
+
+    @cached_property
+    def servers(self) -> tuple[Node, ...]:
+        """The nodes that can serve something."""
+        return tuple(node for node in self.nodes if not node.quorum_only)
+
+    @cached_property
+    def client_networks(self) -> tuple[Network, ...]:
+        """Those over which clients reach what is served."""
+        addresses = [ipaddress.ip_interface(target.address).ip for target in self.targets if target.address]
+        return tuple(
+            network
+            for network in self.networks
+            if network.name == self.file_system.lnet_network
+            or any(address in ipaddress.ip_network(network.subnet) for address in addresses)
+        )
+
+    @property
+    def two_node(self) -> bool:
+        """Whether two nodes are enough for themselves, each of them alone too."""
+        return len(self.nodes) == 2 and not self.quorum_host
+
+    def node(self, name: str) -> Node:
+        """Raises StopIteration for a name that no node has."""
+        return next(node for node in self.nodes if node.name == name)
+
+    def targets_of(self, node: str) -> tuple[ServedTarget, ...]:
+        """Those that the node can serve."""
+        return tuple(target for target in self.targets if node in target.nodes)
+
+    def network(self, name: str) -> Network:
+        return next(network for network in self.networks if network.name == name)

@@ -1,0 +1,34 @@
+"""ZFS pools on disks that both nodes reach: made so that only one node can have them imported."""
+
+from __future__ import annotations
+
+from strakes.failover.cluster import ServedTarget
+
+# What a pool that can move is made with, and what for.
+POOL_OPTIONS = (
+    (
+        "zpool create -o multihost=on",
+        "a pool that is imported on both nodes at once and destroyed; each node needs a hostid",
+    ),
+    (
+        "zpool create -o cachefile=none",
+        "a pool that a node imports by itself when it starts, while the other one has it",
+    ),
+    (
+        "zpool create -o failmode=panic",
+        "a node that lost its disks and hangs: it panics instead, and is taken over from",
+    ),
+)
+
+
+def pool_lines(target: ServedTarget) -> tuple[str, ...]:
+    """Return the commands that make the pool of a target."""
+    options = [option.removeprefix("zpool create ") for option, _ in POOL_OPTIONS]
+    mounting = "-O canmount=off" if target.file_system == "lustre" else f"-O mountpoint={target.mount}"
+    return (" \\\n        ".join(["zpool create", *options, mounting, target.pool, " ".join(target.vdevs)]),)
+
+
+def import_options(target: ServedTarget) -> str:
+    """Return where the disks of a pool are looked for: not by names that differ between nodes."""
+    places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
+    return " ".join(f"-d {place}" for place in places)

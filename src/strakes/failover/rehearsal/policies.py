@@ -1,0 +1,108 @@
+"""What the configuration says about splits and about waiting, as far as the room needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from strakes.failover.cib import Primitive
+from strakes.failover.rehearsal.room import Room
+from strakes.failover.rehearsal.wiring import has_fencing
+from strakes.failover.rules.fencing import delays_of
+from strakes.failover.rules.heartbeat import name_of, nodes_of
+from strakes.failover.rules.timing import freeze_s
+from strakes.failover.setup import Setup
+
+_ON = ("1", "yes")
+# Agents that write down, as an attribute of their node, what they reach.
+_WATCHERS = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "ethmonitor": ""}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """``device`` is whether a quorum device has a vote; ``first`` the node that wins a tie, by it or by ``auto_tie_breaker``."""
+
+    fencing: bool
+    two_node: bool
+    device: bool
+    breaks_ties: bool
+    first: str
+    frozen_without_peer: bool
+    frozen_s: float
+    delays_s: dict[str, float]
+    waits_for_all: bool
+    names: tuple[str, ...]
+    watchers: tuple[Primitive, ...]
+
+    @classmethod
+    def of(cls, setup: Setup) -> Policies:
+        """Read them from the files."""
+        cib, quorum = setup.pacemaker, setup.membership.one("quorum")
+        device = quorum.one("device").one("net")
+        two_node = quorum.get("two_node") in _ON
+        breaks_ties = quorum.get("auto_tie_breaker") in _ON
+        tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
+        return cls(
+            fencing=has_fencing(cib),
+            two_node=two_node,
+            device=bool(quorum.all("device")),
+            breaks_ties=breaks_ties,
+            first=_node_of(setup, tie or "lowest"),
+            frozen_without_peer=bool(setup.drbd)
+            and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
+            frozen_s=max(map(freeze_s, setup.drbd), default=0.0),
+            delays_s=delays_of(setup),
+            waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON,
+            names=setup.node_names,
+            watchers=tuple(service for service in cib.primitives if service.agent in _WATCHERS),
+        )
+
+    def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
+        """Whether the nodes of an island, which see nobody else, may go on."""
+        if self.two_node:
+            return True
+        votes = len(island) + (self.device and self._device_votes_for(room, islands) == island)
+        everybody = len(self.names) + self.device
+        if votes * 2 > everybody:
+            return True
+        return self.breaks_ties and votes * 2 == everybody and self.first in island
+
+    def _device_votes_for(self, room: Room, islands: Sequence[frozenset[str]]) -> frozenset[str]:
+        """Return the largest island that the device sees, or of equals the one that wins ties."""
+        seen = [island for island in islands if any(map(room.reaches_quorum_host, island))]
+        return max(seen, key=lambda island: (len(island), self.first in island), default=frozenset())
+
+    def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
+        """Return what the agents that watch networks write down on each node."""
+        return frozenset(
+            (_attribute_of(watcher), node.name, _reached(room, watcher, node.name))
+            for watcher in self.watchers
+            for node in room.cluster.nodes
+            if node.name in self.names
+        )
+
+
+def _attribute_of(watcher: Primitive) -> str:
+    interface = watcher.values.get("interface", "")
+    return watcher.values.get("name") or _WATCHERS[watcher.agent] or f"ethmonitor-{interface}"
+
+
+def _reached(room: Room, watcher: Primitive, node: str) -> int:
+    given = watcher.values.get("multiplier", "1")
+    factor = int(given) if given.isdecimal() else 1
+    interface = watcher.values.get("interface", "")
+    if watcher.agent == "ethmonitor":
+        networks = [network.name for network in room.cluster.networks if network.interface == interface]
+        up = all(room.on_network(node, name) for name in networks) if networks else room.reached_by_clients(node)
+        return factor * up
+    hosts = watcher.values.get("host_list", "").split()
+    return factor * sum(room.reaches(node, host.partition("@")[0]) for host in hosts)
+
+
+def _node_of(setup: Setup, tie_breaker: str) -> str:
+    """Who wins a tie: the node with the lowest id, the highest, or the first of given ones."""
+    ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
+    first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
+    if first.isdecimal():
+        return ids.get(int(first), "")
+    return ids[max(ids) if first == "highest" else min(ids)] if ids else ""

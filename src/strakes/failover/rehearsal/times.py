@@ -1,0 +1,119 @@
+"""Roughly how long clients wait: from what the configuration says of noticing, powering off, stopping and starting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from strakes.failover.cib import Primitive, seconds
+from strakes.failover.setup import Setup
+
+_TOKEN_MS, _COEFFICIENT_MS = 3000, 650
+_STONITH_S = 60.0
+# For each node beyond the second, and 1.2 times of it until those that are left agree (corosync.conf(5)).
+_CONSENSUS = 1.2
+# What a power-off and the start of an agent take at least.
+_POWER_OFF_S, _AGENT_S = 1.0, 0.1
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """At least and at most, in seconds; what is certain lies between: a time-out that is not reached is nobody's promise.
+
+    >>> Span(1, 2) + Span(3, 10)
+    Span(least_s=4, most_s=12)
+    """
+
+    least_s: float = 0.0
+    most_s: float = 0.0
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least_s + other.least_s, self.most_s + other.most_s)
+
+    @property
+    def text(self) -> str:
+        """Empty where nobody waits.
+
+        >>> Span(3.4, 700).text
+        '3 s to 12 min'
+        """
+        if not self.most_s:
+            return ""
+        return f"{_rough(self.least_s)} to {_rough(self.most_s)}"
+
+
+NO_WAIT = Span()
+
+
+def _rough(value_s: float) -> str:
+    return f"{value_s:.0f} s" if value_s < 120 else f"{value_s / 60:.0f} min"
+
+
+@dataclass(frozen=True)
+class Times:
+    """``start`` and ``stop`` are of whole groups."""
+
+    silence: Span
+    delays_s: dict[str, float]
+    power_off: Span
+    starts: dict[str, Span]
+    stops: dict[str, Span]
+    looks_s: dict[str, float]
+    watch: Span
+
+    @classmethod
+    def of(cls, setup: Setup) -> Times:
+        """Read them from the files."""
+        cib = setup.pacemaker
+        totem = setup.membership.one("totem")
+        token_s = _number(totem.get("token"), _TOKEN_MS) / 1000
+        beyond = max(0, len(setup.node_names) - 2)
+        silence_s = token_s + beyond * _number(totem.get("token_coefficient"), _COEFFICIENT_MS) / 1000
+        consensus_s = _number(totem.get("consensus"), round(_CONSENSUS * silence_s * 1000)) / 1000
+        limit_s = seconds(cib.properties.get("stonith-timeout", "")) or _STONITH_S
+        levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
+        watchers = [one for one in cib.primitives if one.agent in ("ping", "pingd", "healthLNET", "ethmonitor")]
+        return cls(
+            silence=Span(silence_s, silence_s + consensus_s + 2.0),
+            delays_s={
+                node: max(
+                    (cib.delay_s(device, node) for device in cib.devices if node in cib.fences(device)), default=0.0
+                )
+                for node in setup.node_names
+            },
+            power_off=Span(_POWER_OFF_S, limit_s * levels),
+            starts={name: _operations(cib.groups[name], "start") for name in cib.groups},
+            stops={name: _operations(cib.groups[name], "stop") for name in cib.groups},
+            looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
+            watch=Span(0.0, max((_interval_s(one) + one.timeout_s("monitor") + 10.0 for one in watchers), default=0.0)),
+        )
+
+    def fencing(self, node: str) -> Span:
+        """From the decision until the node is known to be off; Pacemaker's random delays are not in the least."""
+        delay_s = self.delays_s.get(node, 0.0)
+        return Span(delay_s, delay_s) + self.power_off
+
+    def start(self, groups: Iterable[str]) -> Span:
+        """Of the group that takes longest."""
+        return max((self.starts.get(name, Span()) for name in groups), default=Span())
+
+    def stop(self, groups: Iterable[str]) -> Span:
+        """Of the group that takes longest."""
+        return max((self.stops.get(name, Span()) for name in groups), default=Span())
+
+    def noticed(self, service: str) -> Span:
+        """From the failure of a service until its monitor says so."""
+        return Span(0.0, self.looks_s.get(service, 0.0))
+
+
+def _operations(members: Iterable[Primitive], name: str) -> Span:
+    limits = [member.timeout_s(name) for member in members]
+    return Span(_AGENT_S * len(limits), sum(limits))
+
+
+def _interval_s(service: Primitive) -> float:
+    return max((one.interval_s for one in service.operations if one.name == "monitor"), default=0.0)
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() else default

@@ -1,0 +1,94 @@
+"""What the story knows at each moment, and what it tells in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.failover.cluster import ServedTarget
+from strakes.failover.rehearsal.engine import ClusterState
+from strakes.failover.rehearsal.room import Room, RoomPart
+from strakes.failover.rehearsal.times import NO_WAIT, Span
+
+Ending = Literal["nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage"]
+WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage")
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything as it is now.
+
+    ``off``: nodes without power or dead; ``stale``: (target, node) with an old copy; ``stuck``: a person has to act before anything more
+    is taken over; ``apart``: nodes are alive and do not see each other; ``frozen``: DRBD has stopped all writing.
+    """
+
+    room: Room
+    state: ClusterState
+    off: frozenset[str] = frozenset()
+    stale: frozenset[tuple[str, str]] = frozenset()
+    stuck: bool = False
+    apart: bool = False
+    frozen: bool = False
+    paused: bool = False
+    quorum: bool = True
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Target -> the node that serves it, from a copy that is good; empty where none does."""
+        return {target.name: self._place(target) for target in self.room.cluster.targets}
+
+    def _place(self, target: ServedTarget) -> str:
+        place = self.state.places.get(f"serve-{target.name}", "")
+        return place if place and place not in self.off and self._has_copy(target, place) else ""
+
+    def _has_copy(self, target: ServedTarget, place: str) -> bool:
+        room = self.room
+        if not target.replicated:
+            return not room.is_broken("shelf", target.name) and not room.is_broken("path", place, target.name)
+        if room.disk_works(place, target.name):
+            return True
+        other = target.partner(place)
+        return (
+            other not in self.off
+            and (target.name, other) not in self.stale
+            and room.disk_works(other, target.name)
+            and room.replication_works(target)
+        )
+
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """Targets that are served where no client reaches them."""
+        return tuple(
+            target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one failure did. ``wait`` is how long clients wait for it, roughly."""
+
+    fenced: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    split_brain: str = ""
+    restarted: bool = False
+    wait: Span = NO_WAIT
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One row of the rehearsal. ``places`` is target -> node, empty where it is not served."""
+
+    failures: tuple[RoomPart, ...]
+    ending: Ending
+    fenced: tuple[str, ...]
+    places: dict[str, str]
+    said: tuple[str, ...]
+    split_brain: str
+    modelled: bool
+    cuts_every_heartbeat: bool
+    wait: Span
+
+    @property
+    def ends_the_service(self) -> bool:
+        """Whether clients wait until a person acts."""
+        return self.ending in ("hangs", "unreachable", "outage")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,99 @@ def test_a_wait_of_any_length_is_measured_from_the_last_answer(durations: list[f
     found = outage_of("a", operations, fault)
     assert found.stall_s == pytest.approx(durations[place] + wait)
     assert found.back_after_s == pytest.approx(operations[place].ended_s - fault)
+
+
+def test_a_client_of_another_target_was_not_hit_although_it_waits_longer_than_ever_before() -> None:
+    for name, spared in (("failover", "m0"), ("replay", "m0")):
+        line = read_drill(RECORDED, name)
+        hit = {outage.client: outage.hit for outage in line.outages}
+        assert hit == {spared: False, "m1": True}
+        assert not any(moment.source == f"client {spared}" for moment in line.moments)
+        (back,) = (outage.back_after_s for outage in line.outages if outage.hit)
+        assert line.back_after_s == (back, back, back)
+    assert all(outage.hit for outage in read_drill(RECORDED, "crash").outages)
+
+
+def steady(times: list[float], took_s: float = 0.1, error: str = "") -> list[ClientOperation]:
+    return [ClientOperation(time, time + took_s, error) for time in times]
+
+
+@pytest.mark.parametrize("pause_s", [0.5, 20.0, 90.0])
+def test_pauses_of_a_client_s_own_are_no_outage(pause_s: float) -> None:
+    asked = steady([1000 + number * pause_s for number in range(12)])
+    assert not outage_of("slow", asked, 1000 + 5.5 * pause_s).hit
+    late = ClientOperation(asked[6].begun_s, asked[6].begun_s + 15)
+    outage = outage_of("slow", [*asked[:6], late, *asked[7:]], 1000 + 5.5 * pause_s)
+    assert outage.hit and outage.back_after_s == pytest.approx(0.5 * pause_s + 15)
+
+
+def test_a_client_that_works_in_bursts_is_hit_only_where_it_waited() -> None:
+    bursts = [1000 + 30 * burst + 0.1 * number for burst in range(8) for number in range(20)]
+    assert not outage_of("bursts", steady(bursts, 0.05), 1125).hit
+    held = [max(begun, 1123.0) if 1090 < begun < 1123 else begun for begun in bursts]
+    operations = [
+        ClientOperation(due, begun + 0.05 * (1 + number % 20))
+        for number, (due, begun) in enumerate(zip(bursts, held, strict=True))
+    ]
+    outage = outage_of("bursts", operations, 1089)
+    assert outage.hit and outage.back_after_s == pytest.approx(34.05)
+
+
+def test_a_client_with_few_operations_is_judged_by_those_that_it_has() -> None:
+    assert not outage_of("few", steady([1000, 1010]), 1005).hit
+    assert outage_of("few", [*steady([1000]), ClientOperation(1006, 1020)], 1005).hit
+    assert outage_of("only one", [ClientOperation(1004, 1020)], 1005).hit is False
+    assert not outage_of("none", [], 1005).hit
+
+
+def test_a_client_all_of_whose_operations_take_long_is_hit_only_beyond_that() -> None:
+    usual = [ClientOperation(1000 + 31 * number, 1030 + 31 * number) for number in range(8)]
+    assert not outage_of("long", usual, 1130).hit
+    longer = [
+        *usual[:4],
+        ClientOperation(1124, 1174),
+        *(ClientOperation(1175 + 31 * n, 1205 + 31 * n) for n in range(4)),
+    ]
+    outage = outage_of("long", longer, 1130)
+    assert outage.hit and outage.back_after_s == pytest.approx(44)
+
+
+def test_operations_that_fail_as_none_did_before_are_an_outage_however_short() -> None:
+    before, after = steady([1000 + 0.1 * n for n in range(50)], 0.02), steady([1006 + 0.1 * n for n in range(50)], 0.02)
+    failed = steady([1005 + 0.1 * n for n in range(10)], 0.001, "EIO")
+    outage = outage_of("evicted", [*before, *failed, *after], 1004.95)
+    assert outage.hit and outage.errors == 10 and outage.back_after_s == pytest.approx(1.07)
+    mixed = [
+        *before,
+        *steady([1002.05, 1006.05], 0.001, "EEXIST"),
+        *steady([1005.0 + 0.1 * n for n in range(10)]),
+        *after,
+    ]
+    assert not outage_of("failing anyway", mixed, 1004).hit
+
+
+def drawn_operations(seed: int, usual_s: float, number: int) -> list[ClientOperation]:
+    drawn = random.Random(seed)
+    now, operations = 1000.0, []
+    for _ in range(number):
+        took_s = usual_s * drawn.lognormvariate(0, 0.7)
+        operations.append(ClientOperation(now, now + took_s))
+        now += took_s + drawn.uniform(0, 0.1)
+    return operations
+
+
+def test_without_a_fault_hardly_any_client_seems_hit_and_with_one_every_client_is() -> None:
+    seeds, seem_hit = range(200), 0
+    for seed in seeds:
+        before, usual_s = 25 + seed, (0.005, 0.05, 0.3)[seed % 3]
+        operations = drawn_operations(seed, usual_s, before + 150)
+        fault_s = operations[before].begun_s
+        seem_hit += outage_of("a", operations, fault_s).hit
+        held_s = 5 + 40 * usual_s
+        later = [
+            replace(operation, begun_s=operation.begun_s + held_s * (number > 0), ended_s=operation.ended_s + held_s)
+            for number, operation in enumerate(operations[before:])
+        ]
+        outage = outage_of("a", [*operations[:before], *later], fault_s)
+        assert outage.hit and outage.back_after_s == pytest.approx(later[0].ended_s - fault_s)
+    assert seem_hit <= 0.02 * len(seeds)

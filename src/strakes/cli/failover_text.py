@@ -126,19 +126,20 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
             f"{outage.operations:,}",
             f"{outage.errors:,}",
             f"{outage.stall_s:.1f}",
-            "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}",
+            "not hit" if not outage.hit else "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}",
         )
-        for outage in sorted(line.outages, key=lambda outage: -outage.stall_s)[:_MOST_CLIENTS]
+        for outage in sorted(line.outages, key=lambda outage: (not outage.hit, -outage.stall_s))[:_MOST_CLIENTS]
     ]
     _print_rows(("client", "operations", "errors", "longest wait, s", "over after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:
         click.echo(f"  … {len(line.outages) - _MOST_CLIENTS} more, which waited less long; --json has them all")
     back = line.back_after_s
-    click.echo(
-        f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s"
-        if back
-        else "  not every client was back"
-    )
+    hit = sum(outage.hit for outage in line.outages)
+    spared = f"; {len(line.outages) - hit} of {len(line.outages)} clients not hit" if hit < len(line.outages) else ""
+    if back:
+        click.echo(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s{spared}")
+    else:
+        click.echo(f"  not back: {len(line.gone)} of {hit} clients{spared}" if hit else "  no client was hit")
     targets = [
         (
             recovery.target,

@@ -91,21 +91,21 @@ def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -
     copies = {node: answers.own(pair.journal(node)) for node in pair.nodes if node == after or not pair.has_power(node)}
     buttons = pair.buttons(done_s)
     outages = [outage_of(name, done, fault_s) for name, done in answers.operations().items()]
-    back = [one.back_after_s for one in outages]
     alerts = pair.alerts(fault_s)
     moments = [
         *struck[:1],
         *(Moment(one.at_s, f"BMC of {one.node}", one.what) for one in buttons),
         *(Moment(one.at_s, f"alert by {one.by}", one.text) for one in alerts),
     ]
+    line = timeline(name, fault_s, moments, outages)
     return FaultTrial(
         fault=name,
         served_before=before,
         served_after=after,
         switched_off=switched_off(buttons, alerts, name, before, fault_s),
-        outage_s=None if not outages or None in back else max(one.stall_s for one in outages),
+        outage_s=None if not outages or line.gone else max(outage.stall_s for outage in outages),
         judgement=judge(copies, answers.acknowledged(), after),
-        line=timeline(name, fault_s, moments, outages),
+        line=line,
         told=len(alerts),
     )
 

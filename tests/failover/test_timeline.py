@@ -188,3 +188,27 @@ def test_without_a_fault_hardly_any_client_seems_hit_and_with_one_every_client_i
         outage = outage_of("a", [*operations[:before], *later], fault_s)
         assert outage.hit and outage.back_after_s == pytest.approx(later[0].ended_s - fault_s)
     assert seem_hit <= 0.02 * len(seeds)
+
+
+def test_evictions_are_in_the_time_line_from_what_the_client_s_kernel_remembers(tmp_path: Path) -> None:
+    remembered = RECORDED.parent / "wave2" / "client_state_history_after_umount_f.txt"
+    (tmp_path / "forced_client_state_after.txt").write_text(remembered.read_text())
+    (tmp_path / "forced_events.txt").write_text("1795324553.8 umount -f /mnt/lt/mdt1\n")
+    (tmp_path / "forced_creates_a.txt").write_text("0 1795324550.0 1795324550.1 ok\n1 1795324554.0 1795324554.1 EIO\n")
+    line = read_drill(tmp_path, "forced")
+    states = [(moment.at_s, moment.text) for moment in line.moments if moment.source.endswith("labfs-MDT0001")]
+    assert states[:5] == [
+        (1795324554, "DISCONN"),
+        (1795324559, "CONNECTING"),
+        (1795324559, "EVICTED"),
+        (1795324559, "RECOVER"),
+        (1795324559, "FULL"),
+    ]
+    assert ("connection to labfs-OST0001", "EVICTED") in [(moment.source, moment.text) for moment in line.moments]
+    # An idle connection is not a lost one.
+    assert not any(moment.source.endswith("labfs-OST0000") for moment in line.moments)
+    (tmp_path / "forced_client_state_after.txt").write_text(
+        "mdc.a-MDT0000-mdc-ff.state=\ncurrent_state: FULL\nhistory:\n"
+    )
+    with pytest.raises(BadInputError, match="not a client's connections"):
+        read_drill(tmp_path, "forced")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from strakes.cli.fault_options import PATH, AskedFault, fault_options, has_sessions, require_consent
-from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, write_document
+from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, servers_option, write_document
 from strakes.errors import BadInputError
+
+if TYPE_CHECKING:
+    from strakes.targets.command import Servers
 
 
 @click.group(invoke_without_command=True)
@@ -106,6 +110,7 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json: Output |
 @command.command("drill")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @fault_options
+@servers_option
 @click.option(
     "-n",
     "--clients",
@@ -165,6 +170,7 @@ def drill_command(
     moments: bool,
     json: Output | None,
     fault: AskedFault,
+    servers: Servers | None,
 ) -> int:
     """Cause a fault on a live system while clients create files in DIR, and check that no acknowledged file is lost.
 
@@ -179,9 +185,9 @@ def drill_command(
     from strakes.drill.run import Drill, play
     from strakes.store_root import default_root
 
-    striking = fault.make(directory)
+    striking = fault.make(directory, servers=servers)
     sessions = not on_the_mount and has_sessions(directory)
-    drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions)
+    drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers)
     click.echo(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
     when = "when the clients have ended" if restore_after is None else f"{restore_after:g} s after that"
     click.echo(f"strakes: {when}: {striking.undo.text}" if striking.undo else "strakes: nothing is to undo", err=True)

@@ -166,6 +166,8 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
         f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them there all the same, "
         f"{outcome.repeated:,} made twice"
     )
+    for interruption in outcome.interruptions:
+        click.echo(str(interruption))
     if outcome.lacking:
         click.echo(click.style("not as before: ", fg="red", bold=True) + outcome.lacking)
 

@@ -16,6 +16,7 @@ from strakes.errors import BadInputError
 if TYPE_CHECKING:
     from strakes.drill.faults.fault import Fault
     from strakes.drill.visit import DrillVisit
+    from strakes.targets.command import Servers
 
 # Of a study that was not told which.
 _USUAL = "mds-kill"
@@ -24,25 +25,25 @@ PATH = click.Path(path_type=Path)
 
 @dataclass(frozen=True)
 class AskedFault:
-    """The fault that the command line asks for; ``words``: the fields of an ``Ask``, but its directory."""
+    """The fault that the command line asks for; ``words``: the fields of an ``Ask``, but its directory and servers."""
 
     name: str | None
     words: Mapping[str, Any]
 
-    def make(self, directory: Path, usual: str = "") -> Fault:
+    def make(self, directory: Path, usual: str = "", servers: Servers | None = None) -> Fault:
         """Make the fault, or ``usual`` where none was named. Raises BadInputError where it cannot be done."""
         from strakes.drill.faults.fault import Ask
         from strakes.drill.faults.registry import COMMAND, FAULTS, make_fault
 
         if self.name == "list":
             for known, entry in FAULTS.items():
-                click.echo(f"{known:<15} {entry.summary}")
+                click.echo(f"{known:<20} {entry.summary}")
             raise click.exceptions.Exit(0)
         name = self.name or (COMMAND if self.words["command"] else usual)
         if not name:
             remedy = "--fault list lists the faults. For one of your own, give --fault-command 'ssh mds1 reboot -f'."
             raise BadInputError("no fault was given", remedy=remedy)
-        return make_fault(name, Ask(directory, **self.words))
+        return make_fault(name, Ask(directory, servers=servers, **self.words))
 
 
 _WORDS = {
@@ -58,6 +59,12 @@ _WORDS = {
     ),
     "node": click.option("--node", default="", help="Pacemaker node to act on."),
     "resource": click.option("--resource", default="", help="Pacemaker resource to fail."),
+    "target": click.option(
+        "--target",
+        metavar="NAME",
+        default="",
+        help="Lustre target to act on, such as labfs-MDT0001 (default: the one that DIR is on).",
+    ),
     "via": click.option(
         "--via",
         metavar="COMMAND",
@@ -98,15 +105,15 @@ def has_sessions(directory: Path) -> bool:
         return "cephfs" in engine.start().backends
 
 
-def drill_visit(directory: Path, agreed: bool, fault: AskedFault) -> DrillVisit:
+def drill_visit(directory: Path, agreed: bool, fault: AskedFault, servers: Servers | None = None) -> DrillVisit:
     """Return how a study of drills visits. Raises BadInputError where the fault is impossible or not agreed to."""
     from strakes.drill.visit import DrillVisit
     from strakes.store_root import default_root
     from strakes.studies.recovery import TIMING
 
-    fault.make(directory, _USUAL)
+    fault.make(directory, _USUAL, servers)
     require_consent(directory, agreed)
-    return DrillVisit(lambda place: fault.make(place, _USUAL), TIMING, default_root())
+    return DrillVisit(lambda place: fault.make(place, _USUAL, servers), TIMING, default_root(), servers)
 
 
 def require_consent(directory: Path, agreed: bool) -> None:

@@ -75,7 +75,7 @@ def command(
         )
     visit = None
     if study.interrupts_service:
-        visit = drill_visit(directory, agreed, fault)
+        visit = drill_visit(directory, agreed, fault, options["servers"])
     elif agreed or fault.name or any(fault.words.values()):
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     return measure(

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from strakes.failover.timeline import ClientOperation, Moment, TargetRecovery, Timeline, outage_of, timeline
+from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
 from strakes.launch.messages import LoggedOperation
+from strakes.targets.description import Interruption, TargetRecovery
 
 # A name that one client alone creates, once: who finds it there already was not told that it had made it.
 _MADE_BEFORE = "EEXIST"
@@ -20,6 +21,7 @@ _FILE = re.compile(r"f(\d+)\.(\d+)")
 class DrillOutcome:
     """``lost``: acknowledged and not there afterwards; ``unanswered``: there although they ended with an error; ``repeated``: done a second
     time by the server after the first was lost to the client; ``errors``: how often each was met. ``lacking``: what the fault has left.
+    ``interruptions``: when targets did not serve the clients' mount, as the file system remembers it.
     """
 
     line: Timeline
@@ -31,6 +33,7 @@ class DrillOutcome:
     repeated: int
     errors: Mapping[str, int] = field(default_factory=dict)
     lacking: str = ""
+    interruptions: tuple[Interruption, ...] = ()
 
 
 def outcome_of(

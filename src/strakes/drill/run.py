@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,8 @@ from typing import Self
 
 from strakes.drill.alerts import AlertListener
 from strakes.drill.clients import WATCH, Timing, kind_of_clients, watch_phase
-from strakes.drill.faults.fault import Fault
+from strakes.drill.connections import ConnectionWatch
+from strakes.drill.faults.fault import Fault, Seen
 from strakes.drill.guard import Promise
 from strakes.drill.outcome import DrillOutcome, file_of, outcome_of
 from strakes.errors import MeasurementError, StrakesError
@@ -23,7 +24,7 @@ from strakes.launch.engine import Engine
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import PlanResult, Progress
 from strakes.plan import Plan
-from strakes.targets.command import run
+from strakes.targets.command import Servers, run
 from strakes.targets.workspace import Workspace
 
 _CELL = "drill"
@@ -31,22 +32,22 @@ _CELL = "drill"
 _PATIENCE_S = 600.0
 _LIST_S = 120.0
 _WATCHER_S = 30.0
-# Servers that were put right need some time until they are what they were.
-_BACK_S = 90.0
 _LOOK_EVERY_S = 0.5
 
 Say = Callable[[str], None]
+Watch = Callable[[Seen, threading.Event], None]
 
 
 @dataclass(frozen=True)
 class Drill:
-    """What is asked; ``sessions`` as of ``watch_phase``."""
+    """What is asked; ``sessions`` as of ``watch_phase``; ``servers``: how they are asked what they counted."""
 
     directory: Path
     clients: int
     rate_per_s: float
     timing: Timing
     sessions: bool
+    servers: Servers | None = None
 
     @property
     def text(self) -> str:
@@ -66,7 +67,19 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
         limit_s = drill.timing.seconds + _PATIENCE_S
-        _, outcome = perform(engine, drill.plan, workspace.path, _CELL, limit_s, drill.timing, fault, root, say, alerts)
+        _, outcome = perform(
+            engine,
+            drill.plan,
+            workspace.path,
+            _CELL,
+            limit_s,
+            drill.timing,
+            fault,
+            root,
+            say,
+            alerts,
+            servers=drill.servers,
+        )
         return outcome
 
 
@@ -81,10 +94,13 @@ def perform(
     root: Path,
     say: Say,
     alerts: AlertListener | None = None,
+    servers: Servers | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
     """One plan with a phase of clients at work; what it made stays in ``workspace/name``."""
     engine.start()
-    with _Stroke(fault, timing, root, say, alerts) as stroke:
+    connections = ConnectionWatch(workspace, servers)
+    watches = (fault.watch, connections.watch, *((alerts.watch,) if alerts else ()))
+    with _Stroke(fault, timing, root, say, watches) as stroke:
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
         finally:
@@ -95,16 +111,22 @@ def perform(
         if not stroke.struck or not result.log:
             raise _nothing(result)
         lacking = _wait_until_back(fault, stroke.moments)
-    present, recoveries = _present(workspace / name), fault.recoveries()
-    return result, outcome_of(
-        kind_of_clients(plan), result.log, present, stroke.struck[0].at_s, stroke.moments, recoveries, lacking
+    outcome = outcome_of(
+        kind_of_clients(plan),
+        result.log,
+        _present(workspace / name),
+        stroke.struck[0].at_s,
+        stroke.moments,
+        (*fault.recoveries(), *connections.recoveries()),
+        lacking,
     )
+    return result, replace(outcome, interruptions=connections.interruptions())
 
 
 class _Stroke:
     """The fault beside the running clients: done when they have been at work for a while, watched, and undone."""
 
-    def __init__(self, fault: Fault, timing: Timing, root: Path, say: Say, alerts: AlertListener | None) -> None:
+    def __init__(self, fault: Fault, timing: Timing, root: Path, say: Say, watches: Sequence[Watch]) -> None:
         self.moments: list[Moment] = []
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
@@ -113,9 +135,9 @@ class _Stroke:
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
         self._striker = threading.Thread(target=self._strike, daemon=True)
-        watches = (fault.watch, alerts.watch) if alerts else (fault.watch,)
         self._watchers = [
-            threading.Thread(target=one, args=(self.moments.append, self._seen_enough), daemon=True) for one in watches
+            threading.Thread(target=watch, args=(self.moments.append, self._seen_enough), daemon=True)
+            for watch in watches
         ]
 
     def __enter__(self) -> Self:
@@ -197,7 +219,7 @@ class _Stroke:
 
 def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
     """Wait, and return what is still not as before; empty when all is."""
-    deadline = time.monotonic() + _BACK_S
+    deadline = time.monotonic() + fault.back_within_s
     while True:
         try:
             lacking = fault.lacking()

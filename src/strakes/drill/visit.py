@@ -15,20 +15,32 @@ from strakes.findings.sample import Sample
 from strakes.launch.engine import Engine, sweep
 from strakes.launch.messages import PlanResult
 from strakes.plan import Plan
+from strakes.targets.command import Servers
 
 
 class DrillVisit:
     """``make_fault`` gives the fault for the file system of a directory; ``root`` is the store."""
 
-    def __init__(self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path) -> None:
-        self._make_fault, self._timing, self._root = make_fault, timing, root
+    def __init__(
+        self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None
+    ) -> None:
+        self._make_fault, self._timing, self._root, self._servers = make_fault, timing, root, servers
 
     def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
         """Do one drill. Raises MeasurementError where a client, or a server, did not come back."""
         fault = self._make_fault(workspace)
         fault.level()
         result, outcome = perform(
-            engine, plan, workspace, name, limit_s, self._timing, fault, self._root, lambda _text: None
+            engine,
+            plan,
+            workspace,
+            name,
+            limit_s,
+            self._timing,
+            fault,
+            self._root,
+            lambda _text: None,
+            servers=self._servers,
         )
         left = sweep(workspace, name)
         if outcome.lacking:

@@ -2,7 +2,9 @@
 
 A drill NAME is a set of files in one directory: ``NAME_creates_CLIENT.txt`` (number, begin, end, ``ok`` or an errno), one of
 ``NAME_events.txt`` (time, text) and ``NAME_umount.txt`` for the fault, and where they are there ``NAME_remount.txt``,
-``NAME_recovery_status_1hz.txt``, ``NAME_client_import_1hz.txt`` (``=== time`` before each answer) and ``NAME_recovery_status_after.txt``.
+``NAME_recovery_status_1hz.txt``, ``NAME_client_import_1hz.txt`` (``=== time`` before each answer), ``NAME_client_state_after.txt`` (``lctl
+get_param mdc.*.state osc.*.state``, which remembers evictions that are over too soon to be seen otherwise) and
+``NAME_recovery_status_after.txt``.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from strakes.errors import BadInputError
-from strakes.failover.timeline import ClientOperation, Moment, TargetRecovery, Timeline, outage_of, timeline
+from strakes.errors import BadInputError, StrakesError
+from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.targets.command import Completed
+from strakes.targets.description import TargetRecovery
+from strakes.targets.lustre.lctl_param import device, read_params
 from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
+from strakes.targets.lustre.state_history import lost_changes, parse_states
 
 _STATUS = re.compile(
     r"(?m)^(?:mdt|obdfilter)\.(?P<target>[^.\s]+)\.recovery_status=\n?(?P<body>(?:(?!\S+=)[a-zA-Z_ -]+:.*\n?)*)"
@@ -46,6 +52,7 @@ def read_drill(directory: Path, name: str) -> Timeline:
     moments = [*done, *_command(directory / f"{name}_remount.txt")]
     moments += _status_changes(directory / f"{name}_recovery_status_1hz.txt")
     moments += _import_changes(directory / f"{name}_client_import_1hz.txt")
+    moments += _remembered(directory / f"{name}_client_state_after.txt", fault_s)
     after = _read(directory / f"{name}_recovery_status_after.txt")
     targets = [_target(target, recovery) for target, recovery in _statuses(after)]
     outages = [outage_of(client, operations, fault_s) for client, operations in clients.items()]
@@ -126,6 +133,21 @@ def _import_changes(path: Path) -> Iterator[Moment]:
         if match and match[1] != known:
             known = match[1]
             yield Moment(at_s, "client's connection", known)
+
+
+def _remembered(path: Path, fault_s: float) -> Iterator[Moment]:
+    """Return what the client's connections went through from the fault on, as its kernel remembers it."""
+    lines = [line for line in _read(path).splitlines() if not line.startswith(("$ ", "[exit status "))]
+    try:
+        params = read_params(Completed(("lctl", "get_param", "*.*.state"), 0, "\n".join(lines), ""))
+        for parameter, text in params.values.items():
+            target = re.split("-(?:mdc|osc|osp|lwp)-", device(parameter))[0]
+            for change in lost_changes(parse_states(text).changes):
+                # Its times are whole seconds, cut off.
+                if change.unix_s + 1 > fault_s:
+                    yield Moment(max(change.unix_s, fault_s), f"connection to {target}", change.state)
+    except StrakesError as error:
+        raise BadInputError("not a client's connections", where=str(path), why=error.where or error.what) from error
 
 
 def _target(name: str, recovery: Recovery) -> TargetRecovery:

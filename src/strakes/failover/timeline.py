@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 
+from strakes.targets.description import TargetRecovery
+
 # How much longer than every shorter wait one must be to stand apart; and than the longest before the fault, where there
 # were enough of them, to count without standing apart. In recordings of clients that were not hit the two longest waits
 # are 2.2 times apart and 7 times beyond those before; of clients that were hit, 12 and 64 times at least.
@@ -58,18 +60,6 @@ class Outage:
     stall_began_s: float
     back_after_s: float | None
     hit: bool = True
-
-
-@dataclass(frozen=True)
-class TargetRecovery:
-    """How a server's target counted it. None where it does not tell."""
-
-    target: str
-    status: str
-    duration_s: float | None = None
-    clients: int | None = None
-    evicted: int | None = None
-    replayed: int | None = None
 
 
 @dataclass(frozen=True)

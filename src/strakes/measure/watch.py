@@ -6,8 +6,18 @@ Looking must cost little of the time there is.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
-from strakes.targets.description import CLIENT, NOW, Interruption, Observation, difference, disturbed, lost_between
+from strakes.targets.description import (
+    CLIENT,
+    NOW,
+    Interruption,
+    Observation,
+    TargetRecovery,
+    difference,
+    disturbed,
+    lost_between,
+)
 from strakes.targets.target import Target
 
 # Of the time that has passed; a slow look happens less often.
@@ -58,7 +68,16 @@ class Watch:
             if interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        return (*remembered, *(Interruption(name, began_unix_s, ended_unix_s) for name in self._lost))
+        # Who lost a server may have noticed nothing of it; what its counters show, the server knows better.
+        counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
+        with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
+        known = {interruption.target for interruption in remembered}
+        others = [
+            _as_counted(Interruption(name, began_unix_s, ended_unix_s), counted.get(name), whole=True)
+            for name in self._lost
+            if name not in known
+        ]
+        return (*with_counts, *others)
 
     def _look(self) -> Observation:
         began = time.monotonic()
@@ -72,3 +91,14 @@ def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
     return {
         name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
     }
+
+
+def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
+    """Add whom the server evicted; with ``whole`` also its own times, where it told them."""
+    if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
+        return interruption  # that was another time
+    interruption = replace(interruption, evicted_clients=recovery.evicted)
+    if not whole or recovery.started_unix_s is None:
+        return interruption
+    ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s
+    return replace(interruption, began_unix_s=recovery.started_unix_s, ended_unix_s=ended_unix_s)

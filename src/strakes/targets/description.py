@@ -139,6 +139,8 @@ class Placement:
 class Interruption:
     """A time in which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
 
+    ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told.
+
     >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
     'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
     """
@@ -147,6 +149,7 @@ class Interruption:
     began_unix_s: float
     ended_unix_s: float | None
     evicted: bool = False
+    evicted_clients: int | None = None
 
     def __str__(self) -> str:
         began = datetime.fromtimestamp(self.began_unix_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -154,7 +157,32 @@ class Interruption:
             "until now" if self.ended_unix_s is None else f"for {format_seconds(self.ended_unix_s - self.began_unix_s)}"
         )
         evicted = ", which was evicted" if self.evicted else ""
+        if self.evicted_clients is not None:
+            evicted += f"; {self.evicted_clients} clients were evicted"
         return f"{self.target} did not serve this client from {began} {lasted}{evicted}."
+
+
+@dataclass(frozen=True)
+class ConnectionChange:
+    """A state that this client's connection to a target went into; ``unix_s`` may be in whole seconds, cut off."""
+
+    target: str
+    unix_s: float
+    state: str
+
+
+@dataclass(frozen=True)
+class TargetRecovery:
+    """How a target counted that it took its clients back. None where it does not tell."""
+
+    target: str
+    status: str
+    duration_s: float | None = None
+    clients: int | None = None
+    evicted: int | None = None
+    replayed: int | None = None
+    started_unix_s: float | None = None
+    serving: bool = True
 
 
 @dataclass(frozen=True)

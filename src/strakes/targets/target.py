@@ -13,7 +13,17 @@ from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run
-from strakes.targets.description import Description, Interruption, Layout, Limit, Observation, Placement, Striping
+from strakes.targets.description import (
+    ConnectionChange,
+    Description,
+    Interruption,
+    Layout,
+    Limit,
+    Observation,
+    Placement,
+    Striping,
+    TargetRecovery,
+)
 from strakes.targets.environment import capture
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
@@ -128,6 +138,14 @@ class Target(ABC):
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """When servers did not serve this client lately, as far as the file system remembers or shows; ends soon."""
+        return ()
+
+    def connection_changes(self) -> tuple[ConnectionChange, ...]:
+        """How connections that were lost lately came back, step by step, as far as the file system remembers."""
+        return ()
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """How targets counted that they took their clients back, last or at the moment; of servers that can be asked."""
         return ()
 
     def drop_caches(self) -> bool:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from strakes.drill.faults.fault import Ask, Fault, Seen
 from strakes.drill.undo import Continue, StartMetadataServer
 from strakes.errors import BadInputError, MeasurementError, StrakesError
-from strakes.failover.timeline import Moment, TargetRecovery
+from strakes.failover.timeline import Moment
 from strakes.processes import process_start
 from strakes.targets.command import run
+from strakes.targets.description import TargetRecovery
 
 if TYPE_CHECKING:
     from strakes.lab.ceph.monitor import Monitors

@@ -7,9 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from strakes.drill.undo import Undo
-from strakes.failover.timeline import Moment, TargetRecovery
+from strakes.failover.timeline import Moment
+from strakes.targets.command import Servers
+from strakes.targets.description import TargetRecovery
 
 Seen = Callable[[Moment], None]
 
@@ -27,6 +30,8 @@ class Ask:
     bmc: str = ""
     bmc_user: str = ""
     bmc_password_file: Path | None = None
+    target: str = ""
+    servers: Servers | None = None
 
 
 class Fault(ABC):
@@ -37,6 +42,8 @@ class Fault(ABC):
 
     text: str
     undo: Undo | None
+    # How long servers that were put right may need until they are what they were.
+    back_within_s: ClassVar[float] = 90.0
 
     def level(self) -> None:  # noqa: B027 - of most servers nothing is known
         """Before one drill of many: do away with what the one before has left in the servers, and would make this one unlike it."""

@@ -18,8 +18,9 @@ from strakes.drill.faults.command import struck_by, words_of
 from strakes.drill.faults.fault import Ask, Fault, Seen
 from strakes.drill.undo import RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.failover.timeline import Moment, TargetRecovery
+from strakes.failover.timeline import Moment
 from strakes.targets.command import Runner, run
+from strakes.targets.description import TargetRecovery
 
 _LOOK_EVERY_S = 0.3
 _CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")

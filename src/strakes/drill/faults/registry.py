@@ -10,6 +10,7 @@ from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.cephfs import FailServer, KillServer, StopServer
 from strakes.drill.faults.command import CommandFault
 from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.faults.lustre import CutClient, ForceUnmountTarget, SlowDisk, StopServices, UnmountTarget
 from strakes.drill.faults.pacemaker import FailResource, FenceNode, StandbyNode
 from strakes.errors import BadInputError
 
@@ -35,6 +36,11 @@ FAULTS: Mapping[str, FaultEntry] = {
     "power-off": FaultEntry(
         PowerOff, ("bmc", "bmc_user", "bmc_password_file", "via"), "cut the power of a server by its BMC"
     ),
+    "lustre-umount": FaultEntry(UnmountTarget, ("target",), "unmount a target of Lustre on its server"),
+    "lustre-umount-force": FaultEntry(ForceUnmountTarget, ("target",), "do that by force: clients are evicted"),
+    "lustre-server-stop": FaultEntry(StopServices, ("target",), "unmount all targets of a target's server"),
+    "lustre-slow-disk": FaultEntry(SlowDisk, ("target",), "slow the disk of a target of Lustre"),
+    "lustre-client-cut": FaultEntry(CutClient, (), "cut this client off from its Lustre servers"),
 }
 
 
@@ -44,7 +50,7 @@ def make_fault(name: str, ask: Ask) -> Fault:
         raise BadInputError(f"no fault {name!r}", remedy=f"One of: {', '.join(FAULTS)}.")
     entry = FAULTS[name]
     for field in fields(ask):
-        if field.name not in ("directory", *entry.takes) and getattr(ask, field.name):
+        if field.name not in ("directory", "servers", *entry.takes) and getattr(ask, field.name):
             raise BadInputError(f"--{_option(field.name)} cannot be used with the fault {name}", remedy="Leave it out.")
     return entry.make(ask)
 

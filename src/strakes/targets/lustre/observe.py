@@ -8,13 +8,15 @@ from contextlib import suppress
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Runner, Servers
-from strakes.targets.description import CLIENT, SINCE, Observation
+from strakes.targets.description import CLIENT, SERVER, SINCE, Observation
 from strakes.targets.lustre import brw_stats, client_stats, md_stats, ost_stats
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import addresses, hosts, target_of, ways_to_servers
 from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
+from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.stats import Stats, parse_stats
 from strakes.targets.lustre.version import module_version
 from strakes.targets.target import said
@@ -23,7 +25,7 @@ from strakes.targets.target import said
 MOUNT = "client"
 
 _NOTHING = Params({})
-_SERVER_PARAMETERS = (md_stats.PARAMETER, ost_stats.PARAMETER, brw_stats.PARAMETER)
+_SERVER_PARAMETERS = (md_stats.PARAMETER, ost_stats.PARAMETER, brw_stats.PARAMETER, *RECOVERY)
 _AT_ONCE = 8
 
 
@@ -102,7 +104,7 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     }
     seen: dict[str, dict[str, float]] = {}
     for parameter, text in mine.items():
-        if parameter.endswith(".brw_stats"):
+        if parameter.endswith((".brw_stats", ".recovery_status")):
             continue
         own = _parsed(text)
         common = md_stats.common if parameter.endswith(".md_stats") else ost_stats.common
@@ -113,6 +115,10 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
                 histograms = brw_stats.parse_histograms(text)
                 counters |= brw_stats.common(histograms)
                 counters[SINCE] = max(counters.get(SINCE, 0.0), histograms.start_s or 0.0)
+        if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
+            with suppress(NotUnderstoodError):
+                # It moves with every start that clients had to come back to.
+                counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 
 

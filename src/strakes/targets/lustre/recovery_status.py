@@ -56,10 +56,17 @@ def parse_recovery(text: str) -> Recovery:
         remaining_s=_of(values.get("time_remaining"))[0],
         connected_clients=connected,
         completed_clients=completed,
-        evicted_clients=_of(values.get("evicted_clients"))[0],
+        evicted_clients=_evicted(values, completed, known_then),
         all_clients=known if known is not None else known_then,
         replayed_requests=_of(values.get("replayed_requests"))[0],
     )
+
+
+def _evicted(values: dict[str, str], completed: int | None, known: int | None) -> int | None:
+    """Return who was not waited for any longer: once it is over, all that did not complete it."""
+    if values["status"] == "COMPLETE" and completed is not None and known is not None:
+        return known - completed
+    return _of(values.get("evicted_clients"))[0]
 
 
 def _of(text: str | None) -> tuple[int | None, int | None]:

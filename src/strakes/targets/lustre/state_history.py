@@ -66,6 +66,23 @@ def parse_states(text: str) -> States:
     return States(lines[0].partition(": ")[2], changes)
 
 
+def lost_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return the changes that belong to a lost connection, to the one that ends it: not those of idle ones.
+
+    >>> idle = (Change(1, "CONNECTING"), Change(1, "IDLE"), Change(5, "CONNECTING"), Change(5, "FULL"))
+    >>> [change.state for change in lost_changes((*idle, Change(9, "DISCONN"), Change(12, "FULL")))]
+    ['DISCONN', 'FULL']
+    """
+    chosen: list[Change] = []
+    lost = False
+    for change in changes:
+        lost = lost or change.state in _LOST
+        if lost:
+            chosen.append(change)
+        lost = lost and change.state not in WORKING_STATES
+    return tuple(chosen)
+
+
 def interruptions(target: str, changes: Iterable[Change]) -> tuple[Interruption, ...]:
     """Return the times in which the target did not serve this client; the last one may not be over.
 

@@ -14,12 +14,23 @@ from typing import TypeVar
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.targets.calls import Sizes
 from strakes.targets.command import Command
-from strakes.targets.description import Description, Interruption, Layout, Limit, Observation, Placement, Striping
+from strakes.targets.description import (
+    ConnectionChange,
+    Description,
+    Interruption,
+    Layout,
+    Limit,
+    Observation,
+    Placement,
+    Striping,
+    TargetRecovery,
+)
 from strakes.targets.lustre import describe as parts
 from strakes.targets.lustre import observe as counters
 from strakes.targets.lustre import posix
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import addresses, addresses_in, host_of, hosts, states, ways_to_servers
+from strakes.targets.lustre.health import Health, ask_health
 from strakes.targets.lustre.lctl_param import get_param, set_param
 from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, placement
 from strakes.targets.lustre.lfs_getname import ClientName, getname
@@ -29,7 +40,7 @@ from strakes.targets.lustre.lfs_quota import quota, user_name
 from strakes.targets.lustre.lfs_setstripe import setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
-from strakes.targets.lustre.state_history import interruptions
+from strakes.targets.lustre.state_history import interruptions, lost_changes
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts, said
 
@@ -175,15 +186,43 @@ class LustreTarget(Target):
         answers = Answers(self.run)
         lost = {name: known for name, known in states(answers, self._file_system).items() if not known.working}
         where = addresses_in(answers, self._file_system) if lost else {}
-        return tuple(
-            f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(time.time())}."
-            for name, known in lost.items()
+        return (
+            tuple(
+                f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(time.time())}."
+                for name, known in lost.items()
+            )
+            + self._health(answers).complaints
         )
+
+    def _health(self, answers: Answers) -> Health:
+        where = addresses_in(answers, self._file_system)
+        return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where)), self._file_system)
+
+    def connection_changes(self) -> tuple[ConnectionChange, ...]:
+        """Return what the kernel remembers of lost connections: their last sixteen states."""
+        known = states(Answers(self.run), self._file_system)
+        return tuple(
+            ConnectionChange(name, change.unix_s, change.state)
+            for name, of in known.items()
+            for change in lost_changes(of.changes)
+        )
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return what ``recovery_status`` says on servers that can be asked."""
+        return self._health(Answers(self.run)).recoveries
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return what the kernel remembers of lost connections."""
         known = states(Answers(self.run), self._file_system)
         return tuple(lost for name, of in known.items() for lost in interruptions(name, of.changes))
+
+    def server_addresses(self) -> dict[str, str]:
+        """Return for each target the address of the server that it is on now, metadata targets first."""
+        return addresses_in(Answers(self.run), self._file_system)
+
+    def metadata_target_name(self, number: int) -> str:
+        """Return a metadata target's name."""
+        return f"{self._file_system}-MDT{number:04x}"
 
     @property
     def _file_system(self) -> str:

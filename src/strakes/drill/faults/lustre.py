@@ -1,0 +1,285 @@
+"""Faults of Lustre: a target unmounted, all services of its server stopped, its disk slowed, this client cut off.
+
+What is done on a server goes there by ``--servers``, or is done here where this machine is that server.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from strakes.drill.faults.command import struck_by
+from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.undo import RunCommand
+from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.failover.timeline import Moment
+from strakes.targets.command import Completed, Runner, run
+from strakes.targets.lustre.connections import THIS_NODE, host_of
+from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.registry import detect
+
+# Of the options that /proc/mounts shows, those that must be given again: the others are written on the target's disk.
+_GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+# What starts first: clients and targets ask the management server, data targets the metadata targets.
+_STARTS = ("MGS", "MDT", "OST")
+# How long each request to a slowed disk takes longer, in milliseconds.
+_DELAY_MS = 100
+_READERS = 8
+# Readers end by themselves after this time, should nobody be left who ends them.
+_MOST_S = 3600
+
+
+@dataclass(frozen=True)
+class MountedTarget:
+    """A target's mount on its server."""
+
+    name: str
+    device: str
+    mount_point: str
+    options: tuple[str, ...]
+
+    @property
+    def unmount(self) -> str:
+        """Return the command that stops its service."""
+        return f"umount {shlex.quote(self.mount_point)}"
+
+    @property
+    def mount_unless_mounted(self) -> str:
+        """Return the command that starts it, and does nothing where it runs."""
+        given = [option for option in self.options if option in _GIVEN]
+        words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
+        return f"grep -q 'svname={self.name}[, ]' /proc/mounts || {shlex.join(words)}"
+
+
+def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
+    """Read a server's /proc/mounts: its targets, in the order in which they are started.
+
+    >>> line = "/dev/vdd /mnt/mdt1 lustre rw,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
+    >>> mounted_targets(line)[0].mount_unless_mounted
+    "grep -q 'svname=labfs-MDT0001[, ]' /proc/mounts || mount -t lustre /dev/vdd /mnt/mdt1"
+    """
+    targets = []
+    for line in mounts.splitlines():
+        words = [_ESCAPE.sub(lambda digits: chr(int(digits[1], 8)), word) for word in line.split()]
+        if len(words) < 4 or words[2] not in ("lustre", "lustre_tgt"):
+            continue
+        options = words[3].split(",")
+        name = next((option.removeprefix("svname=") for option in options if option.startswith("svname=")), "")
+        if name:  # a client's mount has none
+            targets.append(MountedTarget(name, words[0], words[1], tuple(options)))
+    return tuple(sorted(targets, key=lambda target: (_place(target.name), target.name)))
+
+
+def _place(name: str) -> int:
+    return next((number for number, kind in enumerate(_STARTS) if kind in name), len(_STARTS))
+
+
+class _LustreFault(Fault):
+    """Done somewhere in the Lustre that a directory is on; over when every target serves this client again."""
+
+    # A target waits for clients that are gone for up to a quarter of an hour.
+    back_within_s: ClassVar[float] = 960.0
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        self._run = run_one
+        target = detect(ask.directory, ask.servers)
+        if not isinstance(target, LustreTarget):
+            raise BadInputError(
+                "this fault works only on Lustre",
+                where=str(ask.directory),
+                why=f"it is on {target.mount.file_system}",
+                remedy="Elsewhere, give your own command: --fault-command 'ssh mds1 reboot -f'",
+            )
+        self.file_system = target
+        self._strike: tuple[str, ...] = ()
+
+    def strike(self) -> tuple[Moment, ...]:
+        """Run the commands, on the server where it is one."""
+        return struck_by(self._strike, self._run)
+
+    def lacking(self) -> str:
+        """Return which targets do not serve this client, or take clients back."""
+        return " ".join(self.file_system.trouble())
+
+
+class _ServerFault(_LustreFault):
+    """Done on the server of one target: that of --target, else the one that the directory is on."""
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        super().__init__(ask, run_one)
+        where = self.file_system.server_addresses()
+        name = ask.target or self._of_directory(ask)
+        if name not in where:
+            raise BadInputError(
+                "--target is not a target of this file system", where=name, remedy=f"One of: {', '.join(where)}."
+            )
+        self.host = host_of(where[name])
+        if self.host != THIS_NODE and ask.servers is None:
+            raise BadInputError(
+                f"the server of {name} cannot be reached",
+                where=self.host,
+                remedy="Say how commands get there: --servers 'ssh {host} sudo'",
+            )
+        self._servers = ask.servers
+        self._refuse_cluster(name)
+        self.there = mounted_targets(self._checked("cat", "/proc/mounts"))
+        victim = next((target for target in self.there if target.name == name), None)
+        if victim is None:
+            raise BadInputError(
+                f"{name} is not mounted on its server",
+                where=self.host,
+                why=f"mounted there: {', '.join(target.name for target in self.there) or 'no target'}",
+            )
+        self.victim = victim
+        strike, undo = self.commands()
+        self._strike = self._there("sh", "-c", strike)
+        self.undo = RunCommand(self._there("sh", "-c", undo))
+        self.text = f"on {self.host}: {strike}"
+
+    @abstractmethod
+    def commands(self) -> tuple[str, str]:
+        """Return what is done on the server, and what puts it right, both for a shell; the latter twice does no harm."""
+
+    def _of_directory(self, ask: Ask) -> str:
+        placement = self.file_system.placement(ask.directory)
+        number = placement.metadata_targets[0] if placement and placement.metadata_targets else 0
+        return self.file_system.metadata_target_name(number)
+
+    def _refuse_cluster(self, name: str) -> None:
+        if self.ask("systemctl", "is-active", "pacemaker").stdout.strip() == "active":
+            raise BadInputError(
+                f"Pacemaker manages the server of {name}",
+                where=self.host,
+                why="it would start elsewhere what is stopped here, and both could have the disk",
+                remedy="Use the faults node-standby, node-fence and resource-fail.",
+            )
+
+    def _there(self, *argv: str) -> tuple[str, ...]:
+        if self.host == THIS_NODE or self._servers is None:
+            return argv
+        return self._servers.argv(self.host, argv)
+
+    def ask(self, *argv: str) -> Completed:
+        """Run a command on the server."""
+        return self._run(self._there(*argv))
+
+    def _checked(self, *argv: str) -> str:
+        done = self.ask(*argv)
+        if done.status != 0:
+            raise EnvironmentLacksError(
+                "the server does not answer",
+                where=shlex.join(self._there(*argv)),
+                why=done.stderr.strip() or f"status {done.status}",
+                remedy="Try that command; --servers must reach the server as root.",
+            )
+        return done.stdout
+
+
+class UnmountTarget(_ServerFault):
+    """In order: clients wait, and go on when it is mounted again."""
+
+    def commands(self) -> tuple[str, str]:
+        """Unmount it, and mount it again."""
+        return self.victim.unmount, self.victim.mount_unless_mounted
+
+
+class ForceUnmountTarget(_ServerFault):
+    """Without waiting for anybody: clients are evicted, and their operations fail."""
+
+    def commands(self) -> tuple[str, str]:
+        """Unmount it by force, and mount it again."""
+        return f"umount -f {shlex.quote(self.victim.mount_point)}", self.victim.mount_unless_mounted
+
+
+class StopServices(_ServerFault):
+    """All targets of a server, its management service too if it has it."""
+
+    def commands(self) -> tuple[str, str]:
+        """Unmount every target of the server, and mount them again in their order."""
+        stop = " && ".join(target.unmount for target in reversed(self.there))
+        start = "; ".join(f"{{ {target.mount_unless_mounted}; }} || failed=1" for target in self.there)
+        return stop, f"failed=0; {start}; exit $failed"
+
+
+class SlowDisk(_ServerFault):
+    """By dm-delay where the disk is a volume of the device mapper; else by others who read all of it at once."""
+
+    def commands(self) -> tuple[str, str]:
+        """Slow its disk, and let it be as fast as it was."""
+        device = self.victim.device
+        if not device.startswith("/dev/"):
+            raise BadInputError(
+                f"the disk of {self.victim.name} cannot be slowed",
+                where=f"{device} on {self.host}",
+                why="strakes can do that to block devices only",
+                remedy="Give your own commands: --fault-command and --restore-command.",
+            )
+        table = self.ask("dmsetup", "table", device)
+        if table.status == 0 and (delayed := delayed_table(table.stdout.strip())):
+            return _reload(device, delayed), _reload(device, table.stdout.strip())
+        return _read_all(device, self.victim.name)
+
+
+def delayed_table(table: str) -> str:
+    """Return a table of dm-delay for the same volume; empty where it is not one linear piece.
+
+    >>> delayed_table("0 4194304 linear 252:16 2048")
+    '0 4194304 delay 252:16 2048 100'
+    >>> delayed_table("0 8 striped 2 128 8:0 0 8:16 0")
+    ''
+    """
+    words = table.split()
+    if len(words) != 5 or words[2] != "linear":
+        return ""
+    return " ".join([*words[:2], "delay", *words[3:], str(_DELAY_MS)])
+
+
+def _reload(device: str, table: str) -> str:
+    volume = shlex.quote(device)
+    return (
+        f"dmsetup reload {volume} --table {shlex.quote(table)} && "
+        f"{{ dmsetup suspend --nolockfs {volume}; dmsetup resume {volume}; }}"
+    )
+
+
+def _read_all(device: str, name: str) -> tuple[str, str]:
+    mark = f"strakes-slow-{name}"
+    # Only root may write there.
+    pids = f"/run/{mark}"
+    read = f"dd if={shlex.quote(device)} of=/dev/null bs=1M iflag=direct skip=$1"
+    reader = shlex.quote(f"while {read}; do set -- 0; done")
+    start = (
+        f"size=$(blockdev --getsize64 {shlex.quote(device)}) && : > {pids} && for part in $(seq 0 {_READERS - 1}); do "
+        f"setsid timeout {_MOST_S} sh -c {reader} {mark} $((size / {_READERS} / 1048576 * part)) "
+        f"</dev/null >/dev/null 2>&1 & echo $! >> {pids}; done"
+    )
+    stop = (
+        f"for pid in $(cat {pids} 2>/dev/null); do "
+        f"if grep -q {mark} /proc/$pid/cmdline 2>/dev/null; then kill -- -$pid; fi; done; rm -f {pids}"
+    )
+    return start, stop
+
+
+class CutClient(_LustreFault):
+    """Nothing that the servers send arrives at this client any more, by rules of LNet: other networks stay as they are."""
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        super().__init__(ask, run_one)
+        addresses = self.file_system.server_addresses().values()
+        networks = dict.fromkeys(address.partition("@")[2] for address in addresses if host_of(address) != THIS_NODE)
+        if not networks:
+            raise BadInputError(
+                "this client has no network to its servers",
+                where=str(ask.directory),
+                why="they are on this machine",
+            )
+        rules = {network: f"--source '*@{network}' --dest '*@{network}'" for network in networks}
+        strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules.values())
+        undo = " && ".join(f"lctl net_drop_del {rule}" for rule in rules.values())
+        self._strike = ("sh", "-c", strike)
+        self.undo = RunCommand(("sh", "-c", undo))
+        self.text = f"on this client: {strike}"

@@ -1,0 +1,85 @@
+"""``health_check`` and ``recovery_status`` of servers: who is not well, and who takes clients back or did so lately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from strakes.errors import StrakesError
+from strakes.targets.command import Runner
+from strakes.targets.description import TargetRecovery
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.lctl_param import device, get_param
+from strakes.targets.lustre.recovery_status import PARAMETERS, Recovery, parse_recovery
+
+_HEALTH = "health_check"
+_WELL = "healthy"
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Health:
+    """What servers say of themselves: how their targets recovered, and what is wrong, a sentence each."""
+
+    recoveries: tuple[TargetRecovery, ...]
+    complaints: tuple[str, ...]
+
+
+def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
+    """Ask every server that can be asked; ``answers`` notes those that did not answer."""
+
+    def ask(host: str) -> Mapping[str, str] | StrakesError:
+        try:
+            return get_param(_HEALTH, *PARAMETERS).ask(ways[host]).values
+        except StrakesError as error:
+            return error
+
+    recoveries: list[TargetRecovery] = []
+    complaints: list[str] = []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for host, values in zip(ways, pool.map(ask, ways), strict=True):
+            if isinstance(values, StrakesError):
+                answers.note(values)
+                continue
+            if wrong := complaint(values.get(_HEALTH, _WELL)):
+                complaints.append(f"{host} is not healthy: {wrong}.")
+            for parameter, text in values.items():
+                if parameter == _HEALTH or not device(parameter).startswith(f"{file_system}-"):
+                    continue
+                try:
+                    recoveries.append(as_counted(device(parameter), parse_recovery(text)))
+                except StrakesError as error:
+                    answers.note(error)
+    complaints += [_in_words(recovery) for recovery in recoveries if not recovery.serving]
+    return Health(tuple(recoveries), tuple(complaints))
+
+
+def complaint(text: str) -> str:
+    """Return what ``health_check`` complains of; empty where it does not.
+
+    >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\\nNOT HEALTHY")
+    ('', 'device labfs-OST0001 reported unhealthy')
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines or lines == [_WELL]:
+        return ""
+    return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
+
+
+def as_counted(target: str, recovery: Recovery) -> TargetRecovery:
+    """Return a target's recovery in the words that all file systems have."""
+    return TargetRecovery(
+        target,
+        recovery.status,
+        recovery.duration_s,
+        recovery.all_clients,
+        recovery.evicted_clients,
+        recovery.replayed_requests,
+        recovery.started_unix_s,
+        recovery.serving,
+    )
+
+
+def _in_words(recovery: TargetRecovery) -> str:
+    return f"{recovery.target} takes its clients back at the moment ({recovery.status})."

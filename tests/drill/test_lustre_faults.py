@@ -1,0 +1,283 @@
+"""Faults of Lustre, on a client and a server that behave as the recorded ones did."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from drill.lustre_machine import HOST, SERVED, SERVERS, LustreMachine, lustre_mount
+from strakes.drill import journal
+from strakes.drill.connections import ConnectionWatch
+from strakes.drill.faults.fault import Ask, Fault
+from strakes.drill.faults.lustre import delayed_table, mounted_targets
+from strakes.drill.faults.registry import make_fault
+from strakes.drill.undo import from_record, to_record
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.failover.timeline import Moment
+from strakes.store_root import default_root
+from strakes.targets import registry
+from strakes.targets.command import Servers
+
+AGREED = "--yes-this-interrupts-service"
+MDT1 = "/mnt/lt/mdt1"
+# Runs a command of strakes where a directory is on Lustre, without one.
+RUN = """
+import sys
+from pathlib import Path
+from strakes.targets import registry
+from drill.lustre_machine import lustre_mount
+registry.mount_of = lambda path: lustre_mount(Path({place!r}))
+from strakes.cli.main import main
+sys.argv = ["strakes", *{words!r}]
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LustreMachine:
+    made = LustreMachine(tmp_path)
+    monkeypatch.setenv("PATH", made.path)
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "place"
+    directory.mkdir()
+    monkeypatch.setattr(registry, "mount_of", lambda _path: lustre_mount(directory))
+    return directory
+
+
+def fault_at(place: Path, name: str, target: str = "labfs-MDT0001", servers: str | None = SERVERS) -> Fault:
+    return make_fault(name, Ask(place, target=target, servers=Servers(servers) if servers else None))
+
+
+def undo(fault: Fault) -> None:
+    """As the guard does it: from what is on disk."""
+    assert fault.undo is not None
+    from_record(json.loads(json.dumps(to_record(fault.undo)))).do()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_targets_are_read_from_the_mounts_of_a_recorded_server_in_the_order_in_which_they_start() -> None:
+    names = [target.name for target in mounted_targets(SERVED)]
+    assert names == ["MGS", *(f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))]
+    assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith("mount -t lustre -o nosvc /dev/vdb /mnt/lt/mgs")
+    client = "192.168.77.1@tcp:/labfs /mnt/labfs lustre rw,checksum,flock,nouser_xattr 0 0\n"
+    assert mounted_targets(client) == ()
+    spaced = "pool/mdt\\0401 /mnt/a\\040b lustre ro,svname=l-MDT0001,osd=osd-zfs 0 0"
+    assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre -o ro 'pool/mdt 1' '/mnt/a b'")
+    # Since 2.16 servers mount another type.
+    assert mounted_targets("/dev/sda /m lustre_tgt rw,svname=l-OST000a,mgsnode=a@tcp 0 0")[0].name == "l-OST000a"
+
+
+@pytest.mark.parametrize(("name", "how"), [("lustre-umount", "umount"), ("lustre-umount-force", "umount-f")])
+def test_a_target_is_unmounted_and_mounted_again_and_its_client_tells_how_it_came_back(
+    machine: LustreMachine, place: Path, name: str, how: str
+) -> None:
+    before = machine.mounts
+    fault = fault_at(place, name)
+    assert HOST in fault.text and MDT1 in fault.text and not fault.lacking() and machine.log == []
+    watch, moments, stop = ConnectionWatch(place, Servers(SERVERS)), list[Moment](), threading.Event()
+    watcher = threading.Thread(target=watch.watch, args=(moments.append, stop))
+    watcher.start()
+    began_s = time.time()
+    (struck, _) = fault.strike()
+    assert len(machine.mounts) == len(before) - 1 and "labfs-MDT0001" in fault.lacking()
+    undo(fault)
+    undo(fault)
+    assert machine.mounts == before and machine.log == [(how, "labfs-MDT0001"), ("mount", "labfs-MDT0001")]
+    assert not fault.lacking()
+    stop.set()
+    watcher.join()
+    states = [moment.text for moment in moments if moment.source == "connection to labfs-MDT0001"]
+    assert states[0] == "DISCONN" and states[-1] == "FULL" and ("EVICTED" in states) == (how == "umount-f")
+    assert all(began_s - 0.5 <= moment.at_s <= time.time() + 1 for moment in moments)
+    (lost,) = watch.interruptions()
+    assert (
+        lost.target == "labfs-MDT0001" and lost.evicted == (how == "umount-f") and lost.began_unix_s < struck.at_s + 9
+    )
+    (recovery,) = watch.recoveries()
+    assert (recovery.target, recovery.duration_s, recovery.clients) == ("labfs-MDT0001", 5, 4)
+    assert (recovery.evicted, recovery.replayed) == (1, 7)
+    assert ("labfs-MDT0001", "COMPLETE") in [(moment.source, moment.text) for moment in moments]
+
+
+def test_all_services_of_a_server_stop_and_start_in_their_order(machine: LustreMachine, place: Path) -> None:
+    before = machine.mounts
+    fault = fault_at(place, "lustre-server-stop", "labfs-OST0002")
+    fault.strike()
+    assert machine.mounts == [] and "labfs-MDT0000" in fault.lacking()
+    undo(fault)
+    undo(fault)
+    assert machine.mounts == before
+    started = [what[1] for what in machine.log if what[0] == "mount"]
+    stopped = [what[1] for what in machine.log if what[0] == "umount"]
+    assert started == stopped[::-1] and started[0] == "MGS" and started[-1] == "labfs-OST0003"
+
+
+def test_what_is_stopped_only_in_part_is_started_again(machine: LustreMachine, place: Path) -> None:
+    before = machine.mounts
+    fault = fault_at(place, "lustre-server-stop")
+    (machine.state / "mounts").write_text("".join(f"{line}\n" for line in before if "OST0002" not in line))
+    with pytest.raises(MeasurementError, match="a command failed") as error:
+        fault.strike()
+    assert "not mounted" in error.value.why
+    undo(fault)
+    assert machine.mounts == before
+
+
+def test_a_volume_s_disk_is_slowed_by_its_table_and_gets_its_own_again(machine: LustreMachine, place: Path) -> None:
+    (machine.state / "table").write_text("0 4194304 linear 252:16 2048")
+    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
+    fault.strike()
+    assert (machine.state / "table").read_text() == "0 4194304 delay 252:16 2048 100"
+    for _ in range(2):
+        undo(fault)
+        assert (machine.state / "table").read_text() == "0 4194304 linear 252:16 2048"
+    assert len(machine.mounts) == len(SERVED.splitlines())
+
+
+@pytest.mark.parametrize(
+    "table", ["", "0 8 striped 2 128 8:0 0 8:16 0", "0 8 linear 8:0 0\n8 8 linear 8:16 0", "0 8 zero"]
+)
+def test_a_table_that_is_not_one_linear_piece_is_not_touched(table: str) -> None:
+    assert delayed_table(table) == ""
+
+
+def test_a_plain_disk_is_slowed_by_readers_which_are_gone_afterwards(machine: LustreMachine, place: Path) -> None:
+    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
+    fault.strike()
+    pids = [int(line) for line in (machine.state / "strakes-slow-labfs-OST0001").read_text().split()]
+    assert len(pids) == 8
+    wait_for(lambda: all("/dev/vdh" in command_line(pid) for pid in pids))
+    undo(fault)
+    wait_for(lambda: not any(command_line(pid) for pid in pids))
+    undo(fault)
+    # A process that has the number of one of them now is left alone.
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        (machine.state / "strakes-slow-labfs-OST0001").write_text(f"{other.pid}\n")
+        undo(fault)
+        assert other.poll() is None
+        other.kill()
+
+
+def command_line(pid: int) -> str:
+    """Empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_this_client_is_cut_off_by_rules_that_are_taken_away_again(machine: LustreMachine, place: Path) -> None:
+    rules = machine.state / "rules"
+    rules.write_text("--source 10.0.0.9@tcp --dest *@tcp\n")
+    fault = fault_at(place, "lustre-client-cut", target="", servers=None)
+    fault.strike()
+    assert rules.read_text().splitlines()[1:] == ["--source *@tcp --dest *@tcp"]
+    undo(fault)
+    undo(fault)
+    assert rules.read_text() == "--source 10.0.0.9@tcp --dest *@tcp\n"
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is(machine: LustreMachine, place: Path) -> None:
+    with pytest.raises(BadInputError, match="not a target of this file system") as error:
+        fault_at(place, "lustre-umount", "labfs-MDT0009")
+    assert "labfs-MDT0003" in error.value.remedy and "labfs-OST0000" in error.value.remedy
+    with pytest.raises(BadInputError, match="cannot be reached") as error:
+        fault_at(place, "lustre-umount", servers=None)
+    assert "--servers" in error.value.remedy and error.value.where == HOST
+    with pytest.raises(BadInputError, match="cannot be used with the fault lustre-client-cut"):
+        fault_at(place, "lustre-client-cut")
+    with pytest.raises(EnvironmentLacksError, match="does not answer"):
+        fault_at(place, "lustre-umount", servers="sh -c 'echo refused >&2; exit 7' {host}")
+    (machine.state / "pacemaker").write_text("active")
+    with pytest.raises(BadInputError, match="Pacemaker manages") as error:
+        fault_at(place, "lustre-umount")
+    assert "node-standby" in error.value.remedy
+    (machine.state / "pacemaker").write_text("inactive")
+    (machine.state / "mounts").write_text(SERVED.replace("/dev/vdd", "mdtpool/mdt1"))
+    with pytest.raises(BadInputError, match="cannot be slowed"):
+        fault_at(place, "lustre-slow-disk")
+    (machine.state / "mounts").write_text("")
+    with pytest.raises(BadInputError, match="is not mounted on its server"):
+        fault_at(place, "lustre-umount")
+    assert machine.log == []
+
+
+def test_a_directory_that_is_not_on_lustre_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="works only on Lustre"):
+        make_fault("lustre-client-cut", Ask(tmp_path))
+
+
+def test_a_server_that_is_not_healthy_or_recovers_is_lacking(machine: LustreMachine, place: Path) -> None:
+    fault = fault_at(place, "lustre-umount")
+    (machine.state / "health").write_text("\ndevice labfs-OST0001 reported unhealthy\nNOT HEALTHY\n")
+    assert f"{HOST} is not healthy: device labfs-OST0001 reported unhealthy." in fault.lacking()
+
+
+def drill(machine: LustreMachine, place: Path, *words: str) -> subprocess.Popen[str]:
+    argv = ("failover", "drill", str(place), "--fault", *words, "--servers", SERVERS, "--clients", "2", "--rate", "20")
+    program = RUN.format(place=str(place), words=[*argv, "--before", "1s", AGREED])
+    environment = {**os.environ, "PATH": machine.path, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_drill_tells_evictions_states_and_what_the_server_counted(machine: LustreMachine, place: Path) -> None:
+    words = (
+        "lustre-umount-force",
+        "--target",
+        "labfs-MDT0001",
+        "--after",
+        "3s",
+        "--restore-after",
+        "1s",
+        "--json",
+        "-",
+    )
+    with drill(machine, place, *words) as running:
+        stdout, stderr = running.communicate(timeout=120)
+    assert running.returncode == 0, stderr
+    document = json.loads(stdout)
+    states = [one["text"] for one in document["line"]["moments"] if one["source"] == "connection to labfs-MDT0001"]
+    assert states == ["DISCONN", "CONNECTING", "EVICTED", "RECOVER", "FULL"]
+    (recovery,) = document["line"]["targets"]
+    assert recovery["target"] == "labfs-MDT0001" and recovery["evicted"] == 1
+    (lost,) = document["interruptions"]
+    assert lost["evicted"] and lost["target"] == "labfs-MDT0001"
+    # These clients are not on Lustre in truth: nothing kept them waiting.
+    assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["lost"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_target_is_mounted_again_when_its_drill_is_killed(
+    machine: LustreMachine, place: Path, number: signal.Signals
+) -> None:
+    before = machine.mounts
+    with drill(machine, place, "lustre-umount", "--target", "labfs-MDT0002", "--after", "60s") as running:
+        wait_for(lambda: machine.mounts != before)
+        (pending,) = journal.all_pending(default_root())
+        assert "/mnt/lt/mdt2" in pending.undo.text
+        running.send_signal(number)
+        running.communicate(timeout=60)
+    wait_for(lambda: machine.mounts == before and not journal.all_pending(default_root()))
+    assert machine.log == [("umount", "labfs-MDT0002"), ("mount", "labfs-MDT0002")]

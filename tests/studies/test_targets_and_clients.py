@@ -15,6 +15,7 @@ from strakes.findings.results import Results
 from strakes.statistics.usl import Law
 from strakes.studies.against import Against
 from strakes.studies.client_scaling import ClientScaling
+from strakes.studies.layouts import Layouts
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.open_close import OpenClose
@@ -26,10 +27,11 @@ from strakes.studies.study import Study
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers
 from strakes.targets.command import Completed
-from strakes.targets.description import Description
+from strakes.targets.description import Description, Layout, Placement, Striping
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.observe import client_counters
+from strakes.targets.lustre.target import layout_kinds
 from strakes.units import KIB
 from studies.world import PARTS, context, results_of, visits_of
 
@@ -335,3 +337,55 @@ def test_merged_writers_of_a_restart_dump_are_told_against_a_file_for_each_proce
 def test_without_layouts_a_restart_dump_says_what_is_left_out() -> None:
     cells = RestartDump().cells(context(striping=None, no_striping="no way to set layouts"))
     assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]
+
+
+def crush_at(rate: float) -> Callable[[Cell, int], float]:
+    """A crush hash that is ``rate`` times as fast as the usual automatic placement; other ways are like that."""
+
+    def rates(cell: Cell, block: int) -> float:
+        return (
+            1000.0 * float(cell.settings["metadata_targets"]) * (rate if cell.settings["placement"] == "crush" else 1)
+        )
+
+    return rates
+
+
+def test_hashes_and_other_ways_to_spread_directories_are_compared_on_lustre_with_what_to_paste() -> None:
+    study = NamespaceScaling()
+    keys = {cell.key: cell for cell in study.cells(context(file_system="lustre")) if isinstance(cell, Cell)}
+    crush = Placement("automatic", count=-1, hash="crush", inherited=True)
+    assert keys["namespace-scaling/crush/3"].place.placement == crush
+    assert keys["namespace-scaling/striped itself only/3"].place.placement == Placement("automatic", count=-1)
+    assert "namespace-scaling/crush/3" not in {
+        cell.key for cell in study.cells(context(file_system="ceph")) if isinstance(cell, Cell)
+    }
+    faster = found(study, measured_by_cell(study, crush_at(1.5), file_system="lustre"))
+    finding = faster["namespace-scaling-crush"]
+    assert finding.verdict == "measured" and "lfs mkdir -c 3 -H crush DIR" in finding.statement
+    assert finding.interval is not None and finding.interval.low > 1.4
+    assert faster["namespace-scaling-fnv_1a_64"].verdict == "inconclusive"
+    alike = found(study, measured_by_cell(study, crush_at(1.0), noise=0.1, file_system="lustre"))
+    assert alike["namespace-scaling-crush"].verdict == "inconclusive"
+
+
+def test_kinds_of_layouts_are_held_against_one_stripe_each_with_what_to_paste() -> None:
+    study = Layouts()
+    kinds = {**layout_kinds(4), "pool flash": "-c -1 -p flash"}
+
+    def rate(cell: Cell, block: int) -> float:
+        return 2.0 if cell.settings["layout"] == "data on metadata target" else 1.0
+
+    striping = Striping(4, 64 * KIB, kinds)
+    findings = found(study, measured_by_cell(study, rate, striping=striping))
+    faster = findings["layouts-small-write-data-on-metadata-target"]
+    assert faster.verdict == "measured" and "(lfs setstripe -E 1M -L mdt -E -1 -c 1 DIR)" in faster.statement
+    assert faster.interval is not None and 1.8 < faster.interval.low < faster.interval.high < 2.2
+    alike = findings["layouts-read-pool-flash"].interval
+    assert alike is not None and alike.low < 1 < alike.high
+    cells = {
+        cell.settings["layout"]: cell for cell in study.cells(context(striping=striping)) if isinstance(cell, Cell)
+    }
+    assert cells["pool flash"].layout == Layout(stripe_count=-1, pool="flash")
+    assert list(cells)[:2] == ["one stripe", "every target"] and len(cells) == 6
+    (skipped,) = study.cells(context(striping=None, no_striping="only root may"))
+    assert isinstance(skipped, SkippedCell) and "only root may" in skipped.reason

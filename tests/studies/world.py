@@ -15,13 +15,17 @@ from strakes.statistics.stopping import StoppingRule
 from strakes.store.records import Visit
 from strakes.studies.study import Context, Pilot, Study
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
+from strakes.targets.lustre.target import layout_kinds
 from strakes.units import GIB, KIB, MIB
 
 # Rate of one phase: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
 
 # What a study needs to have anything to measure at all.
-NEEDS: dict[str, dict[str, Any]] = {"nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6}}
+NEEDS: dict[str, dict[str, Any]] = {
+    "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
+    "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
+}
 
 # Three metadata targets and three data targets, each alone in a pool of its own.
 PARTS = Description(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from strakes.advise.app import App, AppPhase
 from strakes.errors import BadInputError
 from strakes.targets.description import Layout, Striping
+from strakes.targets.lustre.lfs_setstripe import layout_from
+from strakes.targets.lustre.target import layout_kinds
 from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
+from strakes.tune.plans import layout_of
 from strakes.tune.space import SearchSpace
 from strakes.tune.words import levels_from
 from strakes.units import KIB, MIB
@@ -94,3 +99,24 @@ def test_levels_that_there_are_not_are_refused_with_those_there_are(name: str, l
     with pytest.raises(BadInputError) as refused:
         levels_from(space, {name: (level,)})
     assert "Valid levels are:" in refused.value.remedy or "The settings are:" in refused.value.remedy
+
+
+def test_layouts_of_other_kinds_are_choices_of_their_own() -> None:
+    kinds = layout_kinds(3)
+    able = replace(ABLE, striping=Striping(3, 64 * KIB, kinds))
+    space = offers(app(), able)
+    assert levels(space, "layout") == ("plain", *kinds.values())
+    settings = [space.settings(point) for point in space.points]
+    others = [one for one in settings if one["layout"] != "plain"]
+    # They have counts and sizes of their own: those of the plain one are not varied with them.
+    assert {(one["stripe_count"], one["stripe_bytes"]) for one in others} == {(1, 4 * MIB)}
+    assert len({(one["stripe_count"], one["stripe_bytes"]) for one in settings if one["layout"] == "plain"}) == 15
+    assert {layout_of(one) for one in others} == {layout_from(kind) for kind in kinds.values()}
+    assert layout_of(space.settings(space.default)) == Layout(4 * MIB, 1)
+
+
+def test_where_files_have_a_composite_layout_now_that_stays_the_plain_choice() -> None:
+    now = layout_from("-E 1M -c 1 -E -1 -c -1")
+    space = offers(app(), replace(ABLE, striping=Striping(3, 64 * KIB, layout_kinds(3)), layout=now))
+    assert levels(space, "stripe_count") == () and levels(space, "layout")[0] == "plain"
+    assert layout_of(space.settings(space.default)) is None

@@ -51,7 +51,7 @@ class Places:
         return self._workspace if layout is None else self._made.get(layout)
 
     def _make(self, wanted: Layout) -> GivenLayout:
-        place = self._workspace / f"layout{len(self._made)}-{wanted.stripe_count}x{wanted.stripe_size_bytes}"
+        place = self._workspace / f"layout{len(self._made)}-{_short(wanted)}"
         try:
             calls.make_directory(str(place))
         except OSError as error:
@@ -70,3 +70,9 @@ class Places:
             calls.make_file(str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)
+
+
+def _short(wanted: Layout) -> str:
+    if wanted.components:
+        return f"{len(wanted.components)}-parts"
+    return f"{wanted.stripe_count}x{wanted.stripe_size_bytes}"

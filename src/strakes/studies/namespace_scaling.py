@@ -20,6 +20,22 @@ from strakes.studies.study import Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
+# Lustre offers other ways to spread directories: which, and what is pasted to have it for N metadata targets.
+_OTHER_WAYS = {
+    "crush": (
+        Placement("automatic", count=-1, hash="crush", inherited=True),
+        "lfs mkdir -c N -H crush DIR; lfs setdirstripe -D -c N -H crush DIR",
+    ),
+    "fnv_1a_64": (
+        Placement("automatic", count=-1, hash="fnv_1a_64", inherited=True),
+        "lfs mkdir -c N -H fnv_1a_64 DIR; lfs setdirstripe -D -c N -H fnv_1a_64 DIR",
+    ),
+    "striped itself only": (Placement("automatic", count=-1), "lfs mkdir -c N DIR"),
+    "subdirectories in turn": (
+        Placement("automatic", count=1, inherited=True),
+        "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 DIR",
+    ),
+}
 # Automatic placement is recommended when all this is shown of it: it keeps half of what linear scaling would give, and
 # four fifths of
 # what placing by hand gives.
@@ -65,9 +81,11 @@ class NamespaceScaling(Study):
                 self._cell(context, way, targets[:number], ranks, least, of=len(targets))
                 for way in ("manual", "automatic")
             ]
+        if context.file_system == "lustre":
+            cells += [self._cell(context, way, targets, ranks, least, of=len(targets)) for way in _OTHER_WAYS]
         return cells
 
-    def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, least: int, of: int) -> Cell:
+    def _cell(self, context: Context, way: str, targets: tuple[int, ...], ranks: int, least: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
         # What a rank made is looked at by another one: its own client would know the answer without asking a server.
         phases = tuple(
@@ -86,6 +104,9 @@ class NamespaceScaling(Study):
                 f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)
             }
             place = Place(placement=Placement("manual", targets[:1]), entries=by_rank, kept=f"{way}-{len(targets)}")
+        elif way in _OTHER_WAYS:
+            below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
+            place = Place(placement=_OTHER_WAYS[way][0], entries=below, kept=f"{way.replace(' ', '-')}-{len(targets)}")
         else:
             # S4 had the directories below spread too (lfs mkdir -D); where that is not offered they are spread among
             # each other.
@@ -102,6 +123,7 @@ class NamespaceScaling(Study):
             tuple(Measure(phase.name, "operations_per_s", {"operation": phase.name}) for phase in phases),
             place=place,
             least_runs=least,
+            priority=2 if way in _OTHER_WAYS else 1,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -157,7 +179,31 @@ class NamespaceScaling(Study):
             self._verdict(most, results),
             *(finding for way in ways for finding in self._served(way, most, results)),
             *(finding for way in ways for finding in self._efficiencies(way, most, results)),
+            *(self._other_way(way, most, results) for way in _OTHER_WAYS if _score(results, way, most)),
         ]
+
+    def _other_way(self, way: str, most: int, results: Results) -> Finding:
+        """Hold another automatic way against the usual one, all six operations together; says how it is set."""
+        identifier, paste = f"{self.name}-{way.replace(' ', '-')}", _OTHER_WAYS[way][1].replace(" N", f" {most}")
+        cells = [_at(results, operation, name, most) for operation in SIX for name in (way, "automatic")]
+        evidence = tuple(cell.id for cell in cells if cell is not None)
+        confidence = bonferroni(results.confidence, len(_OTHER_WAYS))
+        ratio = _ratio(_score(results, way, most), _score(results, "automatic", most), confidence)
+        subject = f"Directories over {most} metadata targets, {way} ({paste})"
+        if ratio is None or ratio.interval is None:
+            needs = f"at least {smallest_runs(confidence)} blocks that measure both"
+            return Finding(identifier, self.name, f"{subject}: INCONCLUSIVE.", "inconclusive", evidence, needs=needs)
+        low, high = ratio.interval.low, ratio.interval.high
+        interval = IntervalOf(
+            low, high, confidence, "rate of six operations over that of the usual automatic placement"
+        )
+        text = f"{subject}: {ratio.median:.2f} times the rate of the usual automatic placement."
+        if low > 1 or high < 1:
+            return Finding(identifier, self.name, text, "measured", evidence, interval)
+        needs = "a narrower interval: give a larger --budget"
+        return Finding(
+            identifier, self.name, f"Not shown either way: {text}", "inconclusive", evidence, interval, needs
+        )
 
     def _efficiencies(self, way: Way, most: int, results: Results) -> list[Finding]:
         """Rate on all targets over the rate on one, as a share of their number, operation by operation."""
@@ -323,12 +369,12 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
     return [*single, *many] if many else []
 
 
-def _at(results: Results, operation: str, way: Way, number: int) -> Measured | None:
+def _at(results: Results, operation: str, way: str, number: int) -> Measured | None:
     cells = results.where(operation=operation, placement=way, metadata_targets=number)
     return cells[0] if cells else None
 
 
-def _score(results: Results, way: Way, number: int) -> dict[int, float]:
+def _score(results: Results, way: str, number: int) -> dict[int, float]:
     cells = results.where(placement=way, metadata_targets=number)
     return block_scores([(one.by_block(), False) for one in cells])
 

@@ -8,6 +8,7 @@ from strakes.studies.against import PREFIX, Against
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.imported import ImportedResults
+from strakes.studies.layouts import Layouts
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.nodes import NodesStudy
@@ -36,6 +37,7 @@ STUDIES: tuple[Study, ...] = (
     MetadataOps(),
     AccessPatterns(),
     StripingStudy(),
+    Layouts(),
     Writers(),
     StartupLoad(),
     RestartDump(),

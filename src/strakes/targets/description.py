@@ -113,10 +113,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Striping:
-    """What layouts may be asked for: at most ``data_targets`` stripes, sizes that are multiples of ``unit_bytes``."""
+    """What layouts may be asked for: at most ``data_targets`` stripes, sizes that are multiples of ``unit_bytes``.
+
+    ``kinds``: layouts that are more than a count and a size, by name, each as what is pasted to get it.
+    """
 
     data_targets: int
     unit_bytes: int
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from strakes.tune.space import Constraint, Factor, SearchSpace
 from strakes.units import KIB, MIB, format_bytes
 
 FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
-STRIPE_COUNT, STRIPE_BYTES, POOL = "stripe_count", "stripe_bytes", "pool"
-LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL)
+STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT = "stripe_count", "stripe_bytes", "pool", "layout"
+LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT)
+# The layout that has just a count, a size and a pool; all others are written as what is pasted to get them.
+PLAIN_LAYOUT = "plain"
 
 POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
 # The engine's backend of each, whether it goes past the page cache, and how many transfers are under way.
@@ -64,7 +66,9 @@ def offers(app: App, able: Abilities) -> SearchSpace:
     if any(phase.files == "same" for phase in app.phases):
         factors.append(Factor(READERS, _powers(able.ranks), able.ranks))
     factors.append(_transfers(app, able.data_bytes))
-    factors += _layouts(able)
+    layouts = _layouts(able)
+    factors += layouts
+    constraints += _kinds_by_themselves(layouts)
     return SearchSpace(tuple(factors), tuple(constraints))
 
 
@@ -149,7 +153,25 @@ def _layouts(able: Abilities) -> list[Factor]:
         factors.append(Factor(STRIPE_BYTES, tuple(sorted({*sizes, now.stripe_size_bytes})), now.stripe_size_bytes))
     if len(able.pools) > 1 and now.pool in able.pools:
         factors.append(Factor(POOL, able.pools, now.pool, ordered=False))
+    if able.striping.kinds:
+        kinds = (PLAIN_LAYOUT, *able.striping.kinds.values())
+        factors.append(Factor(LAYOUT, kinds, PLAIN_LAYOUT, ordered=False))
     return factors
+
+
+def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
+    """Return that a layout of another kind has its own counts and sizes: then those of the plain one are not varied."""
+    others = [factor for factor in layouts if factor.name != LAYOUT]
+    if len(others) == len(layouts):
+        return []
+    return [
+        Constraint(
+            "a layout of another kind has stripe counts and sizes of its own",
+            lambda settings: (
+                settings[LAYOUT] == PLAIN_LAYOUT or all(settings[factor.name] == factor.default for factor in others)
+            ),
+        )
+    ]
 
 
 def _powers(most: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from strakes.plan.stage import StagePhase
 from strakes.plan.transfer import Sharing
 from strakes.store.records import Visit
 from strakes.targets.description import Layout
+from strakes.targets.lustre.lfs_setstripe import layout_from
 from strakes.tune import offers
 
 # Where a phase reads what nothing wrote before, it is made first, outside the time.
@@ -57,7 +58,9 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: Scale, share: floa
 
 def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
     """Return what is to be asked for; None where nothing of it is set."""
-    count, size, pool = (settings.get(name) for name in offers.LAYOUT_FACTORS)
+    count, size, pool, kind = (settings.get(name) for name in offers.LAYOUT_FACTORS)
+    if kind not in (None, offers.PLAIN_LAYOUT):
+        return layout_from(str(kind))
     if count is None and size is None and pool is None:
         return None
     return Layout(

@@ -20,7 +20,16 @@ from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.tune.bottleneck import Bottleneck, bottlenecks
 from strakes.tune.effects import Effects, effects
-from strakes.tune.offers import FILES, STRIPE_BYTES, STRIPE_COUNT, TRANSFER, WRITERS
+from strakes.tune.offers import (
+    FILES,
+    LAYOUT,
+    LAYOUT_FACTORS,
+    PLAIN_LAYOUT,
+    STRIPE_BYTES,
+    STRIPE_COUNT,
+    TRANSFER,
+    WRITERS,
+)
 from strakes.tune.plans import Scale
 from strakes.tune.search import Rules, Search
 from strakes.tune.space import Point
@@ -155,15 +164,20 @@ class TuningOutcome:
         interval = IntervalOf(
             gain.interval.low, gain.interval.high, gain.interval.confidence, "all changes together, over the default"
         )
+        kind = str(self.changes.get(LAYOUT, PLAIN_LAYOUT))
+        plain = kind == PLAIN_LAYOUT
         choices = [
             Choice(
                 phase.name, _WHAT[name], level, shown(name, level), "found by strakes tune", (self.run.id,), interval
             )
             for phase in self.app.phases
             for name, level in self.best.items()
-            if name in _WHAT and isinstance(level, int | str)
+            if name in _WHAT and isinstance(level, int | str) and (plain or name not in LAYOUT_FACTORS)
         ]
         snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.facts.get("file_system", ""))))
+        if not plain:
+            where = "a shell, before the files are made in DIR"
+            snippets.append(Paste("layout", where, f"lfs setstripe {kind} DIR"))
         knobs = [f"{name.removeprefix(KNOB)}={level}" for name, level in self.changes.items() if name.startswith(KNOB)]
         if knobs:
             snippets.append(

@@ -10,9 +10,10 @@ from strakes.errors import BadInputError
 from strakes.targets.command import Completed
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre.lfs_getstripe import directory_layout, file_layout, read_listing, read_text, read_yaml
-from strakes.targets.lustre.lfs_setstripe import setstripe
+from strakes.targets.lustre.lfs_setstripe import layout_from, options_of, setstripe
 from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
 from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.target import layout_kinds
 from strakes.units import KIB, MIB
 from targets.lustre.assigned import DOM, LEFT, PFL, pfl
 from targets.lustre.recorded import recording
@@ -213,7 +214,6 @@ def test_sizes_are_typed_in_the_largest_unit_that_fits() -> None:
         Layout(pattern="overstriped"),
         Layout(pattern="raid5"),
         Layout(components=(LayoutComponent(0, MIB, Layout()), LayoutComponent(2 * MIB, None, Layout()))),
-        Layout(components=(LayoutComponent(0, None, Layout(), mirror=1), LayoutComponent(0, None, Layout(), mirror=2))),
         Layout(components=(LayoutComponent(0, None, PFL),)),
     ],
 )
@@ -226,3 +226,33 @@ def test_a_layout_that_lfs_cannot_express_is_refused(wanted: Layout) -> None:
 def test_a_layout_read_from_a_file_can_be_wished_for() -> None:
     argv = setstripe("d", read_yaml(done("getstripe_y_pool"))).argv
     assert argv == ("lfs", "setstripe", "-p", "fast", "-c", "2", "-S", "4M", "-o", "1,0", "d")
+
+
+def _unplaced(layout: Layout) -> Layout:
+    """What can be asked for of a layout: not where the data happened to go."""
+    parts = tuple(replace(part, layout=_unplaced(part.layout)) for part in layout.components)
+    pattern = "" if layout.pattern == "raid0" else layout.pattern
+    plain = replace(layout, targets=(), first_target=None, pattern=pattern, components=parts)
+    return replace(plain, stripe_count=None, stripe_size_bytes=None) if pattern == "mdt" else plain
+
+
+@pytest.mark.parametrize("name", [*FILES, "pool", "mir"])
+def test_a_recorded_layout_written_as_options_is_read_back_the_same(name: str) -> None:
+    wanted = _unplaced(read_yaml(recording(f"client/getstripe_y_{name}.txt").done))
+    options = options_of(wanted)
+    assert layout_from(" ".join(options)) == wanted
+    assert options.count("-N") == (2 if name == "mir" else 0)
+
+
+@pytest.mark.parametrize("text", ["-E", "-E 1X -c 1", "--what 3", "-c four", "-c"])
+def test_options_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="not options of lfs setstripe"):
+        layout_from(text)
+
+
+@pytest.mark.parametrize("targets", [1, 2, 5, 96])
+def test_every_kind_of_layout_can_be_asked_for_and_reads_as_it_is_written(targets: int) -> None:
+    for options in layout_kinds(targets).values():
+        assert " ".join(options_of(layout_from(options))) == options
+        counts = [part.layout.stripe_count or 0 for part in layout_from(options).components]
+        assert all(count <= targets for count in counts)

@@ -36,8 +36,9 @@ from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, 
 from strakes.targets.lustre.lfs_getname import ClientName, getname
 from strakes.targets.lustre.lfs_getstripe import Form, directory_layout, file_layout
 from strakes.targets.lustre.lfs_mkdir import mkdir, set_default
+from strakes.targets.lustre.lfs_pools import pools
 from strakes.targets.lustre.lfs_quota import quota, user_name
-from strakes.targets.lustre.lfs_setstripe import setstripe
+from strakes.targets.lustre.lfs_setstripe import options_of, setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
 from strakes.targets.lustre.state_history import interruptions, lost_changes
@@ -119,9 +120,17 @@ class LustreTarget(Target):
     def striping(self) -> Striping | None:
         """Return which layouts may be asked for."""
         try:
-            return Striping(len(self._ask(osts(str(self.path)))), _STRIPE_UNIT_BYTES)
+            number = len(self._ask(osts(str(self.path))))
         except StrakesError:
             return None
+        kinds = layout_kinds(number)
+        with suppress(StrakesError):
+            kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pools(self._file_system))}
+        with suppress(StrakesError):
+            now = self._layout(str(self.path), directory=True)
+            if any(part.mirror for part in now.components):
+                kinds["mirrored as it is"] = " ".join(options_of(now))
+        return Striping(number, _STRIPE_UNIT_BYTES, kinds)
 
     def _layout(self, path: str, *, directory: bool) -> Layout:
         command = directory_layout if directory else file_layout
@@ -284,6 +293,20 @@ class LustreTarget(Target):
             return ask("yaml")
         except EnvironmentLacksError:
             return ask("text")
+
+
+def layout_kinds(data_targets: int) -> dict[str, str]:
+    """Return the layouts of Lustre that are more than a count and a size, as options of ``lfs setstripe``.
+
+    >>> layout_kinds(8)["progressive"]
+    '-E 1M -c 1 -E 64M -c 4 -E -1 -c -1'
+    """
+    few = max(1, min(4, data_targets // 2))
+    return {
+        "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
+        "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
+        "overstriped": f"-C {2 * data_targets}",
+    }
 
 
 def _real(parent: Path) -> Path:

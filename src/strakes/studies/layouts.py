@@ -1,0 +1,129 @@
+"""layouts: layouts that are more than a stripe count and a size (progressive, on metadata targets, overstriped, pools), side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, SkippedCell
+from strakes.findings.results import Measured, Results
+from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.statistics.contrast import bonferroni
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.compose import ratio_finding
+from strakes.studies.study import Context, Study, power_of_two_at_most
+from strakes.targets.lustre.lfs_setstripe import layout_from
+from strakes.units import KIB, MIB
+
+# What every layout is held against: the usual one of files of all sizes.
+_ONE_STRIPE = "one stripe"
+# Small enough to be wholly on a metadata target, large enough to be data.
+_SMALL_BYTES = 64 * KIB
+_OPERATIONS = {
+    "small-write": "small files written",
+    "small-read": "small files read",
+    "write": "large files written",
+    "read": "large files read",
+}
+
+
+class Layouts(Study):
+    """Files of 64 KiB and large ones in each layout that the file system offers."""
+
+    name = "layouts"
+    title = "Kinds of layouts"
+    question = "Which kind of layout suits small files, and which large ones?"
+    source = "S1"
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return one cell for each layout: they differ in nothing else."""
+        striping, ranks = context.striping, context.team
+        if striping is None or not striping.kinds:
+            why = context.no_striping or f"strakes knows of no other layouts on {context.file_system}"
+            return [SkippedCell(self.name, {}, f"no layouts beyond a stripe count and a size can be set here: {why}")]
+        small = min(context.items(ranks), context.max_bytes // (2 * ranks * _SMALL_BYTES))
+        large = min(context.amount_bytes(ranks), power_of_two_at_most(context.max_bytes / (2 * ranks)))
+        if small < 1 or large < _SMALL_BYTES:
+            return [SkippedCell(self.name, {}, "strakes may use too little room here for files of all layouts")]
+        plain = {_ONE_STRIPE: "-c 1", **({"every target": "-c -1"} if striping.data_targets > 1 else {})}
+        return [
+            self._cell(context, name, options, small, large) for name, options in (plain | dict(striping.kinds)).items()
+        ]
+
+    def _cell(self, context: Context, name: str, options: str, small: int, large: int) -> Cell:
+        ranks, stop = context.team, context.stonewall()
+        transfer = min(MIB, large)
+        phases = (
+            MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
+            # Another rank's files, so that what a client has in its cache does not answer all.
+            MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
+            MetadataPhase("small-remove", "file-remove", "unique", small),
+            TransferPhase("write", "write", "file-per-process", "segmented", transfer, large, sync="fsync", stop=stop),
+            TransferPhase("read", "read", "file-per-process", "segmented", transfer, large, cache="drop", stop=stop),
+        )
+        return Cell(
+            self.name,
+            f"{self.name}/{name}",
+            {"layout": name, "setstripe": options, "ranks": ranks},
+            Plan(ranks, phases, context.seed),
+            tuple(
+                Measure(
+                    operation, "operations_per_s" if "small" in operation else "bytes_per_s", {"operation": operation}
+                )
+                for operation in _OPERATIONS
+            ),
+            layout=layout_from(options),
+            least_runs=smallest_runs(bonferroni(0.9, len(_OPERATIONS))),
+        )
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return one figure for each operation."""
+        figures = []
+        for operation, words in _OPERATIONS.items():
+            cells = results.where(operation=operation)
+            if cells:
+                small = operation.startswith("small")
+                label, unit = ("operations a second", "op/s") if small else ("bandwidth", "B/s")
+                line = Series(words, tuple(Point(str(cell.settings["layout"]), cell.id) for cell in cells))
+                figures.append(
+                    Figure(
+                        f"{self.name}-{operation}",
+                        f"{self.title}: {words}",
+                        self.question,
+                        "layout",
+                        "",
+                        "category",
+                        label,
+                        unit,
+                        (line,),
+                    )
+                )
+        return figures
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Hold every layout against one stripe, operation by operation; each says how it is set."""
+        found = []
+        for operation, words in _OPERATIONS.items():
+            by_layout = _by_layout(results, operation)
+            usual = by_layout.pop(_ONE_STRIPE, None)
+            for name, cell in by_layout.items() if usual else ():
+                assert usual is not None
+                text = (
+                    f"{words[0].upper()}{words[1:]}, layout {name} (lfs setstripe {cell.settings['setstripe']} DIR): "
+                    f"{{ratio}} times the rate with one stripe."
+                )
+                identifier = f"{self.name}-{operation}-{name.replace(' ', '-')}"
+                found.append(ratio_finding(identifier, text, cell, usual, results))
+        return found
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rates with one stripe."""
+        return [
+            Headline(f"{words}, one stripe", cell.id)
+            for operation, words in _OPERATIONS.items()
+            if (cell := _by_layout(results, operation).get(_ONE_STRIPE))
+        ]
+
+
+def _by_layout(results: Results, operation: str) -> dict[str, Measured]:
+    return {str(cell.settings["layout"]): cell for cell in results.where(operation=operation)}

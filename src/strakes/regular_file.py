@@ -14,11 +14,14 @@ def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be re
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
-            content = file.read(most_bytes + 1)
+            # Files of the kernel say that they are empty, and others may grow meanwhile.
+            too_large = status.st_size > most_bytes
+            content = b"" if too_large else file.read(most_bytes + 1)
     except OSError as error:
         raise BadInputError(what, where=str(path), why=error.strerror or str(error), remedy=remedy) from error
-    if len(content) > most_bytes:
+    if too_large or len(content) > most_bytes:
         raise BadInputError("the file is too large", where=str(path), why=f"it is larger than {most_bytes >> 20} MiB")
     return content

@@ -52,6 +52,9 @@ def test_an_example_is_understood(name: str) -> None:
         ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "mds-b"', "the quorum device is on a machine of the pair"),
         ('watch = ["10.1.0.254"]', 'watch = ["router"]', "a list of addresses"),
         ('subnet = "10.2.0.0/24"', 'subnet = "10.2.0.0/240"', "not a subnet"),
+        ('mail_to = "storage-admins@example.org"', 'mail_to = "a\\u0000b"', "without control characters"),
+        ('mail_to = "storage-admins@example.org"', 'mail_to = "a@b\\nroot: x"', "without control characters"),
+        ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),
     ],
 )
 def test_what_is_wrong_in_a_description_is_named_with_its_place(old: str, new: str, said: str, tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_killed_at_any_moment_the_cluster_is_as_before(
             text=True,
         )
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
-        # One round takes some two seconds, nearly all of it in commands of Ceph.
-        time.sleep(draw.uniform(0, 1.5))
+        # One round takes some four seconds, nearly all of it in commands of Ceph.
+        time.sleep(draw.uniform(0, 4.0))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
         worker.stdout.close()

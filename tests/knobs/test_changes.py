@@ -278,3 +278,10 @@ def test_only_so_many_closed_journals_are_kept_and_their_order_is_that_of_their_
         made.append(journal.id)
         journal.close("restored")
     assert [state.id for state in closed_journals(root)] == made[-3:] == sorted(made)[-3:]
+
+
+def test_what_is_kept_of_changes_is_for_their_user_alone(world: World, root: Path) -> None:
+    """Command lines stand in it."""
+    change.set_values(world.target(), {"number": 64}, store=root)
+    files = [path for path in (root / "knobs").rglob("*") if path.is_file()]
+    assert len(files) == 2 and {path.stat().st_mode & 0o077 for path in files} == {0}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +12,35 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError
+from strakes.failover.setup import _read_texts
 from strakes.interop.formats import read_file
+from strakes.plan.toml import plan_from_toml
+from strakes.store.published import PublishedRun
 from strakes.toml_file import read_toml
 
 # What a loaded machine may take for what takes milliseconds.
 _MOMENT_S = 5.0
 Reader = Callable[[Path], object]
-READERS: tuple[Reader, ...] = (read_file, lambda path: read_toml(path, "the plan", "phase"))
+
+
+def read_published(path: Path) -> object:
+    return PublishedRun(path).manifest
+
+
+def read_hints(path: Path) -> object:
+    """A plan that names the file as one of hints."""
+    with tempfile.TemporaryDirectory() as place:
+        plan = Path(place) / "plan.toml"
+        plan.write_text(f'ranks = 1\n[[phase]]\nkind = "write"\nhints = "{path}"\n')
+        return plan_from_toml(plan, 1)
+
+
+READERS: tuple[Reader, ...] = (
+    read_file,
+    lambda path: read_toml(path, "the plan", "phase"),
+    read_published,
+    read_hints,
+)
 
 
 def refuse(reader: Reader, path: Path) -> BadInputError:
@@ -83,6 +107,40 @@ def test_toml_that_is_made_to_be_large_is_refused_in_a_moment(tmp_path: Path, te
     path = tmp_path / "plan.toml"
     path.write_text(text)
     refuse(lambda path: read_toml(path, "the plan", "phase"), path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[" * 1_000_000,
+        b'{"a":' * 200_000,
+        b'{"schema": ' + b"9" * 5000 + b"}",
+        gzip.compress(b"[" * 200_000),
+        gzip.compress(b"{}")[:-9],
+        b"\x1f\x8b" + os.urandom(1000),
+        b"\xff\xfe" * 1000,
+    ],
+    ids=range(8),
+)
+def test_a_published_run_that_is_none_is_refused_in_a_moment(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(content)
+    refuse(read_published, path)
+
+
+def test_a_published_run_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.store.published._MOST_BYTES", 1 << 20)
+    path = tmp_path / "run.json.gz"
+    path.write_bytes(gzip.compress(b" " * (64 << 20)))
+    assert path.stat().st_size < 1 << 20
+    assert "larger than 1 MiB when it is unpacked" in refuse(read_published, path).why
+
+
+def test_a_pair_whose_files_are_pipes_is_refused_without_waiting(tmp_path: Path) -> None:
+    (tmp_path / "etc/corosync").mkdir(parents=True)
+    os.mkfifo(tmp_path / "etc/corosync/corosync.conf")
+    assert "corosync.conf" in refuse(lambda path: _read_texts(path, ()), tmp_path).where
 
 
 def test_numbers_with_many_dots_in_a_line_are_no_key(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
         else:
             workspace = stack.enter_context(Workspace.create(directory.resolve(), f"doctor-{secrets.token_hex(4)}"))
             token = secrets.token_hex(8)
-            (workspace.path / _TOKEN).write_text(token)
+            workspace.write_file(_TOKEN, token)
             nodes, differences = examine(launch, str(directory.resolve()), f"{workspace.path.name}/{_TOKEN}", token)
             if not any(difference.wrong for difference in differences):
                 aligned = measure_alignment(launch, len(nodes), workspace.path)

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.regular_file import read_regular
 from strakes.targets.command import Completed
 from strakes.targets.description import TargetRecovery
 from strakes.targets.lustre.lctl_param import device, read_params
 from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
 from strakes.targets.lustre.state_history import lost_changes, parse_states
 
+_MOST_BYTES = 64 << 20
 _STATUS = re.compile(
     r"(?m)^(?:mdt|obdfilter)\.(?P<target>[^.\s]+)\.recovery_status=\n?(?P<body>(?:(?!\S+=)[a-zA-Z_ -]+:.*\n?)*)"
 )
@@ -62,11 +64,11 @@ def read_drill(directory: Path, name: str) -> Timeline:
 def _read(path: Path) -> str:
     """Empty where the file is not there."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise BadInputError("a recording cannot be read", where=str(path), why=error.strerror or str(error)) from error
+        return read_regular(path, _MOST_BYTES, "a recording cannot be read").decode(errors="replace")
+    except BadInputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return ""
+        raise
 
 
 def _operations(path: Path) -> list[ClientOperation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -93,4 +93,21 @@ class ConfigurationSection:
 
     def _take(self, key: str, default: object) -> Any:
         self._known.append(key)
-        return self._values.get(key, default)
+        value = self._values.get(key, default)
+        # They end up in files of other programs, each line of which means something; XML has no NUL at all.
+        if any(not text.isprintable() for text in _texts(value)):
+            raise self.wrong(key, value, "without control characters and ends of lines")
+        return value
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text in a value, names of keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)

@@ -13,10 +13,12 @@ from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.replication import Resource, resources_of
+from strakes.regular_file import read_regular
 from strakes.targets.command import CommandTimeout, Runner, run
 
 # Answers of a running cluster, kept beside the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
+_MOST_BYTES = 16 << 20
 _STATES = {
     PACEMAKER_STATE: ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     LINK_STATE: ("corosync-cfgtool", "-s"),
@@ -187,9 +189,8 @@ def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     for name in found:
         path = root / name
         try:
-            texts[name] = path.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise BadInputError("a file cannot be read", where=str(path), why=error.strerror or str(error)) from error
+            texts[name] = read_regular(path, _MOST_BYTES, "a file cannot be read").decode(errors="replace")
+        except BadInputError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
     return texts

@@ -84,7 +84,7 @@ def locked(root: Path) -> Iterator[None]:
     try:
         for each in ("open", "closed"):
             (place / each).mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise store_error(error, place) from error
     try:

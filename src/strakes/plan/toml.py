@@ -8,9 +8,11 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.plan.model import Plan, plan_from_json
+from strakes.regular_file import read_regular
 from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 
+_MOST_HINT_BYTES = 1 << 20
 _TOP_KEYS = ("title", "seed", "ranks", "ranks_per_node", "memory_hog_bytes", "phase")
 
 
@@ -55,9 +57,10 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     if isinstance(hints, str):
         file = folder / hints
         try:
-            lines = [line.split("#")[0].split() for line in file.read_text(encoding="utf-8").splitlines()]
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_regular(file, _MOST_HINT_BYTES, "the hints file cannot be read").decode()
+        except UnicodeDecodeError as error:
             raise BadInputError("the hints file cannot be read", where=str(file), why=str(error)) from error
+        lines = [line.split("#")[0].split() for line in text.splitlines()]
         if wrong := [index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2)]:
             raise BadInputError(
                 "a line of the hints file is not a name and a value",

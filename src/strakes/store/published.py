@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.regular_file import read_regular
 from strakes.store.run import Run
 
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,13 @@ class PublishedRun(Run):
 def _read(path: Path) -> Any:
     """Return the JSON in the file, compressed with gzip or not."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)
         if content.startswith(_GZIP_MAGIC):
-            content = gzip.decompress(content)
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+                content = packed.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB when it is unpacked")
         return json.loads(content)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise BadInputError("a published run cannot be read", where=str(path), why=why, remedy=_REMEDY) from error

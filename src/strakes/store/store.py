@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from strakes.store.run import Run, RunSummary
 from strakes.store.writer import RunWriter, utc_now
 from strakes.store_root import default_root
 from strakes.targets.marker import MARKER_NAME
+from strakes.targets.removal import remove_tree
 from strakes.version import __version__
 
 _LIST_THEM = "strakes runs lists the runs."
@@ -82,7 +83,7 @@ class Store:
             )
             writer = RunWriter(path, self._catalogue)
         except StrakesError:
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
             raise
         self._catalogue.remember(path)
         Jobs(self.root).take_note(path.name)
@@ -122,7 +123,7 @@ class Store:
     def discard(self, writer: RunWriter) -> None:
         """Forget a run that came to nothing before anything was measured."""
         writer.close()
-        shutil.rmtree(writer.path, ignore_errors=True)
+        _remove(writer.path)
         self._catalogue.rebuild()
 
     def runs(self) -> list[RunSummary]:
@@ -193,6 +194,16 @@ class Store:
                     why=f"{ancestor} is removed when that run ends",
                     remedy="Set STRAKES_STORE to a directory elsewhere.",
                 )
+
+
+def _remove(run: Path) -> None:
+    """Remove the directory of a run, and nothing that is mounted or linked there; what cannot be removed stays."""
+    with suppress(OSError):
+        parent = os.open(run.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove_tree(parent, run.name)
+        finally:
+            os.close(parent)
 
 
 def _require(target: Path) -> None:

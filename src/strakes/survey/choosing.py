@@ -46,7 +46,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
     facts["nodes"] = compare_nodes(
-        session.request.launch, environment["engine"].get("nodes", {}), session.workspace.path, session.progress
+        session.request.launch, environment["engine"].get("nodes", {}), session.workspace, session.progress
     )
     if "against" in session.sides:
         other = session.sides["against"]

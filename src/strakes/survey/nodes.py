@@ -5,18 +5,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.survey.request import ProgressDisplay
+from strakes.targets.workspace import Workspace
 
 _TOKEN = "nodes"
 
 
 def compare_nodes(
-    launch: Launch, processes: Mapping[str, int], workspace: Path, progress: ProgressDisplay
+    launch: Launch, processes: Mapping[str, int], workspace: Workspace, progress: ProgressDisplay
 ) -> dict[str, Any]:
     """Compare the hosts that the engine runs on, each with its ``processes``; empty for one host.
 
@@ -30,17 +30,18 @@ def compare_nodes(
     facts: dict[str, Any] = {"processes": dict(processes)}
     progress.update("comparing the nodes", 0.0, f"{len(processes)} of them, and the links between them")
     token = secrets.token_hex(8)
-    (workspace / _TOKEN).write_text(token)
+    workspace.remove_file(_TOKEN)  # of a run that is gone on with
+    workspace.write_file(_TOKEN, token)
     try:
         nodes, differences = examine(
-            replace(launch, ranks=len(processes), ranks_per_node=1), str(workspace), _TOKEN, token
+            replace(launch, ranks=len(processes), ranks_per_node=1), str(workspace.path), _TOKEN, token
         )
     except EnvironmentLacksError as error:
         why = f"{error.what}: {error.where} {error.why}".strip()
         progress.note(f"the nodes were not compared: {why}")
         return {**facts, "not_compared": why}
     finally:
-        (workspace / _TOKEN).unlink(missing_ok=True)
+        workspace.remove_file(_TOKEN)
     wrong = [one for one in differences if one.wrong]
     if wrong:
         raise EnvironmentLacksError(

@@ -21,6 +21,8 @@ LIMIT_S = 10.0
 # A mount that did not answer is not asked again for so long: one question after another would each wait for the whole limit.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
+# Directories that this process made, with what says which ones they are: their names may come to mean others.
+_held: dict[str, str] = {}
 _NOT_ALLOWED = (errno.EPERM, errno.EACCES)
 _FAILED = (
     *(errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.ESHUTDOWN),
@@ -187,11 +189,22 @@ def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = 
     return _call(ask, "direct", directory, name, *map(str, sizes)) == "True"
 
 
+def hold(path: str, directory: int) -> None:
+    """Let calls below ``path`` go to that open directory only, until :func:`let_go`: its parent may belong to somebody else."""
+    _held[path] = child.inside(path, directory)
+
+
+def let_go(path: str) -> None:
+    """Forget a directory that was held."""
+    _held.pop(path, None)
+
+
 def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
     """What the child said. Raises RefusedError, and UnansweredError when there is no answer in time."""
     if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
         raise _unanswered(call, path)
-    words = (sys.executable, "-I", "-S", str(Path(child.__file__)), call, path, *rest)
+    inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")
+    words = (sys.executable, "-I", "-S", str(Path(child.__file__)), *filter(None, [inside]), call, path, *rest)
     try:
         done = ask(words, LIMIT_S)
     except CommandTimeout as error:

@@ -223,9 +223,32 @@ _CALLS: dict[str, Callable[..., object]] = {
     "beat": _beat,
 }
 
+INSIDE = "--inside="
+
+
+def inside(path: str, directory: int) -> str:
+    """Return the argument that makes paths below ``path`` mean what is below that open directory, and nothing put in its place."""
+    opened = os.fstat(directory)
+    return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
+
+
+def _enter(argument: str, words: list[str]) -> list[str]:
+    """Work in the directory of the argument. Raises OSError where another one has its name."""
+    device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    opened = os.fstat(directory)
+    if (opened.st_dev, opened.st_ino) != (int(device), int(inode)):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+    os.fchdir(directory)
+    return [f".{word[len(path) :]}" if f"{word}/".startswith(f"{path}/") else word for word in words]
+
+
 if __name__ == "__main__":
     try:
-        sys.stdout.buffer.write(os.fsencode(main(sys.argv[1], sys.argv[2], sys.argv[3:])))
+        words = sys.argv[1:]
+        if words[0].startswith(INSIDE):
+            words = [words[1], *_enter(words[0], words[2:])]
+        sys.stdout.buffer.write(os.fsencode(main(words[0], words[1], words[2:])))
     except OSError as refusal:
         sys.stderr.write(str(refusal.errno))
         sys.exit(REFUSED)

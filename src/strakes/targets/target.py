@@ -125,7 +125,10 @@ class Target(ABC):
         """
         if wanted.kind != "inherit":
             raise self._unsupported("the placement of directories cannot be chosen here")
-        (parent / name).mkdir()
+        try:
+            calls.make_directory(str(parent / name))
+        except calls.RefusedError as error:
+            raise error.as_strakes_error("the directory was not made") from error
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:

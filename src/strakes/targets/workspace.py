@@ -52,6 +52,7 @@ class Workspace:
         self._closed = False
         self._hangs = False
         self._heart = Heart(heart, marker, HEARTBEAT_S)
+        calls.hold(str(path), directory)
 
     @classmethod
     def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
@@ -94,6 +95,7 @@ class Workspace:
         if not self._heart.stop(_LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), "the file system does not answer"),)
         self._closed = True
+        calls.let_go(str(self.path))
         try:
             if self._keep:
                 return ()
@@ -101,6 +103,17 @@ class Workspace:
         finally:
             os.close(self._directory)
             os.close(self._parent)
+
+    def write_file(self, name: str, text: str) -> None:
+        """Make a small file in it. Raises OSError."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, 0o644, dir_fd=self._directory), "w") as file:
+            file.write(text)
+
+    def remove_file(self, name: str) -> None:
+        """Remove a file of it that may be gone already. Raises OSError."""
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._directory)
 
     def answers(self) -> bool:
         """Whether something can be made in it within some seconds."""

@@ -18,6 +18,7 @@ from strakes.lab.ha.configuration import cluster, machine_cib
 from strakes.lab.ha.nodes import NODES, Nodes, put_file
 from strakes.lab.packages import Package
 from strakes.lab.process import run
+from strakes.targets.removal import remove_tree
 from strakes.units import MIB
 
 COMMON_PACKAGES = (Package("drbd-utils", "drbdadm"), Package("e2fsprogs", "mkfs.ext4"), Package("kmod", "modprobe"))
@@ -152,7 +153,11 @@ class Machines(Nodes):
         for number, path in enumerate(paths):
             (root / "modules" / f"{number:02}").write_bytes(_module(Path(path)))
         site.run("sh", "-c", 'cd "$1" && find . | cpio --quiet -o -H newc >"$2"', "sh", root, site.directory / "initrd")
-        shutil.rmtree(root)
+        directory = os.open(root.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove_tree(directory, root.name)
+        finally:
+            os.close(directory)
 
 
 def _newest_kernel() -> str:

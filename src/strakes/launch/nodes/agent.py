@@ -117,15 +117,16 @@ def _facts(places: Sequence[Sequence[str | int]]) -> dict[str, Any]:
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
     """What is mounted there, and what the file says that was put there; calls on a dead mount have their own limit."""
-    from strakes.errors import StrakesError
+    from strakes.errors import BadInputError, StrakesError
+    from strakes.regular_file import read_regular
     from strakes.targets.calls import mount_of, sizes_of
 
     try:
         mount = mount_of(directory)
         sizes = sizes_of(str(directory))
         content = ""
-        with suppress(FileNotFoundError):
-            content = (directory / file).read_text(errors="replace").strip()
+        with suppress(BadInputError):
+            content = read_regular(directory / file, _MOST_SECRET).decode(errors="replace").strip()
     except StrakesError as error:
         return {"why": f"{error.what}: {error.why}"}
     except OSError as error:

@@ -1,0 +1,129 @@
+"""What must not come back into the code: each pattern let something happen that docs/security.md says does not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CODE = sorted(path for path in (ROOT / "src" / "strakes").rglob("*.py") if "__pycache__" not in path.parts)
+Found = Iterator[tuple[int, str]]
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """Every call with the dotted name of what is called, as far as it has one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield node, ast.unparse(node.func) if isinstance(node.func, ast.Attribute | ast.Name) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((given.value for given in call.keywords if given.arg == name), None)
+
+
+def removers_that_follow_names(tree: ast.AST) -> Found:
+    """They cross mounts: ``strakes.targets.removal`` does not."""
+    for call, name in calls(tree):
+        if name in ("shutil.rmtree", "rmtree", "os.removedirs", "shutil.move"):
+            yield call.lineno, name
+
+
+def shells(tree: ast.AST) -> Found:
+    """A shell takes names for commands."""
+    for call, name in calls(tree):
+        shell = keyword(call, "shell")
+        if name in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
+            yield call.lineno, name
+        elif shell is not None and not (isinstance(shell, ast.Constant) and shell.value is False):
+            yield call.lineno, f"{name}(shell=...)"
+
+
+def code_from_data(tree: ast.AST) -> Found:
+    for call, name in calls(tree):
+        if name in ("eval", "exec", "pickle.load", "pickle.loads", "marshal.loads", "yaml.load", "tempfile.mktemp"):
+            yield call.lineno, name
+        if name in ("np.load", "numpy.load") and keyword(call, "allow_pickle") is not None:
+            yield call.lineno, name
+
+
+def entities(tree: ast.AST) -> Found:
+    """Parsers of XML that fetch what a document names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            for name in names:
+                if name.startswith(("lxml", "xml.sax", "xml.dom", "xml.parsers")):
+                    yield node.lineno, name
+
+
+def listeners_on_every_address(tree: ast.AST) -> Found:
+    for call, name in calls(tree):
+        if name.endswith(("create_server", ".bind")) and call.args and isinstance(call.args[0], ast.Tuple):
+            host = call.args[0].elts[0]
+            if isinstance(host, ast.Constant) and host.value in ("", "0.0.0.0", "::"):
+                yield call.lineno, ast.unparse(call)
+
+
+def secrets_compared_early(tree: ast.AST) -> Found:
+    """A comparison that ends at the first difference tells how much was right."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and any(isinstance(each, ast.Eq | ast.NotEq) for each in node.ops):
+            names = {
+                part.id if isinstance(part, ast.Name) else part.attr
+                for side in (node.left, *node.comparators)
+                for part in ast.walk(side)
+                if isinstance(part, ast.Name | ast.Attribute)
+            }
+            if names & {"secret", "proof", "_secret", "password", "digest"}:
+                yield node.lineno, ast.unparse(node)
+
+
+RULES: tuple[Callable[[ast.AST], Found], ...] = (
+    removers_that_follow_names,
+    shells,
+    code_from_data,
+    entities,
+    listeners_on_every_address,
+    secrets_compared_early,
+)
+
+# Where the rule would be wrong, and why.
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_no_file_does_it(rule: Callable[[ast.AST], Found]) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {what}"
+        for path in CODE
+        for line, what in rule(ast.parse(path.read_text(encoding="utf-8")))
+        if (path.name, rule.__name__) not in EXCEPTIONS
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (removers_that_follow_names, "shutil.rmtree(path, ignore_errors=True)"),
+        (shells, "subprocess.run(line, shell=True)"),
+        (shells, "os.system(line)"),
+        (code_from_data, "pickle.loads(data)"),
+        (code_from_data, "np.load(file, allow_pickle=True)"),
+        (entities, "from lxml import etree"),
+        (entities, "import xml.sax"),
+        (listeners_on_every_address, 'socket.create_server(("", 0))'),
+        (listeners_on_every_address, 'listener.bind(("0.0.0.0", port))'),
+        (secrets_compared_early, "if proof == expected: pass"),
+        (secrets_compared_early, "self._secret != other"),
+    ],
+)
+def test_a_rule_finds_what_it_is_for(rule: Callable[[ast.AST], Found], text: str) -> None:
+    assert list(rule(ast.parse(text)))
+
+
+def test_the_code_is_looked_at() -> None:
+    assert len(CODE) > 200

@@ -1,0 +1,106 @@
+"""What the owner of the measured directory puts in the place of ours is not written to by the front end."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strakes.targets import calls
+from strakes.targets.description import Placement
+from strakes.targets.marker import MARKER_NAME
+from strakes.targets.registry import detect
+from strakes.targets.workspace import Workspace
+
+RUN = "20260101-000000-demo-1a2b"
+Write = Callable[[str], object]
+
+
+def make(path: str) -> None:
+    detect(Path(path).parent).make_directory(Path(path), "made", Placement("inherit"))
+
+
+WRITES: dict[str, Write] = {
+    "a directory": lambda path: calls.make_directory(f"{path}/made"),
+    "directories": lambda path: calls.make_directories([f"{path}/made", f"{path}/made/below"]),
+    "a placed directory": make,
+    "a file": lambda path: calls.make_file(f"{path}/made"),
+    "files": lambda path: calls.make_files([f"{path}/one", f"{path}/made"]),
+    "a trial": lambda path: calls.try_writing(f"{path}/made", MARKER_NAME),
+    "an attribute": lambda path: calls.set_attribute(path, "user.strakes", "1"),
+    "a trial of direct I/O": lambda path: calls.direct_works(path, "probe", [4096]),
+    "a removed file": lambda path: calls.remove_file(f"{path}/theirs"),
+    "a removed directory": lambda path: calls.remove_directory(f"{path}/empty"),
+    "removed directories": lambda path: calls.remove_directories(f"{path}/full"),
+}
+
+
+def plant(place: Path) -> None:
+    place.mkdir()
+    (place / "theirs").write_text("theirs")
+    (place / "empty").mkdir()
+    (place / "full" / "below").mkdir(parents=True)
+
+
+def seen(place: Path) -> list[str]:
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*"))
+
+
+@pytest.mark.parametrize("kind", ["directory", "link", "link above"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_what_has_the_name_of_our_directory_is_not_touched(tmp_path: Path, write: Write, kind: str) -> None:
+    directory, elsewhere = tmp_path / "measured", tmp_path / "elsewhere"
+    directory.mkdir()
+    with Workspace.create(directory, RUN) as workspace:
+        moved = directory / "moved"
+        if kind == "link above":
+            directory.rename(tmp_path / "moved")
+            elsewhere.mkdir()
+            planted = elsewhere / workspace.path.name
+            directory.symlink_to(elsewhere)
+        else:
+            workspace.path.rename(moved)
+            planted = workspace.path if kind == "directory" else elsewhere
+        plant(planted)
+        if kind == "link":
+            workspace.path.symlink_to(elsewhere)
+        before = seen(planted)
+        with pytest.raises(calls.RefusedError) as refused:
+            write(str(workspace.path))
+        assert refused.value.errno in (errno.ESTALE, errno.ELOOP, errno.ENOTDIR)
+        assert seen(planted) == before and "user.strakes" not in os.listxattr(planted)
+        workspace.write_file("token", "ours")
+        assert seen(planted) == before
+        workspace.remove_file("token")
+        workspace.remove_file("token")
+        if kind == "link above":
+            directory.unlink()
+            (tmp_path / "moved").rename(directory)
+        elif kind == "link":
+            workspace.path.unlink()
+            moved.rename(workspace.path)
+        else:
+            workspace.path.rename(elsewhere)
+            moved.rename(workspace.path)
+    assert os.listdir(directory) == []
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_in_our_own_directory_all_of_it_works(tmp_path: Path, write: Write) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace:
+        (workspace.path / "theirs").write_text("ours")
+        (workspace.path / "empty").mkdir()
+        (workspace.path / "full" / "below").mkdir(parents=True)
+        write(str(workspace.path))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_of_ours_is_made_through_no_link(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace:
+        (workspace.path / "token").symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(FileExistsError):
+            workspace.write_file("token", "ours")
+    assert os.listdir(tmp_path) == []

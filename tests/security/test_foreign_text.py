@@ -17,6 +17,8 @@ from strakes.cli.main import cli, run
 from strakes.foreign_text import for_csv, for_shell, for_terminal
 from strakes.interop.exports.rows import to_csv
 from strakes.interop.importing import import_file
+from strakes.knobs.journal import KnobJournal
+from strakes.knobs.knob_place import KnobPlace
 from strakes.portraits.build import build_portrait
 from strakes.store import Store
 
@@ -91,3 +93,17 @@ def test_what_was_imported_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet(
     said = CliRunner().invoke(cli, ["runs"]).output
     assert all(line.isprintable() for line in said.splitlines())
     os.fsencode(said)
+
+
+def test_what_a_killed_command_left_is_listed_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command line holds whatever the directory was called."""
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    root = tmp_path / "store"
+    journal = KnobJournal.begin(root, f"/x/{EVIL}", ("strakes", "tune", EVIL))
+    journal.will(KnobPlace(EVIL, EVIL, file="/nowhere"), EVIL, EVIL)
+    journal.hold()
+    journal.release()
+    for words in (["knobs", "journal"], ["knobs", "restore"]):
+        output = CliRunner().invoke(cli, words).output
+        assert output and all(line.isprintable() for line in output.splitlines()), words
+        assert not any(line.startswith("strakes: error: forged") for line in output.splitlines()), words

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import Output, json_option, write_json
+from strakes.cli.say import say, say_lines
 
 if TYPE_CHECKING:
     from strakes.advise.app import App
@@ -78,22 +79,22 @@ def _rank(directory: Path, json: Output | None) -> int:
     keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
     rows = [{"log": str(path), **{key: getattr(facts, key) for key in keys}} for path, facts in logs]
     if write_json(json, {"schema": 1, "logs": rows, "unreadable": [str(error) for error in errors]}):
-        click.echo(
+        say(
             "In I/O: how long the slowest rank read, wrote, opened and closed; a faster file system can save at most "
             "that."
         )
-        click.echo(f"{'in I/O':>9}  {'of run':>9}  {'ranks':>7}  {'moved':>10}  program, log")
+        say(f"{'in I/O':>9}  {'of run':>9}  {'ranks':>7}  {'moved':>10}  program, log")
         for path, facts in logs:
             remark = f" (partial: {', '.join(facts.partial)})" if facts.partial else ""
             if not facts.posix and not facts.mpiio:
                 remark = f" (not counted: {', '.join(facts.modules) or 'nothing recorded'})"
-            click.echo(
+            say(
                 f"{facts.io_s:7.1f} s  {facts.run_s:7.1f} s  {facts.ranks:>7,}  {format_bytes(facts.moved_bytes):>10}  "
                 f"{facts.program or '(unknown)'}, {path.relative_to(directory)}{remark}"
             )
-        click.echo(f"Describe one for advice: strakes advise --darshan {directory}/LOG > app.toml")
+        say(f"Describe one for advice: strakes advise --darshan {directory}/LOG > app.toml")
     for error in errors:
-        click.echo(f"left out: {error}", err=True)
+        say(f"left out: {error}", err=True)
     return 1 if errors and not logs else 0
 
 
@@ -110,29 +111,28 @@ def _describe(log: Path, json: Output | None) -> int:
 
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> None:
-    click.echo(
-        f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}"
-    )
+    say(f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}")
     for phase in app.phases:
-        click.echo(f"\n{phase.name} ({phase.operation}, {phase.files}):")
+        say()
+        say(f"{phase.name} ({phase.operation}, {phase.files}):")
         for choice in chosen.choices:
             if choice.phase != phase.name:
                 continue
-            click.echo(f"  {choice.what}: {choice.text}")
-            click.echo(f"    because: {choice.reason}")
+            say(f"  {choice.what}: {choice.text}")
+            say(f"    because: {choice.reason}")
             if choice.gain is not None:
                 gain = choice.gain
-                click.echo(
-                    f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({gain.confidence:.0%} interval, {gain.of})"
-                )
-            click.echo(f"    evidence: {', '.join(choice.evidence)}")
+                say(f"    gains: {gain.low:.2f} - {gain.high:.2f} times ({gain.confidence:.0%} interval, {gain.of})")
+            say(f"    evidence: {', '.join(choice.evidence)}")
             if choice.surer:
-                click.echo(f"    to be surer: {choice.surer}")
+                say(f"    to be surer: {choice.surer}")
         for unknown in chosen.unknowns:
             if unknown.phase == phase.name:
-                click.echo(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
+                say(f"  {unknown.what}: UNKNOWN, {unknown.why}; to find out: {unknown.needs}")
     for paste in snippets:
-        click.echo(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}")
+        say()
+        say(f"--- {paste.title} ({paste.where})")
+        say_lines(f"{paste.text.rstrip()}\n")
 
 
 def _document(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> dict[str, Any]:

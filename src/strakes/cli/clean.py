@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import DIRECTORY
+from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
 
 def _print(report: CleanReport, directory: Path, *, dry_run: bool) -> None:
     for path in report.removed:
-        click.echo(f"{'would remove' if dry_run else 'removed'} {for_terminal(path)}")
+        say(f"{'would remove' if dry_run else 'removed'} {for_terminal(path)}")
     _print_left("in use, not touched (--force removes it)", report.skipped_live)
     _print_left("not made by strakes, not touched", report.ignored)
     _print_left("could not be removed", report.left)
     if not (report.removed or report.skipped_live or report.ignored or report.left):
-        click.echo(f"No files of strakes in {for_terminal(directory)}.")
+        say(f"No files of strakes in {for_terminal(directory)}.")
 
 
 def _print_left(label: str, entries: Sequence[Left]) -> None:
     for entry in entries:
-        click.echo(f"{label}: {for_terminal(entry.path)}: {for_terminal(entry.why)}")
+        say(f"{label}: {for_terminal(entry.path)}: {for_terminal(entry.why)}")

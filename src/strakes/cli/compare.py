@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
+from strakes.cli.say import say
 
 FAILED_STATUS = 1
 
@@ -76,5 +77,5 @@ def command(
     if write_json(json, {**to_document(comparison), "failures": list(met)}, html):
         click.echo(render(comparison))
         for text in met:
-            click.echo(f"failed: {text}", err=True)
+            say(f"failed: {text}", err=True)
     return FAILED_STATUS if met else 0

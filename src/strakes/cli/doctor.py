@@ -13,6 +13,7 @@ import click
 from strakes.cli.machine import MachineCheck, kernel, limits, tools
 from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options, write_json
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.foreign_text import for_terminal
 from strakes.launch.choice import Launcher
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _print(checks: Iterable[MachineCheck]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for check in checks:
         state = check.state if check.required or check.state != "missing" else "absent"
-        detail = Text(check.detail)
+        detail = Text(for_terminal(check.detail))
         if check.remedy and check.state != "ok":
             detail.append(f"\n{check.remedy}", style="dim")
         table.add_row(

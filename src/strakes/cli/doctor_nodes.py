@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from strakes.cli.options import Output, write_json
 from strakes.errors import EnvironmentLacksError
+from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -79,9 +80,9 @@ def _print(
         link = "not measured" if node.link is None else format_value(node.link, "B/s")
         seen: Mapping[str, Any] = node.seen or {}
         where = str(seen.get("why", "")) or (f"{seen['file_system']} {seen['source']}" if seen else "not checked")
-        table.add_row(
-            node.host, node.strakes, clock, str(node.cpus), format_bytes(node.memory_available_bytes), link, where
-        )
+        memory = format_bytes(node.memory_available_bytes)
+        cells = (node.host, node.strakes, clock, str(node.cpus), memory, link, where)
+        table.add_row(*map(for_terminal, cells))
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print(table)
     console.print("\nclock: ahead of this host's wall clock. link: TCP with several streams, to or from a neighbour")
@@ -99,11 +100,9 @@ def _print(
     for difference in differences:
         remedy = f". {difference.remedy}" if difference.remedy else ""
         label = "wrong" if difference.wrong else "note"
-        console.print(f"{label}  {difference.host}: {difference.what}{remedy}")
+        console.print(for_terminal(f"{label}  {difference.host}: {difference.what}{remedy}"))
     if any(difference.wrong for difference in differences):
-        console.print(
-            f"\n{', '.join(dict.fromkeys(difference.host for difference in differences if difference.wrong))}: do not measure with these "
-            "nodes."
-        )
+        hosts = ", ".join(dict.fromkeys(difference.host for difference in differences if difference.wrong))
+        console.print(f"\n{for_terminal(hosts)}: do not measure with these nodes.")
     else:
         console.print(f"\n{len(nodes)} nodes {'are alike' if not differences else 'can be measured together'}.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.say import say
+
 if TYPE_CHECKING:
     from strakes.drill.outcome import DrillOutcome
     from strakes.drill.trials import Spread, TrialRow
@@ -28,16 +30,18 @@ def print_check(result: Check) -> None:
         first = places[0]
         click.echo(f"{click.style(first.severity, fg=_STYLE[first.severity], bold=True)}: {first.rule}")
         for place in places:
-            click.echo(f"  where: {place.where}")
-        click.echo(f"  why:   {first.reason}\n  next:  {first.remedy}\n  seen:  {first.source}\n")
+            say(f"  where: {place.where}")
+        for label, text in (("why:", first.reason), ("next:", first.remedy), ("seen:", first.source)):
+            say(f"  {label:<6} {text}")
+        say()
     for verdict in result.verdicts:
         text = "".join(f"\n    {line}" for line in verdict.text.splitlines())
-        click.echo(f"{verdict.program} {_SAID[verdict.state]}{text}")
+        say(f"{verdict.program} {_SAID[verdict.state]}{text}")
     looked = result.rules - len(result.passed_over)
     errors, warnings, notes = (sum(finding.severity == kind for finding in result.findings) for kind in _STYLE)
-    click.echo(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")
+    say(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")
     if result.passed_over:
-        click.echo(f"not looked at, for their part is not there: {', '.join(result.passed_over)}")
+        say(f"not looked at, for their part is not there: {', '.join(result.passed_over)}")
 
 
 def print_rules() -> None:
@@ -71,11 +75,11 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
         "service."
     )
     if result.doubles:
-        click.echo(
+        say(
             f"{len(result.doubles)} pairs of failures, {sum(scene.ends_the_service for scene in result.doubles)} end "
             "the service."
         )
-    click.echo(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
+    say(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
     click.echo(
         "* cables, power and disks are a model of strakes' own; what follows from it, and all the rest, Pacemaker's "
         "policy engine says."
@@ -116,10 +120,10 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
 
 def print_timeline(line: Timeline, *, moments: bool) -> None:
     """Print how long each client waited and what each target did; with ``moments``, also every event."""
-    click.echo(f"{line.name}: seconds since the fault")
+    say(f"{line.name}: seconds since the fault")
     if moments:
         for moment in line.moments:
-            click.echo(f"  {moment.at_s - line.fault_s:9.1f}  {moment.source}: {moment.text}")
+            say(f"  {moment.at_s - line.fault_s:9.1f}  {moment.source}: {moment.text}")
     rows = [
         (
             outage.client,
@@ -132,14 +136,14 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     ]
     _print_rows(("client", "operations", "errors", "longest wait, s", "over after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:
-        click.echo(f"  … {len(line.outages) - _MOST_CLIENTS} more, which waited less long; --json has them all")
+        say(f"  … {len(line.outages) - _MOST_CLIENTS} more, which waited less long; --json has them all")
     back = line.back_after_s
     hit = sum(outage.hit for outage in line.outages)
     spared = f"; {len(line.outages) - hit} of {len(line.outages)} clients not hit" if hit < len(line.outages) else ""
     if back:
-        click.echo(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s{spared}")
+        say(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s{spared}")
     else:
-        click.echo(f"  not back: {len(line.gone)} of {hit} clients{spared}" if hit else "  no client was hit")
+        say(f"  not back: {len(line.gone)} of {hit} clients{spared}" if hit else "  no client was hit")
     targets = [
         (
             recovery.target,
@@ -160,9 +164,9 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     """Print the time line of a drill and what became of the files."""
     print_timeline(outcome.line, moments=moments)
     click.echo(outcome.clients)
-    click.echo(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
+    say(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
-    click.echo(
+    say(
         f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them there all the same, "
         f"{outcome.repeated:,} made twice"
     )
@@ -192,7 +196,7 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
     acknowledged, lost = sum(row.acknowledged for row in rows), sum(row.lost for row in rows)
     click.echo(f"\n{acknowledged:,} records acknowledged, {lost:,} of them missing afterwards")
     seen = [text for row in rows for text in row.split_brain]
-    click.echo(f"Split brain: {'; '.join(seen) if seen else 'never seen'}.")
+    say(f"Split brain: {'; '.join(seen) if seen else 'never seen'}.")
 
 
 def _times(times: Spread) -> str:

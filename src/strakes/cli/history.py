@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from strakes.cli.options import SECONDS, Output, json_option, write_json
+from strakes.cli.say import say
 
 FAILED_STATUS = 1
 
@@ -46,9 +47,7 @@ def command(
     store = Store()
     series = gather(store, name, abspath(target) if target else "", cells)
     if not series and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
-        click.echo(
-            "No measurement has been repeated yet. To start a history, repeat one with the same DIR and options."
-        )
+        say("No measurement has been repeated yet. To start a history, repeat one with the same DIR and options.")
         return FAILED_STATUS if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
     if not series:
         remedy = "List the runs with strakes runs, or make a first one with strakes survey DIR."
@@ -58,5 +57,5 @@ def command(
     if write_json(json, to_document(histories, met)):
         click.echo(render(histories))
         for text in met:
-            click.echo(f"failed: {text}", err=True)
+            say(f"failed: {text}", err=True)
     return FAILED_STATUS if met else 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 
 
@@ -36,8 +37,8 @@ def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
         return
     for file, run in zip(files, runs, strict=True):
         made = run.manifest["options"]["imported"]
-        click.echo(
+        say(
             f"{run.id}  {len(run.cells)} figures of {for_terminal(' '.join(filter(None, [made['tool'], made['version']])))} from "
             f"{for_terminal(file)}"
         )
-    click.echo(f"See them: strakes report {runs[-1].id}")
+    say(f"See them: strakes report {runs[-1].id}")

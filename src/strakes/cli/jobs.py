@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.say import say, say_lines
 from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ def _list(jobs: list[Job], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([{**asdict(job), "state": states[job.id]} for job in jobs], indent=1))
     elif not jobs:
-        click.echo("No jobs. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
+        say("No jobs. Submit one: strakes survey DIR --launcher slurm --batch '-N 4'")
     for job in jobs if not as_json else ():
         ended = "" if job.status is None else f", exit status {job.status}"
-        click.echo(f"{job.id:>8}  {states[job.id].lower()}{ended}  {job.name}  {job.run or 'no run yet'}")
+        say(f"{job.id:>8}  {states[job.id].lower()}{ended}  {job.name}  {job.run or 'no run yet'}")
 
 
 def _watch(jobs: Jobs, job: Job) -> int:
@@ -70,7 +71,7 @@ def _watch(jobs: Jobs, job: Job) -> int:
         while True:
             state = state_of(job)
             if state != told and state not in ("ENDED", "KILLED"):
-                click.echo(f"strakes: job {job.id}: {state.lower()}", err=True)
+                say(f"strakes: job {job.id}: {state.lower()}", err=True)
                 told = state
             shown = _show_more(Path(job.output), shown)
             job = jobs.find(job.id)
@@ -110,5 +111,5 @@ def _show_more(output: Path, shown: int) -> int:
             more = file.read()
     except FileNotFoundError:
         return shown
-    click.echo(more.decode(errors="replace"), nl=False)
+    say_lines(more.decode(errors="replace"))
     return shown + len(more)

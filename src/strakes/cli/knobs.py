@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import servers_option
+from strakes.cli.say import say
 from strakes.errors import BadInputError
+from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
     from strakes.knobs.change import Reading
@@ -66,7 +68,7 @@ def get_command(directory: Path, names: Sequence[str], servers: Servers | None, 
         _print_json([{**_document(reading), "in_force": dict(used)} for reading, used in readings])
     else:
         for reading, used in readings:
-            click.echo(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
+            say(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
             places = [
                 f"{place}: {reading.knob.shown(value)}"
                 for place, value in reading.values.items()
@@ -74,7 +76,7 @@ def get_command(directory: Path, names: Sequence[str], servers: Servers | None, 
             ]
             places += [f"{daemon} uses {reading.knob.shown(value)}" for daemon, value in used.items()]
             for line in places:
-                click.echo(f"  {line}")
+                say(f"  {line}")
     return 1 if any(reading.why for reading, _ in readings) else 0
 
 
@@ -107,12 +109,10 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
         return 1 if change.remarks else 0
     for name, setting in change.items():
         shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
-        click.echo(
-            f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else "")
-        )
+        say(f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
     for remark in change.remarks:
-        click.echo(f"  but {remark}")
-    click.echo("The new values stay; the old ones are forgotten." if keep else "Put back with: strakes knobs restore")
+        say(f"  but {remark}")
+    say("The new values stay; the old ones are forgotten." if keep else "Put back with: strakes knobs restore")
     return 1 if change.remarks else 0
 
 
@@ -135,9 +135,9 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
         _print_json([asdict(restored) for restored in done])
     else:
         for restored in done:
-            click.echo(str(restored))
+            say(str(restored))
         if not done:
-            click.echo("There is nothing to put back.")
+            say("There is nothing to put back.")
         _print_damaged()
     return 0 if all(restored.good for restored in done) else 1
 
@@ -160,7 +160,7 @@ def journal_command(directory: Path | None, with_closed: bool, as_json: bool) ->
     for state in chosen:
         _print_state(state)
     if not chosen:
-        click.echo(
+        say(
             "strakes has no changed settings to put back."
             if not with_closed
             else "strakes has not changed any setting yet."
@@ -259,7 +259,8 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool) -> None:
                 if with_values
                 else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
             )
-            table.add_row(knob.name, second, f"{knob.range_text} {knob.unit}".strip(), _meaning(knob))
+            takes = f"{knob.range_text} {knob.unit}".strip()
+            table.add_row(*map(for_terminal, (knob.name, second, takes, _meaning(knob))))
     import sys
 
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
@@ -281,9 +282,10 @@ def _by_hand(reading: Reading) -> str:
 
 def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:
     if readings:
-        click.echo(f"\n{title}:")
+        say()
+        say(f"{title}:")
         for reading in readings:
-            click.echo(f"  {reading.knob.name}: {text(reading)}")
+            say(f"  {reading.knob.name}: {text(reading)}")
 
 
 def _state_document(state: JournalState) -> dict[str, Any]:
@@ -332,13 +334,13 @@ def _print_state(state: JournalState) -> None:
         "elsewhere": f"in use or to be put back on host {state.owner.host}",
     }[_condition(state)]
     when = datetime.fromtimestamp(state.created_unix_s).astimezone()
-    click.echo(f"{state.id}: {explanation}")
-    click.echo(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
+    say(f"{state.id}: {explanation}")
+    say(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
     for entry in state.entries:
         now = entry.effective if entry.known else entry.wanted
         change = f"{_or_none(entry.before)} -> {_or_none(now)}"
         outcome = f", {entry.outcome}" if entry.outcome else ""
-        click.echo(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
+        say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
 
 
 def _or_none(value: str | None) -> str:
@@ -350,4 +352,4 @@ def _print_damaged() -> None:
     from strakes.store_root import default_root
 
     for error in open_journals(default_root())[1]:
-        click.echo(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)
+        say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)

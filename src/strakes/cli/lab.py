@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import BYTES, SECONDS
+from strakes.cli.say import say
 from strakes.errors import BadInputError
 from strakes.lab.registry import KINDS, load
 
@@ -121,7 +122,7 @@ def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
         for lab in labs:
             _print_status(lab)
     else:
-        click.echo(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
+        say(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
 
 
 @command.command("mount")
@@ -138,7 +139,7 @@ def mount_command(name: str, at: Path | None) -> None:
             why=lab.detail if lab else "",
             remedy=f"Start it: strakes lab up {lab.kind if lab else name}",
         )
-    click.echo(lab.mount_point)
+    say(lab.mount_point)
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -182,7 +183,7 @@ def down_command(name: str | None, at: Path | None, every: bool, force: bool) ->
     from strakes.lab.manager import down
 
     for lab in _chosen(name, at, every=every):
-        click.echo(f"{lab} has been removed." if down(lab, at=at, force=force) else f"{lab} was not up.")
+        say(f"{lab} has been removed." if down(lab, at=at, force=force) else f"{lab} was not up.")
 
 
 def _help_alone(ctx: click.Context) -> None:
@@ -199,7 +200,7 @@ def _chosen(name: str | None, at: Path | None, *, every: bool) -> Sequence[str]:
         return (name,)
     labs = names(at)
     if not labs:
-        click.echo("No lab is up.")
+        say("No lab is up.")
     elif len(labs) > 1 and not every:
         raise BadInputError(
             "there is more than one lab", why=", ".join(labs), remedy="Give the NAME of one of them, or --all."
@@ -266,17 +267,17 @@ def _up_callback(kind: str) -> Any:
 
         options = load(kind).options_type(**chosen)
         lab, already = bring(
-            kind, name, options, at=at, install=install, say=lambda text: click.echo(f"strakes: {text}", err=True)
+            kind, name, options, at=at, install=install, say=lambda text: say(f"strakes: {text}", err=True)
         )
         if already:
             degraded = f", but {lab.detail}" if lab.detail else ""
-            click.echo(f"strakes: {name} is already running{degraded}", err=True)
+            say(f"strakes: {name} is already running{degraded}", err=True)
         else:
-            click.echo(
+            say(
                 f"strakes: {name} is ready after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}",
                 err=True,
             )
-        click.echo(lab.mount_point)
+        say(lab.mount_point)
 
     return bring_up
 
@@ -284,7 +285,7 @@ def _up_callback(kind: str) -> Any:
 def _print_status(lab: LabStatus) -> None:
     from strakes.units import format_bytes
 
-    click.echo(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
+    say(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
     rows = (
         [("kind", lab.kind), ("mounted on", lab.mount_point)]
         if lab.condition in ("up", "degraded")
@@ -301,4 +302,4 @@ def _print_status(lab: LabStatus) -> None:
     ]
     width = max(len(label) for label, _ in rows)
     for label, text in rows:
-        click.echo(f"  {label:<{width}}  {text}")
+        say(f"  {label:<{width}}  {text}")

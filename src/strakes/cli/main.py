@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import click
 
+from strakes.cli.say import say
 from strakes.cli.signals import orderly_signals
 from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, StrakesError, nearest_word
 from strakes.foreign_text import for_terminal
@@ -192,11 +193,9 @@ def _put_back_knobs(arguments: list[str]) -> None:
         from strakes.knobs.restore import restore_abandoned
 
         try:
-            restore_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
+            restore_abandoned(default_root(), lambda text: say(f"strakes: {text}", err=True))
         except StrakesError as error:
-            click.echo(
-                f"strakes: settings changed by a command that was killed could not be put back: {error}", err=True
-            )
+            say(f"strakes: settings changed by a command that was killed could not be put back: {error}", err=True)
 
 
 def _put_right_faults(arguments: list[str]) -> None:
@@ -213,9 +212,9 @@ def _put_right_faults(arguments: list[str]) -> None:
     from strakes.drill.journal import put_right_abandoned
 
     try:
-        put_right_abandoned(default_root(), lambda text: click.echo(f"strakes: {text}", err=True))
+        put_right_abandoned(default_root(), lambda text: say(f"strakes: {text}", err=True))
     except StrakesError as error:
-        click.echo(f"strakes: the fault of a drill that was killed could not be undone: {error}", err=True)
+        say(f"strakes: the fault of a drill that was killed could not be undone: {error}", err=True)
 
 
 def _load(name: str, entry: CommandEntry) -> click.Command:
@@ -257,11 +256,11 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
     """``cause``: what it stands for; its notes say what else went wrong on the way out."""
-    click.echo(f"strakes: error: {for_terminal(error.what)}", err=True)
+    say(f"strakes: error: {for_terminal(error.what)}", err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
-            click.echo(f"  {label}: {for_terminal(text)}", err=True)
+            say(f"  {label}: {for_terminal(text)}", err=True)
 
 
 def _nobody_reads_stdout() -> bool:

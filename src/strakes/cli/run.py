@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.cli.options import batch_option, measuring_options, precision_option
+from strakes.cli.say import say
 
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
@@ -94,7 +95,7 @@ def _run_tool(tool: str, words: tuple[str, ...], launch: Launch, seed: int, *, k
         return 0
     translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
     for index, note in enumerate(translated.notes):
-        click.echo(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
+        say(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
     study = PlanRun(translated.plan, translated.measured)
     options |= {"seed": seed, "keep": keep or translated.keep, "launch": replace(launch, ranks=translated.plan.ranks)}
     return measure(kind="run", name=tool, studies=(study,), directory=translated.directory, full=True, **options)

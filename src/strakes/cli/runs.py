@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ def command(as_json: bool, limit: int | None) -> None:
     if as_json:
         click.echo(_to_json(shown))
     elif not runs:
-        click.echo(f"No runs yet in {store.root}. Make one: strakes survey DIR")
+        say(f"No runs yet in {store.root}. Make one: strakes survey DIR")
     else:
         _print_table(shown)
         if len(shown) < len(runs):
-            click.echo(f"{len(runs) - len(shown)} older runs are not shown.")
+            say(f"{len(runs) - len(shown)} older runs are not shown.")
 
 
 def _to_json(runs: Sequence[RunSummary]) -> str:

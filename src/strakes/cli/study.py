@@ -9,6 +9,7 @@ import click
 
 from strakes.cli.fault_options import AskedFault, drill_visit, fault_options
 from strakes.cli.options import DIRECTORY, batch_option, libcephfs_option, measuring_options, precision_option
+from strakes.cli.say import say
 from strakes.errors import BadInputError
 
 
@@ -61,7 +62,7 @@ def command(
 
     if name == "list":
         for study in STUDIES:
-            click.echo(f"{study.name:<20} {study.source}  {study.question}")
+            say(f"{study.name:<20} {study.source}  {study.question}")
         return 0
     if directory is None:
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")

@@ -1,0 +1,17 @@
+"""Lines for people in which something of others may stand: one line each, whatever is in them."""
+
+from __future__ import annotations
+
+import click
+
+from strakes.foreign_text import for_terminal
+
+
+def say(text: object = "", *, err: bool = False) -> None:
+    """Print one line."""
+    click.echo(for_terminal(text), err=err)
+
+
+def say_lines(text: str, *, err: bool = False) -> None:
+    """Print a text whose lines are its own, such as the output of a job; nothing is added at its end."""
+    click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False, err=err)

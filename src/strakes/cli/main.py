@@ -53,6 +53,9 @@ COMMANDS = {
     "target": CommandEntry("strakes.cli.target:command", "Show what is known about the file system under DIR."),
     "advise": CommandEntry("strakes.cli.advise:command", "Recommend settings for one application from measurements."),
     "guide": CommandEntry("strakes.cli.guide:command", "Write a page that tells users how to use a file system."),
+    "predict": CommandEntry(
+        "strakes.cli.predict:command", "Forecast what cannot be measured here, and score sealed forecasts."
+    ),
     "tune": CommandEntry("strakes.cli.tune:command", "Search for the best settings of one application by experiment."),
     "knobs": CommandEntry("strakes.cli.knobs:command", "Read, change and put back settings of a file system."),
     "doctor": CommandEntry("strakes.cli.doctor:command", "Check what this machine has and lacks."),

@@ -1,0 +1,124 @@
+"""The model of strakes on the three yardsticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from bench.prediction import io500, made_up, series
+from strakes.predict.families import Typical
+from strakes.predict.model import Forecast, Model
+from strakes.predict.scale import Level, Part, Scale
+
+# How many pairs the common exponent is worth beside a phase's own.
+_SHRINK = 40
+_PARTS: Mapping[made_up.Part, Part] = {
+    "clients": "clients",
+    "links": "links",
+    "mdts": "mdts",
+    "osts": "osts",
+    "lock": "shared",
+}
+
+
+def typical_of(pairs: Sequence[io500.Pair], phase: str) -> Typical:
+    """Return the exponent of the rate in the number of ranks that is typical of a phase, over pairs of small and large.
+
+    Its deviation is that of single phases of single systems.
+    """
+    exponents = [
+        (
+            name,
+            math.log(pair.large.rates[name] / pair.small.rates[name]) / math.log(pair.large.tasks / pair.small.tasks),
+        )
+        for pair in pairs
+        for name in pair.phases
+    ]
+    every = [exponent for _, exponent in exponents]
+    own = [exponent for name, exponent in exponents if name == phase]
+    typical = median(own or every)
+    mean = (len(own) * typical + _SHRINK * median(every)) / (len(own) + _SHRINK)
+    within = sorted(abs(exponent - mean) for exponent in every)[round(0.8 * (len(every) - 1))] / 1.2816
+    return Typical(clients=(mean, within), ranks_each=(mean, within), same=True)
+
+
+def learn_io500(pairs: Sequence[io500.Pair]) -> io500.Forecaster:
+    """Take what is typical from the pairs, and the one level that a small submission is."""
+
+    def forecast(
+        small: io500.Submission, nodes: int, tasks: int, phases: Sequence[str]
+    ) -> Mapping[str, io500.Forecast]:
+        forecasts = {}
+        for phase in phases:
+            level = Level(Scale(clients=small.nodes, ranks=small.tasks), math.log(small.rates[phase]), 0.03)
+            said = Model([level], typical_of(pairs, phase)).forecast(Scale(clients=nodes, ranks=tasks))
+            forecasts[phase] = io500.Forecast(said.median, said.low, said.high)
+        return forecasts
+
+    return forecast
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A forecast beside the truth. ``named``: whether what saturates first is named right, wrong (False), or not at all (None)."""
+
+    name: str
+    forecast: Forecast
+    truth: float
+    named: bool | None = None
+
+    @property
+    def factor(self) -> float:
+        """How many times too large or too small, at least 1."""
+        return math.exp(abs(math.log(self.forecast.median / self.truth)))
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.forecast.low <= self.truth <= self.forecast.high
+
+
+def judge_made_up(task: made_up.Task) -> Judged:
+    """Forecast a made-up system from what was measured of it."""
+    forecast = Model([_level(level) for level in task.levels]).forecast(_scale(task.asked))
+    right = {_PARTS[part] for part in task.scarce}
+    named = None if forecast.saturates is None else forecast.saturates in right
+    return Judged(task.system.shape, forecast, task.system.rate(task.asked), named)
+
+
+def judge_series(one: series.Series) -> Judged:
+    """Forecast the outermost value of a published series."""
+    is_time = one.unit in ("s", "minutes")
+    # A time for a fixed amount of work is a rate seen from behind; a time that grows with the scale is one of waiting.
+    inverse = is_time and one.scale == "mds"
+    sign = -1 if inverse else 1
+    levels = [Level(_along(one.scale, x), sign * math.log(value), 0.03) for x, value in one.shown]
+    forecast = Model(levels, is_time=is_time and not inverse).forecast(_along(one.scale, one.left_out[0]))
+    if inverse:
+        forecast = Forecast(1 / forecast.median, 1 / forecast.high, 1 / forecast.low, forecast.scarce)
+    return Judged(one.name, forecast, one.left_out[1])
+
+
+def _along(scale: str, x: float) -> Scale:
+    number = round(x)
+    if scale == "mds":
+        return Scale(clients=8, ranks=8, mdts=number)
+    if scale == "files":
+        return Scale(files=number)
+    return Scale(ranks=number) if scale == "processes" else Scale(clients=number, ranks=number)
+
+
+def _scale(size: made_up.Size) -> Scale:
+    return Scale(clients=size.clients, ranks=size.ranks, mdts=size.mdts, osts=size.osts)
+
+
+def _level(level: made_up.Level) -> Level:
+    logs = np.log(level.rates)
+    error = 1.25 * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
+    return Level(
+        _scale(level.size), float(np.median(logs)), error, {_PARTS[part]: share for part, share in level.busy.items()}
+    )

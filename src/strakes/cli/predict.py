@@ -1,0 +1,138 @@
+"""``strakes predict``: what a larger system will do, from runs on a small one; and how good that was."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from strakes.cli.options import OUTPUT, Output, json_option
+
+if TYPE_CHECKING:
+    from strakes.predict.gather import FigureLevels
+
+
+class _ForecastUnlessNamed(click.Group):
+    """A group whose first argument may be a run: then it is a forecast."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, ["forecast", *args])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args = ["forecast", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("predict", cls=_ForecastUnlessNamed)
+def command() -> None:
+    """Forecast how large systems will do, from runs on small ones; score sealed forecasts.
+
+    strakes predict RUN... --at clients=2000,mdts=5 is short for strakes predict forecast RUN... --at ...
+
+    Measure small first: strakes study client-scaling DIR, and with several metadata targets strakes study
+    namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10
+    cases, says what saturates first and what would help, and says UNKNOWN where the runs tell nothing.
+    """
+
+
+@command.command("forecast")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--at",
+    "at",
+    required=True,
+    metavar="SCALE",
+    help="Forecast for this size: any of clients, ranks, mdts, osts, files and link, such as clients=2000,mdts=5.",
+)
+@click.option(
+    "--system",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Use the limits that data sheets state, from this TOML file; see the guide page on forecasts.",
+)
+@click.option(
+    "--seal", is_flag=True, help="Keep the forecast under a hash, to be scored when the large system is measured."
+)
+@json_option
+@click.option("--html", type=OUTPUT, metavar="FILE", help="Write the forecast as a page here; - for standard output.")
+def forecast(
+    runs: tuple[str, ...], at: str, system: Path | None, seal: bool, json: Output | None, html: Output | None
+) -> None:
+    """Forecast every figure of the runs for a larger system."""
+    from strakes.predict.asked import Stated, parse_asked, read_stated
+    from strakes.predict.forecast_document import forecast_document
+    from strakes.predict.forecast_text import render
+    from strakes.predict.forecasts import forecast_figures
+    from strakes.predict.gather import figures_of
+    from strakes.predict.sealed import record_so_far
+    from strakes.predict.sealed import seal as keep
+    from strakes.store import Store
+
+    asked = parse_asked(at)
+    stated = read_stated(system) if system is not None else Stated()
+    store = Store()
+    opened = [store.open(name) for name in runs]
+    forecasts = forecast_figures(figures_of(opened), asked, stated)
+    document = forecast_document(opened, asked, stated, forecasts)
+    record = record_so_far(store.root)
+    sealed = keep(document, store.root) if seal else None
+    if json is not None:
+        json.write(json_module.dumps(document, indent=1, allow_nan=False))
+    if html is not None:
+        from strakes.predict.forecast_page import render_forecast_page
+
+        html.write(render_forecast_page(asked, forecasts, record))
+    if all(output is None or output.path is not None for output in (json, html)):
+        click.echo(render(forecasts, record))
+    if sealed is not None:
+        click.echo(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
+
+
+@command.command("score")
+@click.argument("name", metavar="FORECAST")
+@click.argument("run", metavar="RUN")
+@json_option
+def score_command(name: str, run: str, json: Output | None) -> None:
+    """Say how good a sealed forecast was, now that RUN has measured the large system."""
+    from strakes.predict.forecast_text import say_record
+    from strakes.predict.gather import figures_of
+    from strakes.predict.sealed import keep_scores, open_sealed, record_so_far, score
+    from strakes.report.numbers import show
+    from strakes.store import Store
+
+    store = Store()
+    document = open_sealed(name, store.root)
+    measured = store.open(run)
+    figures: tuple[FigureLevels, ...] = figures_of([measured])
+    scores = score(document, figures)
+    keep_scores(document, measured.id, scores, store.root)
+    if json is not None:
+        rows = [
+            {
+                "figure": each.figure,
+                "unit": each.unit,
+                "forecast": each.forecast,
+                "low": each.low,
+                "high": each.high,
+                "measured": each.measured,
+                "factor": each.factor,
+                "covered": each.covered,
+            }
+            for each in scores
+        ]
+        json.write(json_module.dumps({"seal": document["seal"], "run": measured.id, "scores": rows}, indent=1))
+    if json is None or json.path is not None:
+        for each in scores:
+            inside = "inside" if each.covered else "OUTSIDE"
+            click.echo(
+                f"{each.figure}: forecast {show(each.forecast, each.unit)}, measured {show(each.measured, each.unit)}, "
+                f"{inside} the interval, factor of error {each.factor:.2f}"
+            )
+        click.echo(say_record(record_so_far(store.root)))

@@ -1,0 +1,199 @@
+"""Families of curves: how a rate may grow with the scale. Each draws parameters from what is plausible before anything is measured.
+
+All rates are up to a common factor, which the measured rates fix. Arrays: ``n`` draws, ``l`` scales, ``p`` parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strakes.predict.scale import PARTS, Scale
+
+Array = NDArray[np.float64]
+_ITERATIONS = 20
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Some scales as arrays: ``ranks`` (l), ``units`` (l, p)."""
+
+    ranks: Array
+    units: Array
+    clients: Array
+    files: Array
+
+    @classmethod
+    def of(cls, scales: Sequence[Scale]) -> Scales:
+        """Return them in their order."""
+        return cls(
+            np.array([scale.ranks for scale in scales], float),
+            np.array([[scale.units(part) for part in PARTS] for scale in scales], float),
+            np.array([scale.clients for scale in scales], float),
+            np.array([max(1, scale.files) for scale in scales], float),
+        )
+
+
+class Family(Protocol):
+    """``means``, ``deviations``: of the parameters, normally distributed and independent (d)."""
+
+    name: str
+    knows_parts: bool
+    means: Array
+    deviations: Array
+
+    def log_rates(self, parameters: Array, scales: Scales) -> Array:
+        """Return (n, l) for parameters (n, d)."""
+        ...
+
+    def busy(self, parameters: Array, scales: Scales) -> Array | None:
+        """Return the busy share of a unit of each part (n, l, p); None where the family knows no parts."""
+        ...
+
+
+# log10 of a part's demand of one operation by what a rank waits for besides: a unit carries 10 to the minus that many ranks.
+_DEMANDS = {
+    "clients": (-0.8, 0.9),
+    "links": (-0.8, 0.9),
+    "mdts": (-1.8, 1.0),
+    "osts": (-1.3, 1.0),
+    "shared": (-1.9, 1.0),
+}
+_DEMAND_MEANS = [_DEMANDS[part][0] for part in PARTS]
+_DEMAND_DEVIATIONS = [_DEMANDS[part][1] for part in PARTS]
+_SHARED = PARTS.index("shared")
+# log10 of how much dearer what is shared becomes by each further rank.
+_DEARER = (-2.9, 1.0)
+
+
+def _demands(parameters: Array, scales: Scales) -> Array:
+    """Return what one operation takes of a unit of each part, in units of what a rank waits for besides (n, l, p)."""
+    demands = 10 ** parameters[:, None, : len(PARTS)] / scales.units[None]
+    demands[:, :, _SHARED] *= 1 + 10 ** parameters[:, len(PARTS), None] * (scales.ranks - 1)
+    return demands
+
+
+class Network:
+    """A closed queueing network: ranks are its customers, units of parts its stations; approximate mean value analysis.
+
+    Schweitzer's approximation: an arriving operation meets the queue that all others would leave, (N - 1) / N of what is there.
+    """
+
+    name = "network"
+    knows_parts = True
+    means = np.array([*_DEMAND_MEANS, _DEARER[0]])
+    deviations = np.array([*_DEMAND_DEVIATIONS, _DEARER[1]])
+
+    def log_rates(self, parameters: Array, scales: Scales) -> Array:
+        """Return the logarithm of the network's throughput."""
+        demands = _demands(parameters, scales)
+        ranks, others = scales.ranks[None, :], ((scales.ranks - 1) / scales.ranks)[None, :, None]
+        bound = np.minimum(ranks, 1 / demands.max(axis=2))
+        rate = bound * 0.5
+        queue = rate[:, :, None] * demands
+        for _ in range(_ITERATIONS):
+            stay = demands * (1 + others * queue)
+            rate = ranks / (1 + (scales.units[None] * stay).sum(axis=2))
+            queue = 0.5 * queue + 0.5 * rate[:, :, None] * stay
+        return np.asarray(np.log(np.minimum(rate, 1 / demands.max(axis=2))))
+
+    def busy(self, parameters: Array, scales: Scales) -> Array:
+        """Return the throughput's share of what each part carries."""
+        return np.asarray(
+            np.minimum(1.0, np.exp(self.log_rates(parameters, scales))[:, :, None] * _demands(parameters, scales))
+        )
+
+
+class Caps:
+    """Each part carries so much and no more; nothing is lost long before. The last parameter: how sharp the bend is."""
+
+    name = "caps"
+    knows_parts = True
+    means = np.array([*_DEMAND_MEANS, _DEARER[0], 1.0])
+    deviations = np.array([*_DEMAND_DEVIATIONS, _DEARER[1], 0.4])
+
+    def log_rates(self, parameters: Array, scales: Scales) -> Array:
+        """Return the logarithm of the generalised least of what ranks ask and parts carry."""
+        demands = _demands(parameters, scales)
+        alone = scales.ranks[None, :] / (1 + 10 ** parameters[:, None, : len(PARTS)].sum(axis=2))
+        sharp = 10 ** np.clip(parameters[:, -1], 0, 2)[:, None]
+        logs = np.concatenate([np.log(demands), -np.log(alone)[:, :, None]], axis=2)
+        most = logs.max(axis=2)
+        return np.asarray(-most - np.log(np.exp(sharp[:, :, None] * (logs - most[:, :, None])).sum(axis=2)) / sharp)
+
+    def busy(self, parameters: Array, scales: Scales) -> Array:
+        """Return the rate's share of what each part carries."""
+        return np.asarray(
+            np.minimum(1.0, np.exp(self.log_rates(parameters, scales))[:, :, None] * _demands(parameters, scales))
+        )
+
+
+@dataclass(frozen=True)
+class Typical:
+    """Exponents with which rates of one kind of work and system usually grow, each with its standard deviation.
+
+    ``same``: those of clients and of ranks each are one and the same, as far as is known.
+    """
+
+    clients: tuple[float, float] = (0.45, 0.35)
+    ranks_each: tuple[float, float] = (0.3, 0.3)
+    mdts: tuple[float, float] = (0.4, 0.35)
+    osts: tuple[float, float] = (0.4, 0.35)
+    files: tuple[float, float] = (-0.03, 0.05)
+    same: bool = False
+
+
+class Power:
+    """A power law in clients, ranks of each, metadata targets, data targets and files."""
+
+    name = "power law"
+    knows_parts = False
+
+    def __init__(self, typical: Typical) -> None:
+        exponents = (typical.clients, typical.ranks_each, typical.mdts, typical.osts, typical.files)
+        self.means = np.array([mean for mean, _ in exponents])
+        self.deviations = np.array([deviation for _, deviation in exponents])
+        self._same = typical.same
+
+    def log_rates(self, parameters: Array, scales: Scales) -> Array:
+        """Return the sum of exponents by logarithms of the scale."""
+        logs = np.log(
+            np.stack(
+                [
+                    scales.clients,
+                    scales.ranks / scales.clients,  # ranks each
+                    scales.units[:, PARTS.index("mdts")],
+                    scales.units[:, PARTS.index("osts")],
+                    scales.files,
+                ]
+            )
+        )
+        if self._same:
+            logs[0] += logs[1]
+            logs[1] = 0.0
+        return np.asarray(parameters @ logs)
+
+    def busy(self, parameters: Array, scales: Scales) -> None:
+        """Know no parts."""
+
+
+class Waiting:
+    """A time that has a part of its own and a part that grows with what there is to do: clients to come back, files to walk."""
+
+    name = "time"
+    knows_parts = False
+    # log10 of the fixed part by what one client or file adds; the power with which these add up.
+    means = np.array([0.5, 1.0])
+    deviations = np.array([1.2, 0.12])
+
+    def log_rates(self, parameters: Array, scales: Scales) -> Array:
+        """Return the logarithm of the time: of the fixed part and the growing one."""
+        amount = np.where(scales.files > 1, scales.files, scales.clients)[None, :]
+        return np.asarray(np.logaddexp(np.log(10) * parameters[:, :1], parameters[:, 1:] * np.log(amount)))
+
+    def busy(self, parameters: Array, scales: Scales) -> None:
+        """Know no parts."""

@@ -1,0 +1,102 @@
+"""Forecasts for a terminal: what to expect, what is scarce first, what would help, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.predict.forecasts import FigureForecast
+from strakes.predict.model import Forecast
+from strakes.predict.scale import PART_NAMES, Scale
+from strakes.report.numbers import show, show_range
+
+_NAMES = {
+    "clients": ("client", "clients"),
+    "ranks": ("rank", "ranks"),
+    "mdts": ("metadata target", "metadata targets"),
+    "osts": ("data target", "data targets"),
+    "files": ("file", "files"),
+}
+
+
+def render(forecasts: Sequence[FigureForecast], record: tuple[int, float, float] | None) -> str:
+    """Return the text; ``record``: how many figures of sealed forecasts were scored, median factor of error, share inside."""
+    known = [each for each in forecasts if each.forecast is not None]
+    lines = []
+    for each in known:
+        lines += [*_lines(each), ""]
+    unknown = [each for each in forecasts if each.forecast is None]
+    if unknown:
+        lines.append("UNKNOWN")
+        by_why: dict[str, list[str]] = {}
+        for each in unknown:
+            by_why.setdefault(each.why, []).append(each.figure.name)
+        for why, names in by_why.items():
+            lines.append(f"  {why}:")
+            lines += [f"    {name}" for name in names]
+        lines.append("")
+    if not forecasts:
+        lines.append("These runs have no figure that was measured twice with the same scale: nothing can be forecast.")
+    lines.append(say_record(record))
+    return "\n".join(lines)
+
+
+def say_record(record: tuple[int, float, float] | None) -> str:
+    """Return how good sealed forecasts were so far, as a sentence."""
+    if record is None:
+        return "No sealed forecast has been scored yet. Seal this one with --seal; score it with strakes predict score."
+    count, factor, inside = record
+    return (
+        f"Sealed forecasts so far: {count} figures scored, in the median wrong by a factor of {factor:.2f}, "
+        f"{inside:.0%} inside their 80 % intervals."
+    )
+
+
+def say_scale(scale: Scale) -> str:
+    """Return a scale in words.
+
+    >>> say_scale(Scale(clients=2000, ranks=16000, mdts=1))
+    '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'
+    """
+    parts = [
+        f"{count:,} {_NAMES[name][count != 1]}"
+        for name in ("clients", "ranks", "mdts", "osts", "files")
+        if (count := int(getattr(scale, name)))
+    ]
+    return ", ".join(parts) + (f", links {scale.link:.3g} times as fast" if scale.link != 1 else "")
+
+
+def say_forecast(forecast: Forecast, unit: str) -> str:
+    """Return the median and the interval."""
+    middle = show(forecast.median, unit)
+    return f"{middle} [{show_range(forecast.low, forecast.high, unit, beside=middle)}]"
+
+
+def say_scarce(forecast: Forecast) -> str:
+    """Return what saturates first, and how sure that is."""
+    if forecast.likely is None:
+        return "What saturates first is not known."
+    parts, sure = forecast.likely
+    names = " or ".join(PART_NAMES[part] for part in parts)
+    which = "; which of them is not known: no counter and no stated limit tells" if len(parts) > 1 else ""
+    return f"What saturates first: {names} ({sure:.0%} sure{which})."
+
+
+def _lines(each: FigureForecast) -> list[str]:
+    assert each.forecast is not None
+    unit = each.figure.unit
+    scale, value = each.measured
+    lines = [
+        each.figure.name,
+        f"  {say_forecast(each.forecast, unit)} with {say_scale(each.scale)}",
+        f"  measured: {show(value, unit)} with {say_scale(scale)}",
+    ]
+    if not each.figure.is_time:
+        lines.append(f"  {say_scarce(each.forecast)}")
+    return lines + [f"  With {addition.what}: {_say_gain(addition.gain)}" for addition in each.help]
+
+
+def _say_gain(gain: Forecast) -> str:
+    low, middle, high = (100 * (value - 1) for value in (gain.low, gain.median, gain.high))
+    if max(abs(low), abs(high)) < 2:
+        return "no change."
+    return f"{middle:+.0f} % [{low:+.0f} to {high:+.0f} %]."

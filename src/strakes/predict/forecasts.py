@@ -1,0 +1,117 @@
+"""All forecasts of some runs: each figure at the scale asked for, the way there, what becomes scarce, and what would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from strakes.predict.asked import Asked, Stated, link_factor, not_bounded
+from strakes.predict.gather import FigureLevels
+from strakes.predict.model import Forecast, Model
+from strakes.predict.scale import Part, Scale
+
+# What could be added to a system, with the part that it relieves.
+_HELP: Sequence[tuple[str, Part]] = (
+    ("one more metadata target", "mdts"),
+    ("half as many data targets again", "osts"),
+    ("links of twice the speed", "links"),
+)
+_POINTS = 12
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A scale on the way from what was measured to what is asked for, with its forecast."""
+
+    scale: Scale
+    forecast: Forecast
+
+
+@dataclass(frozen=True)
+class Help:
+    """What an addition would bring: ``gain`` is a factor with the ends of its 80 % interval."""
+
+    what: str
+    gain: Forecast
+
+
+@dataclass(frozen=True)
+class FigureForecast:
+    """One figure: ``forecast`` is None where it is UNKNOWN, and ``why`` says so.
+
+    ``measured``: the outermost level, as scale and value. ``families``: how much each family of curves counts.
+    """
+
+    figure: FigureLevels
+    scale: Scale
+    measured: tuple[Scale, float]
+    forecast: Forecast | None
+    why: str = ""
+    curve: tuple[CurvePoint, ...] = ()
+    help: tuple[Help, ...] = ()
+    families: Mapping[str, float] | None = None
+
+
+def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stated) -> tuple[FigureForecast, ...]:
+    """Return one for each figure, in their order. Raises BadInputError where the question lacks something."""
+    factor = link_factor(asked, stated)
+    return tuple(_forecast(figure, asked, stated.of(figure.unit), factor) for figure in figures)
+
+
+def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float) -> FigureForecast:
+    outermost = max(figure.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
+    measured = outermost.scale, math.exp(outermost.log_value)
+    scale = asked.scale(outermost.scale, link)
+    if figure.unit not in ("op/s", "B/s", "s"):
+        return FigureForecast(figure, scale, measured, None, "figures of this kind are not forecast")
+    if why := not_bounded(figure.levels, scale, stated):
+        return FigureForecast(figure, scale, measured, None, why)
+    if len({level.scale for level in figure.levels}) < 2 and not stated:
+        return FigureForecast(figure, scale, measured, None, "measured with one scale only")
+    model = Model(figure.levels, stated=stated, is_time=figure.is_time)
+    return FigureForecast(
+        figure,
+        scale,
+        measured,
+        model.forecast(scale),
+        curve=tuple(CurvePoint(point, model.forecast(point)) for point in _way(figure, scale)),
+        help=() if figure.is_time else tuple(_helps(figure, model, scale, stated)),
+        families=model.families,
+    )
+
+
+def _helps(figure: FigureLevels, model: Model, scale: Scale, stated: Mapping[Part, float]) -> list[Help]:
+    additions = {
+        "mdts": replace(scale, mdts=scale.mdts + 1),
+        "osts": replace(scale, osts=max(scale.osts + 1, round(scale.osts * 1.5))),
+        "links": replace(scale, link=scale.link * 2),
+    }
+    told = {part for level in figure.levels for part in level.busy} | set(stated)
+    varied = {name for name in ("mdts", "osts") if len({getattr(level.scale, name) for level in figure.levels}) > 1}
+    return [Help(what, model.gain(scale, additions[part])) for what, part in _HELP if part in told or part in varied]
+
+
+def _way(figure: FigureLevels, scale: Scale) -> list[Scale]:
+    """Return scales from the smallest measured one to the one asked for, in steps of one factor."""
+    smallest = min(figure.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files)).scale
+    points = []
+    for step in range(_POINTS + 1):
+        share = step / _POINTS
+
+        def between(name: str, share: float = share) -> int:
+            low, high = max(1, getattr(smallest, name)), max(1, getattr(scale, name))
+            return round(low * (high / low) ** share) if getattr(scale, name) else 0
+
+        ranks = between("ranks")
+        points.append(
+            Scale(
+                min(between("clients"), ranks),
+                ranks,
+                between("mdts"),
+                between("osts"),
+                between("files"),
+                scale.link**share,
+            )
+        )
+    return list(dict.fromkeys(points))

@@ -1,0 +1,130 @@
+"""From stored runs to the figures that can be forecast: what was measured of each, and with which scale."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from strakes.analysis.build import results_of
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import Setting
+from strakes.findings.results import Measured
+from strakes.findings.sample import Sample, sample_named
+from strakes.predict.scale import Level, Part, Scale
+from strakes.store import Run
+from strakes.store.records import Visit
+
+# Settings of cells that say how large the system was, or how much asked of it; all others tell figures apart.
+_SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
+# Nothing is known better than this, however often it was measured.
+_LEAST_ERROR = 0.01
+_NORMAL_MEDIAN = 1.2533
+
+
+@dataclass(frozen=True)
+class FigureLevels:
+    """One figure of one or more runs, at every scale that they measured it with. ``settings``: what tells it apart."""
+
+    study: str
+    operation: str
+    unit: str
+    settings: Mapping[str, Setting]
+    levels: tuple[Level, ...]
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a time."""
+        return self.unit == "s"
+
+    @property
+    def name(self) -> str:
+        """Return the study, the operation and the settings that tell it apart."""
+        settings = [
+            str(value) for key, value in self.settings.items() if key != "operation" and value not in ("", None)
+        ]
+        return ", ".join([self.operation.replace("-", " "), *settings]) + f" ({self.study})"
+
+
+def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
+    """Return every figure with at least two runs of its own at some scale, in the order of the runs' cells."""
+    levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[Level]]] = defaultdict(dict)
+    for run in runs:
+        cells = {cell.key: cell for cell in run.cells}
+        visits: dict[str, list[Visit]] = defaultdict(list)
+        for visit in run.visits:
+            visits[visit.cell].append(visit)
+        for measured in results_of(run).measured:
+            key, _, phase = measured.id.rpartition(":")
+            cell = cells.get(key)
+            if measured.is_side or cell is None or cell.imported or not measured.observations:
+                continue
+            level = _level(measured, cell, phase, visits[key])
+            if level is None:
+                continue
+            apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
+            operation = str(apart.get("operation", phase))
+            figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
+            levels[figure].setdefault(level.scale, []).append(level)
+    return tuple(
+        FigureLevels(study, operation, unit, dict(settings), tuple(_together(same) for same in by_scale.values()))
+        for (study, operation, unit, settings), by_scale in levels.items()
+    )
+
+
+def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
+    """Return the scale with which a cell was measured.
+
+    A client is a node; where a study takes each rank for a client of its own, it says so in its settings.
+    """
+    ranks = max(1, cell.plan.ranks)
+    clients = _number(settings.get("clients")) or _number(settings.get("nodes")) or 1
+    return Scale(
+        clients=min(clients, ranks),
+        ranks=ranks,
+        mdts=_number(settings.get("metadata_targets")) or 1,
+        osts=(cell.layout.stripe_count if cell.layout is not None else None) or 1,
+        files=_number(settings.get("files")) or 0,
+    )
+
+
+def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]) -> Level | None:
+    logs = [math.log(seen.value) for seen in measured.observations if seen.purpose != "pilot" and seen.value > 0]
+    if len(logs) < 2:
+        return None
+    middle = median(logs)
+    spread = _NORMAL_MEDIAN * 1.4826 * median(abs(value - middle) for value in logs)
+    samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
+    busy = _busy([sample for sample in samples if sample is not None])
+    return Level(scale_of(cell, measured.settings), middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy)
+
+
+def _busy(samples: Sequence[Sample]) -> dict[Part, float]:
+    """Return the busy share of the clients' processors, where the engine counted it."""
+    shares = []
+    for sample in samples:
+        spent = {
+            name: float(sample.counters.get(f"cpu_{name}_s", 0.0)) for name in ("user", "system", "iowait", "idle")
+        }
+        if sum(spent.values()) > 0:
+            shares.append((spent["user"] + spent["system"]) / sum(spent.values()))
+    return {"clients": fmean(shares)} if shares else {}
+
+
+def _together(levels: Sequence[Level]) -> Level:
+    """Return one level of several runs with one scale: what runs differ by counts as error."""
+    if len(levels) == 1:
+        return levels[0]
+    values = [level.log_value for level in levels]
+    between = (max(values) - min(values)) / math.sqrt(len(values))
+    error = math.hypot(fmean(level.log_error for level in levels) / math.sqrt(len(levels)), between / 2)
+    busy: dict[Part, float] = {}
+    for level in levels:
+        busy.update(level.busy)
+    return Level(levels[0].scale, median(values), error, busy)
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and value >= 1 else None

@@ -1,0 +1,174 @@
+"""The forecast of one figure: families of curves averaged by how well each says the outermost of the measured levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from strakes.predict.families import Array, Caps, Family, Network, Power, Scales, Typical, Waiting
+from strakes.predict.posterior import Draws, learn
+from strakes.predict.scale import PARTS, Level, Part, Scale
+
+COVERAGE = 0.8
+# How much less is known with each doubling beyond what was measured, as a deviation of the logarithm.
+_PER_DOUBLING = 0.01
+# No family is wholly out of the question.
+_LEAST_WEIGHT = 0.03
+# A family that knows no parts counts so much less where counters tell of parts: it can't tell what they say.
+_WITHOUT_PARTS = 0.2
+# A part is named if it is the busiest in this share of the draws.
+SURE = 0.65
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """In the unit of the figure: the median, the ends of the 80 % interval, and what becomes scarce first.
+
+    ``scarce``: how probable it is that the busiest part is among some parts. Parts of which neither a counter, nor a stated limit,
+    nor a change of their number tells anything are one such group: together they can be scarce, which of them is not known.
+    """
+
+    median: float
+    low: float
+    high: float
+    scarce: Mapping[tuple[Part, ...], float]
+
+    @property
+    def likely(self) -> tuple[tuple[Part, ...], float] | None:
+        """The group that is sure enough to be scarce first, and how sure."""
+        group = max(self.scarce, key=lambda parts: self.scarce[parts], default=())
+        return (group, self.scarce[group]) if group and self.scarce[group] >= SURE else None
+
+    @property
+    def saturates(self) -> Part | None:
+        """The one part that saturates first; None: not known."""
+        return self.likely[0][0] if self.likely and len(self.likely[0]) == 1 else None
+
+
+class Model:
+    """What was learned of one figure; asked for as many scales as one likes."""
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        typical: Typical | None = None,
+        stated: Mapping[Part, float] | None = None,
+        seed: int = 1,
+        *,
+        is_time: bool = False,
+    ) -> None:
+        """Learn from at least one level. ``is_time``: what is forecast is a time that grows with the scale, and no rate."""
+        self.levels = tuple(levels)
+        self._generator_seed = seed
+        self._stated = dict(stated or {})
+        families: tuple[Family, ...] = (Power(typical or Typical()),)
+        if is_time:
+            families = (Waiting(),)
+        elif len({level.scale for level in levels}) > 1:
+            families = (Network(), Caps(), *families)
+        learned = [learn(family, levels, stated or {}, seed) for family in families]
+        self._draws = list(zip(learned, _weights(learned, levels, stated or {}, seed), strict=True))
+
+    def forecast(self, scale: Scale) -> Forecast:
+        """Return the forecast at that scale."""
+        values, weights, _ = self._values(scale)
+        ends = ((1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2)
+        low, middle, high = (float(np.exp(value)) for value in _quantiles(values, weights, ends))
+        return Forecast(middle, low, high, self._scarce(scale))
+
+    def gain(self, scale: Scale, instead: Scale) -> Forecast:
+        """Return by how much the figure changes from one scale to another: a factor."""
+        ratios, weights = [], []
+        for draws, weight in self._draws:
+            both = draws.log_values(Scales.of([scale, instead]))
+            ratios.append(both[:, 1] - both[:, 0])
+            weights.append(np.full(len(both), weight / len(both)))
+        ends = ((1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2)
+        found = _quantiles(np.concatenate(ratios), np.concatenate(weights), ends)
+        low, middle, high = (float(np.exp(value)) for value in found)
+        return Forecast(middle, low, high, {})
+
+    @property
+    def families(self) -> Mapping[str, float]:
+        """How much each family counts."""
+        return {draws.family.name: weight for draws, weight in self._draws}
+
+    def _values(self, scale: Scale) -> tuple[Array, Array, Array]:
+        generator = np.random.default_rng(self._generator_seed)
+        beyond = _doublings(self.levels, scale)
+        values, weights, misfits = [], [], []
+        for draws, weight in self._draws:
+            known = draws.log_values(Scales.of([scale]))[:, 0]
+            deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond)
+            values.append(known + deviation * generator.standard_normal(len(known)))
+            weights.append(np.full(len(known), weight / len(known)))
+            misfits.append(draws.misfit)
+        return np.concatenate(values), np.concatenate(weights), np.concatenate(misfits)
+
+    def _scarce(self, scale: Scale) -> dict[tuple[Part, ...], float]:
+        groups = _groups(self.levels, self._stated)
+        shares = dict.fromkeys(groups, 0.0)
+        total = 0.0
+        for draws, weight in self._draws:
+            busy = draws.family.busy(draws.parameters, Scales.of([scale]))
+            if busy is None:
+                continue
+            total += weight
+            busiest = busy[:, 0, :].argmax(axis=1)
+            for group in groups:
+                shares[group] += weight * float(np.isin(busiest, [PARTS.index(part) for part in group]).mean())
+        return {group: share / total for group, share in shares.items()} if total > 0 else {}
+
+
+def _groups(levels: Sequence[Level], stated: Mapping[Part, float]) -> list[tuple[Part, ...]]:
+    """Return the parts, those that nothing tells apart together: of the clients' side, and of what does not grow with them."""
+    told = {part for level in levels for part in level.busy} | set(stated)
+    told |= {part for part in ("mdts", "osts") if len({level.scale.units(part) for level in levels}) > 1}
+    groups: list[tuple[Part, ...]] = [(part,) for part in PARTS if part in told]
+    for side in (("clients", "links"), ("mdts", "osts", "shared")):
+        rest = tuple(part for part in PARTS if part in side and part not in told)
+        groups += [rest] if rest else []
+    return groups
+
+
+def _weights(learned: Sequence[Draws], levels: Sequence[Level], stated: Mapping[Part, float], seed: int) -> list[float]:
+    """Weigh families by the density with which each, without the outermost level, says that level."""
+    if len(learned) == 1:
+        return [1.0]
+    outermost = max(levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.osts))
+    inner = [level for level in levels if level is not outermost]
+    scores = []
+    for draws in learned:
+        if len({level.scale for level in inner}) < 2:
+            scores.append(0.0)
+            continue
+        before = learn(draws.family, inner, stated, seed)
+        said = before.log_values(Scales.of([outermost.scale]))[:, 0]
+        variance = before.misfit**2 + outermost.log_error**2 + 0.02**2
+        density = np.exp(-0.5 * (said - outermost.log_value) ** 2 / variance) / np.sqrt(variance)
+        scores.append(float(np.log(density.mean() + 1e-12)))
+    told = any(level.busy for level in levels)
+    before_seen = [1.0 if draws.family.knows_parts or not told else _WITHOUT_PARTS for draws in learned]
+    raw = np.exp(np.array(scores) - max(scores)) * np.array(before_seen)
+    shares = np.maximum(raw / raw.sum(), _LEAST_WEIGHT)
+    return [float(share) for share in shares / shares.sum()]
+
+
+def _doublings(levels: Sequence[Level], scale: Scale) -> float:
+    """Return how many doublings a scale lies beyond the measured ones, over all of its dimensions."""
+    beyond = 0.0
+    for name in ("clients", "ranks", "mdts", "osts", "files"):
+        most = max(getattr(level.scale, name) for level in levels)
+        if most and getattr(scale, name) > most and name != "ranks":
+            beyond += float(np.log2(getattr(scale, name) / most))
+    return beyond
+
+
+def _quantiles(values: Array, weights: Array, at: Sequence[float]) -> list[float]:
+    order = np.argsort(values)
+    summed = np.cumsum(weights[order])
+    return [
+        float(values[order][min(len(values) - 1, int(np.searchsorted(summed, share * summed[-1])))]) for share in at
+    ]

@@ -1,0 +1,129 @@
+"""What the measured levels leave of a family of curves.
+
+Sequential Monte Carlo: draws from what is plausible before, the likelihood taken in step by step, resampling and random walks in
+between (Del Moral, Doucet, Jasra 2006). The common factor of all rates is integrated out. Each draw misses by something of its own
+(``misfit``), so that no fit to little scatter makes an interval without width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from strakes.predict.families import Array, Family, Scales
+from strakes.predict.scale import PARTS, Level, Part
+
+DRAWS = 500
+_MOVES = 3
+# Natural logarithm of how far a family misses, and its deviation: 1.5 %, within a factor of 2.3.
+_MISFIT = (float(np.log(0.015)), 0.8)
+# Counters tell a busy share this well.
+_BUSY_ERROR = 0.045
+# What a part really carries, by what is stated of it: a fifth less, within a factor of 1.35.
+_STATED = (-0.2, 0.3)
+# The likelihood is taken in so that this share of the draws still counts.
+_KEPT = 0.5
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A family after the data, as draws of equal weight.
+
+    ``parameters`` (n, d), ``factor`` (n): logarithm of the common factor, ``misfit`` (n): how far each misses, as a standard
+    deviation of the logarithm. ``log_evidence``: of the data under the family.
+    """
+
+    family: Family
+    parameters: Array
+    factor: Array
+    misfit: Array
+    log_evidence: float
+
+    def log_values(self, scales: Scales) -> Array:
+        """Return (n, l)."""
+        return np.asarray(self.factor[:, None] + self.family.log_rates(self.parameters, scales))
+
+
+def learn(family: Family, levels: Sequence[Level], stated: Mapping[Part, float], seed: int = 1) -> Draws:
+    """Return what is left of the family. ``stated``: what a unit of a part can carry. The same at every call."""
+    generator = np.random.default_rng(seed)
+    means = np.append(family.means, _MISFIT[0])
+    deviations = np.append(family.deviations, _MISFIT[1])
+    data = _Data(family, levels, stated)
+    draws = means + deviations * generator.standard_normal((DRAWS, len(means)))
+    fits, taken, evidence = data.log_likelihood(draws), 0.0, 0.0
+    while taken < 1:
+        step = _step(fits, 1 - taken)
+        weights = np.exp(step * (fits - fits.max()))
+        evidence += float(np.log(weights.mean()) + step * fits.max())
+        picked = generator.choice(DRAWS, DRAWS, p=weights / weights.sum())
+        draws, fits, taken = draws[picked], fits[picked], taken + step
+        spread = np.linalg.cholesky(np.cov(draws.T) + 1e-6 * np.diag(deviations**2))
+        for reach in np.geomspace(1.2, 0.25, _MOVES) / np.sqrt(len(means)) * 1.6:
+            moved = draws + reach * generator.standard_normal(draws.shape) @ spread.T
+            moved_fits = data.log_likelihood(moved)
+            before = ((draws - means) ** 2 - (moved - means) ** 2) / (2 * deviations**2)
+            better = taken * (moved_fits - fits) + before.sum(axis=1)
+            accepted = np.log(generator.random(DRAWS)) < better
+            draws[accepted], fits[accepted] = moved[accepted], moved_fits[accepted]
+    return Draws(family, draws[:, :-1], data.factor(draws), np.exp(draws[:, -1]), evidence)
+
+
+def _step(fits: Array, most: float) -> float:
+    """Return how much more of the likelihood can be taken in, by halving."""
+
+    def enough(step: float) -> bool:
+        weights = np.exp(step * (fits - fits.max()))
+        return bool(weights.sum() ** 2 >= _KEPT * len(fits) * (weights**2).sum())
+
+    if enough(most):
+        return most
+    low, high = 1e-9, most
+    while high / low > 1.1:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low
+
+
+class _Data:
+    """The levels as arrays, and how well parameters with a misfit fit them."""
+
+    def __init__(self, family: Family, levels: Sequence[Level], stated: Mapping[Part, float]) -> None:
+        self._family, self._stated = family, stated
+        self._scales = Scales.of([level.scale for level in levels])
+        self._values = np.array([level.log_value for level in levels])
+        self._errors = np.array([level.log_error for level in levels])
+        self._busy = np.array([[level.busy.get(part, np.nan) for part in PARTS] for level in levels])
+        self._told = np.isfinite(self._busy)
+
+    def factor(self, draws: Array) -> Array:
+        """Return the logarithm of the common factor that fits best (n)."""
+        return self._residuals(draws)[0]
+
+    def log_likelihood(self, draws: Array) -> Array:
+        """Return the logarithm of the likelihood of each draw (n), the common factor integrated out."""
+        factor, residuals, variances = self._residuals(draws)
+        fit = -0.5 * (residuals**2 / variances + np.log(variances)).sum(axis=1) - 0.5 * np.log(
+            (1 / variances).sum(axis=1)
+        )
+        shares = self._family.busy(draws[:, :-1], self._scales) if self._told.any() or self._stated else None
+        if shares is not None:
+            apart = np.where(self._told, shares - np.nan_to_num(self._busy), 0.0) / _BUSY_ERROR
+            # Counters err in ways of their own: far off is not endlessly worse.
+            fit -= 2.5 * np.log1p(apart**2 / 4).sum(axis=(1, 2))
+            for part, capacity in self._stated.items():
+                carried = self._carried(draws, factor, part)
+                fit -= 0.5 * ((carried - np.log(capacity) - _STATED[0]) / _STATED[1]) ** 2
+        return np.asarray(fit)
+
+    def _residuals(self, draws: Array) -> tuple[Array, Array, Array]:
+        # A wild draw misses by more than there is; its square must stay finite.
+        variances = self._errors**2 + np.exp(2 * np.clip(draws[:, -1], -12, 3))[:, None]
+        apart = self._values - self._family.log_rates(draws[:, :-1], self._scales)
+        factor = (apart / variances).sum(axis=1) / (1 / variances).sum(axis=1)
+        return factor, apart - factor[:, None], variances
+
+    def _carried(self, draws: Array, factor: Array, part: Part) -> Array:
+        return np.asarray(factor - np.log(10) * draws[:, PARTS.index(part)])

@@ -1,0 +1,71 @@
+"""How large a system is, and how much asks of it: what forecasts go from and to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+Part = Literal["clients", "links", "mdts", "osts", "shared"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+PART_NAMES: Mapping[Part, str] = {
+    "clients": "the clients' processors",
+    "links": "the clients' links",
+    "mdts": "the metadata targets",
+    "osts": "the data targets",
+    "shared": "something that all ranks share, such as a lock",
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``clients``: nodes that ask. ``ranks``: their processes together. ``files``: how many there are already.
+
+    ``link``: how fast a client's link is by what it was when measured.
+    """
+
+    clients: int = 1
+    ranks: int = 1
+    mdts: int = 1
+    osts: int = 1
+    files: int = 0
+    link: float = 1.0
+
+    def units(self, part: Part) -> float:
+        """Return how many of that part there are.
+
+        >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(clients=4, ranks=16).units("links")
+        (2, 4.0)
+        """
+        if part == "mdts":
+            return self.mdts
+        if part == "osts":
+            return self.osts
+        if part == "links":
+            return self.clients * self.link
+        return 1 if part == "shared" else self.clients
+
+
+@dataclass(frozen=True)
+class Level:
+    """What was measured with one scale.
+
+    ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time for
+    which a unit of a part was at work, of those parts whose counters tell.
+    """
+
+    scale: Scale
+    log_value: float
+    log_error: float
+    busy: Mapping[Part, float] = field(default_factory=dict)
+
+
+def dimensions(levels: Sequence[Level]) -> frozenset[str]:
+    """Return the dimensions of the scale that differ between levels.
+
+    >>> sorted(dimensions([Level(Scale(1, 2), 0.0, 0.1), Level(Scale(2, 4), 0.5, 0.1)]))
+    ['clients', 'ranks']
+    """
+    names = ("clients", "ranks", "mdts", "osts", "files")
+    return frozenset(name for name in names if len({getattr(level.scale, name) for level in levels}) > 1)

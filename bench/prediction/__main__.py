@@ -1,23 +1,25 @@
-"""Print how good the simple rules are: ``python -m bench.prediction submissions.json``."""
+"""Judge the forecasts of strakes by three yardsticks: ``python -m bench.prediction DATA``."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from bench.prediction.io500 import find_pairs, judge, read_submissions, summarise
-from bench.prediction.simple import RULES
+from bench.prediction.page import make_page
 
 
 def main() -> None:
-    """A line for each rule: median factor of error, and the share of phases inside the 80 % interval."""
+    """Print every yardstick, or write them as a page."""
     parser = argparse.ArgumentParser(prog="python -m bench.prediction", description=__doc__)
-    parser.add_argument("submissions", type=Path, help="The file io500/submissions.json of the data of others.")
-    pairs = find_pairs(read_submissions(parser.parse_args().submissions))
-    print(f"{len(pairs)} systems, {sum(len(pair.phases) for pair in pairs)} phases")
-    for name, rule in RULES.items():
-        factor, covered = summarise(judge(pairs, rule))
-        print(f"{name:<30} median factor of error {factor:.2f}, {covered:.0%} inside the 80 % interval")
+    parser.add_argument("data", type=Path, help="The directory with the data of others.")
+    parser.add_argument("--systems", type=int, default=300, help="How many made-up systems.")
+    parser.add_argument("--page", type=Path, help="Write the page here instead of printing it.")
+    arguments = parser.parse_args()
+    text = make_page(arguments.data, arguments.systems)
+    if arguments.page is None:
+        print(text)
+    else:
+        arguments.page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ _KINDS = {
     "cluster": ("the description of a pair of servers", "strakes failover plan FILE"),
     "need": ("a list of needs", "strakes accept FILE DIR"),
     "interface": ("the description of an application", "strakes advise --app FILE, or strakes tune --app FILE DIR"),
+    "limits": ("limits of a system", "strakes predict RUN --at SCALE --system FILE"),
     "phase": ("a plan", "strakes run FILE DIR"),
 }
 

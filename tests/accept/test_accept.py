@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from strakes.accept.judge import FAIL, PASS, UNKNOWN, Answer, judge
+from strakes.accept.judge import FAIL, PASS, PREDICTED_FAIL, PREDICTED_PASS, UNKNOWN, Answer, judge
 from strakes.accept.needs import Need, needs_from_toml
 from strakes.errors import BadInputError
 from strakes.findings.results import Results
@@ -98,12 +98,11 @@ def test_an_interval_that_holds_the_need_decides_nothing() -> None:
     assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
 
 
-def test_clients_beyond_those_measured_are_extrapolated_and_stay_unknown() -> None:
+def test_clients_beyond_those_measured_are_forecast_and_never_pass() -> None:
     near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
-    assert near.verdict == UNKNOWN
-    assert "would be met" in near.found and "no new bottleneck appears" in near.limits
-    far = answer(Need("n", "clients", 1000, files_per_hour_each=20_000), ClientScaling())
-    assert far.verdict == UNKNOWN and "extrapolation ends at" in far.limits
+    assert near.verdict == PREDICTED_PASS and "forecast for 100 clients" in near.found
+    many = answer(Need("n", "clients", 100, files_per_hour_each=20_000_000), ClientScaling(), saturated)
+    assert many.verdict == PREDICTED_FAIL
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000), ClientScaling()).verdict == PASS
     assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strakes.accept.judge import FAIL, PASS, UNKNOWN, Answer
+from strakes.accept.judge import VERDICTS, Answer
 from strakes.foreign_text import for_terminal
 from strakes.report.summary import wrap
 
@@ -26,7 +26,7 @@ def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, An
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:
     """Return how many of each verdict."""
-    return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in (PASS, FAIL, UNKNOWN)}
+    return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in VERDICTS}
 
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
@@ -34,7 +34,12 @@ def render(title: str, run: str, answers: Sequence[Answer]) -> str:
     lines = [for_terminal(title), f"run {run}", ""]
     for answer in answers:
         lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
-        lines += [f"         {line}" for line in wrap(f"measured: {answer.found}", _WIDTH - 9)]
+        lines += [
+            f"         {line}"
+            for line in wrap(
+                f"{'found' if answer.verdict.startswith('PREDICTED') else 'measured'}: {answer.found}", _WIDTH - 9
+            )
+        ]
         lines += [f"         {line}" for line in wrap(answer.limits, _WIDTH - 9)]
-    told = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items())
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items() if number)
     return "\n".join([*lines, "", told])

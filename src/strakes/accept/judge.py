@@ -10,14 +10,17 @@ from typing import Any
 from strakes.accept.needs import Need
 from strakes.analysis.held_back import held_back
 from strakes.findings.results import Measured, Results
+from strakes.predict.gather import level_of
+from strakes.predict.model import COVERAGE, Model
+from strakes.predict.scale import Scale
 from strakes.report.numbers import percent, show
-from strakes.studies.client_scaling import scalability
 from strakes.studies.compose import find_saturation
 from strakes.units import format_bytes
 
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
-# The law is not asked further out than this many times what was measured, nor where it misses a median by more.
-FURTHEST, WORST_RESIDUAL = 8, 0.25
+# Of more than was measured: what is forecast never passes.
+PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
+VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
 
 
@@ -140,7 +143,7 @@ def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
 
 
 def _clients(need: Need, evidence: _Evidence) -> Answer:
-    """So many clients at a rate each: measured where there were as many, by the scalability law up to its limits."""
+    """So many clients at a rate each: measured where there were as many, forecast beyond."""
     needed = need.at_least * need.files_per_hour_each / HOUR_S
     wanted = (
         f"{need.at_least:,.0f} clients at {need.files_per_hour_each:,.0f} files an hour each ({needed:,.0f} "
@@ -216,22 +219,31 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
 
 
 def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: _Evidence) -> Answer:
-    """More clients than were measured: by the scalability law, which decides nothing but says what to expect."""
+    """More clients than were measured: a forecast, which never passes or fails but says what to expect."""
     ids = evidence.results.ids(measured)
     assert asked.clients is not None
-    law = scalability(measured, evidence.results.confidence) if asked.factor == "clients" else None
     limits = (
         f"{reached} ranks of one node were measured, but the need is for {asked.clients} clients: measure with "
         "that many."
     )
-    outlook = f"only up to {reached} clients were measured"
-    if law is None or law.worst_residual > WORST_RESIDUAL:
-        return asked.answer(UNKNOWN, outlook, f"{limits} No scalability law fits them.", ids)
-    if asked.clients > FURTHEST * law.measured_up_to:
-        furthest = f"extrapolation ends at {FURTHEST} times the number of clients measured"
-        return asked.answer(UNKNOWN, outlook, f"{limits} Nothing is extrapolated: {furthest}.", ids)
-    rate = law.rate(asked.clients)
-    would = "would" if rate.low >= asked.at_least else "would not" if rate.high < asked.at_least else "may or may not"
-    expected = f"{asked.show(rate.low)} - {asked.show(rate.high)}, so the need {would} be met"
-    outlook = f"extrapolated to {asked.clients} clients: {expected}"
-    return asked.answer(UNKNOWN, outlook, f"{limits} This holds only if no new bottleneck appears.", ids)
+    sizes = [_clients_of(cell, asked) for cell in measured]
+    levels = [level for cell, size in zip(measured, sizes, strict=True) if (level := level_of(cell, size)) is not None]
+    if len({level.scale for level in levels}) < 2:
+        found = f"only {reached} clients were measured"
+        return asked.answer(UNKNOWN, found, f"{limits} A forecast needs at least two numbers of clients.", ids)
+    size = Scale(clients=asked.clients, ranks=asked.clients)
+    forecast = Model(levels).forecast(size)
+    found = (
+        f"forecast for {asked.clients} clients: {asked.show(forecast.median)} "
+        f"[{asked.show(forecast.low)} - {asked.show(forecast.high)}, {percent(COVERAGE)} interval]"
+    )
+    if forecast.low >= asked.at_least:
+        return asked.answer(PREDICTED_PASS, found, limits, ids)
+    if forecast.high < asked.at_least:
+        return asked.answer(PREDICTED_FAIL, found, limits, ids)
+    return asked.answer(UNKNOWN, found, f"The interval contains the need. {limits}", ids)
+
+
+def _clients_of(cell: Measured, asked: _Rate) -> Scale:
+    number = int(float(cell.settings[asked.factor]))
+    return Scale(clients=number, ranks=number)

@@ -27,6 +27,12 @@ _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("shared", "bytes_per_s"): ("shared", "B/s"),
 }
 
+_KNOWN = (
+    "Known are "
+    + ", ".join(f"[limits.{table}] {key}" for table, key in _STATED)
+    + '; for example bytes_per_s = "12GB/s".'
+)
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -97,24 +103,23 @@ def parse_asked(text: str) -> Asked:
 
 
 def read_stated(path: Path) -> Stated:
-    """Read ``system.toml``: what one client, link, metadata target (mdt), data target (ost) and what is shared can do.
+    """Read what one client, link, metadata target (mdt), data target (ost) and what all share can do: tables in ``[limits]``.
 
     Raises BadInputError.
     """
-    file = read_toml(path, "system", "a description of a system")
+    file = read_toml(path, "the limits of the system", "limits")
     capacities: dict[tuple[Part, str], float] = {}
-    for table, values in file.values.items():
+    tables = file.values.get("limits")
+    if set(file.values) != {"limits"} or not isinstance(tables, dict):
+        raise file.error((), "the file has to have tables in limits and nothing else", remedy=_KNOWN)
+    for table, values in tables.items():
         if not isinstance(values, dict):
-            raise file.error(
-                (table,), f"{table} is not a table", remedy="Write [mdt], [ost], [link], [client] or [shared]."
-            )
+            raise file.error(("limits", table), f"limits.{table} is not a table", remedy=_KNOWN)
         for key, value in values.items():
             if (table, key) not in _STATED:
-                known = ", ".join(f"[{name}] {what}" for name, what in _STATED)
-                raise file.error((table, key), f"[{table}] {key} is not known", remedy=f"Known are: {known}.")
-            capacities[_STATED[table, key]] = _capacity(
-                value, file.error((table, key), f"{key} is not a rate: {value!r}")
-            )
+                raise file.error(("limits", table, key), f"[limits.{table}] {key} is not known", remedy=_KNOWN)
+            bad = file.error(("limits", table, key), f"{key} is not a rate above zero: {value!r}", remedy=_KNOWN)
+            capacities[_STATED[table, key]] = _capacity(value, bad)
     return Stated(capacities)
 
 
@@ -138,7 +143,7 @@ def link_factor(asked: Asked, stated: Stated) -> float:
         raise BadInputError(
             "how fast the links of today are is not known",
             where=f"--at {asked.text}",
-            remedy='Say it in the file of --system: [link] bytes_per_s = "12GB/s".',
+            remedy='Say it in the file of --system: [limits.link] bytes_per_s = "12GB/s".',
         )
     return asked.link_bytes_per_s / today
 

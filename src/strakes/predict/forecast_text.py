@@ -75,10 +75,14 @@ def say_scarce(forecast: Forecast) -> str:
     """Return what saturates first, and how sure that is."""
     if forecast.likely is None:
         return "What saturates first is not known."
-    parts, sure = forecast.likely
+    parts, probability = forecast.likely
     names = " or ".join(PART_NAMES[part] for part in parts)
-    which = "; which of them is not known: no counter and no stated limit tells" if len(parts) > 1 else ""
-    return f"What saturates first: {names} ({sure:.0%} sure{which})."
+    which = (
+        ". Which of them is not known: no counter, no stated limit and no change of their number tells"
+        if len(parts) > 1
+        else ""
+    )
+    return f"What saturates first: {names} ({min(probability, 0.99):.0%} sure){which}."
 
 
 def _lines(each: FigureForecast) -> list[str]:

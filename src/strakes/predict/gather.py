@@ -90,15 +90,20 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
     )
 
 
-def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]) -> Level | None:
+def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> Level | None:
+    """Return what was measured of one figure at that scale; None with fewer than two runs of its own."""
     logs = [math.log(seen.value) for seen in measured.observations if seen.purpose != "pilot" and seen.value > 0]
     if len(logs) < 2:
         return None
     middle = median(logs)
     spread = _NORMAL_MEDIAN * 1.4826 * median(abs(value - middle) for value in logs)
+    return Level(scale, middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy or {})
+
+
+def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]) -> Level | None:
     samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
     busy = _busy([sample for sample in samples if sample is not None])
-    return Level(scale_of(cell, measured.settings), middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy)
+    return level_of(measured, scale_of(cell, measured.settings), busy)
 
 
 def _busy(samples: Sequence[Sample]) -> dict[Part, float]:

@@ -18,6 +18,8 @@ _PER_DOUBLING = 0.01
 _LEAST_WEIGHT = 0.03
 # A family that knows no parts counts so much less where counters tell of parts: it can't tell what they say.
 _WITHOUT_PARTS = 0.2
+# No part carries more than this above what is stated of it, as a natural logarithm.
+_ABOVE_STATED = 0.1
 # A part is named if it is the busiest in this share of the draws.
 SURE = 0.65
 
@@ -73,7 +75,7 @@ class Model:
 
     def forecast(self, scale: Scale) -> Forecast:
         """Return the forecast at that scale."""
-        values, weights, _ = self._values(scale)
+        values, weights = self._values(scale)
         ends = ((1 - COVERAGE) / 2, 0.5, (1 + COVERAGE) / 2)
         low, middle, high = (float(np.exp(value)) for value in _quantiles(values, weights, ends))
         return Forecast(middle, low, high, self._scarce(scale))
@@ -95,17 +97,17 @@ class Model:
         """How much each family counts."""
         return {draws.family.name: weight for draws, weight in self._draws}
 
-    def _values(self, scale: Scale) -> tuple[Array, Array, Array]:
+    def _values(self, scale: Scale) -> tuple[Array, Array]:
         generator = np.random.default_rng(self._generator_seed)
         beyond = _doublings(self.levels, scale)
-        values, weights, misfits = [], [], []
+        values, weights = [], []
         for draws, weight in self._draws:
             known = draws.log_values(Scales.of([scale]))[:, 0]
             deviation = np.hypot(draws.misfit, _PER_DOUBLING * beyond)
             values.append(known + deviation * generator.standard_normal(len(known)))
             weights.append(np.full(len(known), weight / len(known)))
-            misfits.append(draws.misfit)
-        return np.concatenate(values), np.concatenate(weights), np.concatenate(misfits)
+        most = min((np.log(capacity * scale.units(part)) for part, capacity in self._stated.items()), default=np.inf)
+        return np.minimum(np.concatenate(values), most + _ABOVE_STATED), np.concatenate(weights)
 
     def _scarce(self, scale: Scale) -> dict[tuple[Part, ...], float]:
         groups = _groups(self.levels, self._stated)

@@ -1,0 +1,125 @@
+"""The three yardsticks as a page."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.prediction import io500, made_up, series
+from bench.prediction.model import Judged, judge_made_up, judge_series, learn_io500
+from bench.prediction.simple import RULES
+
+_INTRODUCTION = """# How good forecasts are
+
+Made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit. [The guide](guide/predict.md) says how to
+make forecasts. Each yardstick was fixed before the model was tried on it (`bench/prediction`); the model's constants were
+chosen on made-up systems of another seed. A *factor of error* of 1.25 means 25 % too high or 20 % too low.
+"""
+
+_IO500 = """## IO500: from the smallest to the largest number of nodes
+
+{pairs} systems of the IO500 list (IO500/submission-data), {phases} phases of ior and mdtest. Each is forecast from its small
+submission by what all other institutions' systems taught: of one size, only what is typical of a phase is known.
+
+| rule | median factor of error | inside the 80 % interval |
+|---|---|---|"""
+
+_HINDSIGHT = """
+The aim was 1.25. A submission does not tell enough for that: even a rule that knows in hindsight by how much a system's
+*other* phases grew, which no forecast can know, has {best:.2f} on these phases. How a system grows is a matter of how many of its
+servers were there to begin with, and of what the submitter chose; neither is told.
+"""
+
+_SERIES = """## Published series, the outermost value left out
+
+| series | unit | values shown | forecast | 80 % interval | published | factor of error |
+|---|---|---|---|---|---|---|"""
+
+_SEVERAL = """
+Of the {number} series with two values or more to learn from: median error {error:.0%}, {inside} inside their intervals. One value
+tells nothing of a shape: there the forecast is what is typical.
+"""
+
+_MADE_UP = """## {number} made-up systems of known truth
+
+Measured with up to 8 or 16 clients, forecast for 4 to 32 times as many; `bench/prediction/made_up.py` says how they are made.
+Counters tell the busy share of each part with a probability of 0.8 only, so that what saturates cannot always be known.
+
+| shape | systems | inside the 80 % interval | median factor of error | named right | named wrong | not known |
+|---|---|---|---|---|---|---|"""
+
+_MODEL = """## The model
+
+The ranks are customers of a closed queueing network whose stations are the clients' processors, their links, the metadata
+targets, the data targets and what all share, solved by approximate mean value analysis; beside it parts that carry so much and
+no more, and a power law in clients, ranks, targets and files. Each family's parameters start from what is plausible, and the
+runs' medians, the busy shares that counters tell and stated limits narrow them down (sequential Monte Carlo); families count by
+how well each, shown all but the outermost level, says that level. Times of recovery or of a walk are a fixed part and one that
+grows with what there is to do.
+"""
+
+
+def make_page(data: Path, systems: int) -> str:
+    """Judge everything; ``data``: the directory with the data of others."""
+    return "\n".join([_INTRODUCTION, *_io500(data), *_series(data), *_made_up(systems), _MODEL])
+
+
+def _io500(data: Path) -> Iterator[str]:
+    pairs = io500.find_pairs(io500.read_submissions(data / "io500" / "submissions.json"))
+    yield _IO500.format(pairs=len(pairs), phases=sum(len(pair.phases) for pair in pairs))
+    for name, rule in (("strakes", learn_io500), *RULES.items()):
+        factor, covered = io500.summarise(io500.judge(pairs, rule))
+        yield f"| {name} | {factor:.2f} | {covered:.0%} |"
+    yield _HINDSIGHT.format(best=median(_hindsight(pairs)))
+
+
+def _hindsight(pairs: Sequence[io500.Pair]) -> Iterator[float]:
+    for pair in pairs:
+        grown = {name: math.log(pair.large.rates[name] / pair.small.rates[name]) for name in pair.phases}
+        for name, growth in grown.items():
+            others = [value for other, value in grown.items() if other != name]
+            yield math.exp(abs((median(others) if others else 0.0) - growth))
+
+
+def _series(data: Path) -> Iterator[str]:
+    judged = [(each, judge_series(each)) for each in series.read_series(data / "series.csv")]
+    yield _SERIES
+    for each, result in judged:
+        said = result.forecast
+        mark = "" if result.covered else " (outside)"
+        yield (
+            f"| {each.name} | {each.unit} | {len(each.shown)} | {said.median:.4g} | {said.low:.4g} to {said.high:.4g}{mark} "
+            f"| {result.truth:.4g} | {result.factor:.2f} |"
+        )
+    several = [result for each, result in judged if len(each.shown) > 1]
+    error = median(abs(result.forecast.median / result.truth - 1) for result in several)
+    yield _SEVERAL.format(number=len(several), error=error, inside=sum(result.covered for result in several))
+
+
+def _made_up(number: int) -> Iterator[str]:
+    began = time.process_time()
+    judged = [judge_made_up(task) for task in made_up.make_tasks(number)]
+    seconds = (time.process_time() - began) / number
+    yield _MADE_UP.format(number=number)
+    for shape in (*made_up.SHAPES, "all"):
+        some = [each for each in judged if shape in (each.name, "all")]
+        columns = [
+            shape,
+            str(len(some)),
+            _share([each.covered for each in some]),
+            f"{median(each.factor for each in some):.2f}",
+            *_named(some),
+        ]
+        yield f"| {' | '.join(columns)} |"
+    yield f"\nA forecast took {seconds:.1f} s of one processor.\n"
+
+
+def _named(judged: Sequence[Judged]) -> list[str]:
+    return [_share([each.named is verdict for each in judged]) for verdict in (True, False, None)]
+
+
+def _share(flags: Sequence[bool]) -> str:
+    return f"{sum(flags) / len(flags):.0%}"

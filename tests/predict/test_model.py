@@ -1,0 +1,94 @@
+"""Forecasts of made-up systems: known laws are met, intervals widen outwards, and what nobody can know is not said."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from bench.prediction.made_up import SHAPES, Size, make_tasks, units_of
+from bench.prediction.model import judge_made_up
+
+from strakes.predict.asked import not_bounded
+from strakes.predict.families import Caps, Network, Scales
+from strakes.predict.model import Model
+from strakes.predict.scale import PARTS, Level, Scale
+
+
+def at(clients: int, mdts: int = 1) -> Scale:
+    return Scale(clients=clients, ranks=clients, mdts=mdts)
+
+
+def levels(rate_of: dict[int, float]) -> list[Level]:
+    return [Level(at(clients), math.log(rate), 0.01) for clients, rate in rate_of.items()]
+
+
+def test_a_rate_that_doubles_with_the_clients_goes_on_and_one_that_has_stopped_does_not() -> None:
+    linear = Model(levels({number: 100.0 * number for number in (1, 2, 4, 8)})).forecast(at(16))
+    assert linear.low < 1600 and linear.median == pytest.approx(1600, rel=0.2)
+    capped = Model(levels({1: 100.0, 2: 200.0, 4: 300.0, 8: 300.0, 16: 300.0})).forecast(at(64))
+    assert capped.low < 300 < capped.high and capped.median == pytest.approx(300, rel=0.1)
+
+
+def test_an_interval_is_wider_the_further_out_it_is() -> None:
+    model = Model(levels({1: 100.0, 2: 190.0, 4: 350.0, 8: 600.0}))
+    widths = [math.log(forecast.high / forecast.low) for forecast in map(model.forecast, (at(8), at(32), at(256)))]
+    assert widths == sorted(widths) and widths[0] < widths[2]
+
+
+def test_the_same_levels_give_the_same_forecast() -> None:
+    told = levels({1: 100.0, 2: 190.0, 4: 350.0})
+    assert Model(told).forecast(at(32)) == Model(told).forecast(at(32))
+
+
+def test_without_counters_and_limits_no_single_part_of_the_servers_is_named() -> None:
+    forecast = Model(levels({1: 100.0, 2: 200.0, 4: 300.0, 8: 300.0, 16: 300.0})).forecast(at(64))
+    assert forecast.saturates is None
+    assert forecast.likely is not None and set(forecast.likely[0]) == {"mdts", "osts", "shared"}
+
+
+def test_a_busy_counter_names_the_part() -> None:
+    told = [
+        Level(at(clients), math.log(rate), 0.01, {"mdts": rate / 300, "osts": 0.05, "clients": 0.1})
+        for clients, rate in {1: 100.0, 2: 200.0, 4: 290.0, 8: 299.0}.items()
+    ]
+    model = Model(told)
+    assert model.forecast(at(64)).saturates == "mdts"
+    assert model.gain(at(64), at(64, mdts=2)).median > 1.5
+    assert model.gain(at(64), Scale(clients=64, ranks=64, osts=2)).high < 1.1
+
+
+def test_a_stated_limit_bounds_a_rate_that_has_not_felt_it() -> None:
+    growing = levels({number: 100.0 * number for number in (1, 2, 4, 8)})
+    free, stated = Model(growing).forecast(at(512)), Model(growing, stated={"mdts": 2000.0}).forecast(at(512))
+    assert stated.high < 3000 < free.high
+
+
+def test_what_neither_changed_nor_was_counted_nor_is_stated_bounds_nothing() -> None:
+    told = tuple(levels({1: 100.0, 2: 200.0}))
+    assert not not_bounded(told, at(64), {})
+    assert "metadata targets" in not_bounded(told, at(64, mdts=4), {})
+    assert not not_bounded(told, at(64, mdts=4), {"mdts": 1000.0})
+    assert "clients" in not_bounded(tuple(levels({4: 100.0})), at(64), {})
+
+
+def test_a_network_of_one_customer_waits_for_nobody_and_of_many_reaches_what_the_scarce_part_carries() -> None:
+    demands = np.array([[-1.0, -2.0, -0.5, -1.5, -2.0, -9.0]])
+    one, many = Network().log_rates(demands, Scales.of([at(1), at(10_000)]))[0]
+    assert math.exp(one) == pytest.approx(1 / (1 + sum(10 ** demands[0, : len(PARTS)])), rel=0.01)
+    assert math.exp(many) == pytest.approx(10**0.5, rel=0.02)
+    sharp = np.append(demands, [[2.0]], axis=1)
+    assert math.exp(Caps().log_rates(sharp, Scales.of([at(10_000)]))[0, 0]) == pytest.approx(10**0.5, rel=0.02)
+
+
+def test_made_up_systems_carry_no_more_than_their_scarcest_part() -> None:
+    for task in make_tasks(8, seed=5):
+        size = Size(64, mdts=2)
+        bound = min(units_of(size)[part] / demand for part, demand in task.system.demand_s.items())
+        assert task.system.rate(size) <= bound * (1 + 1e-9)
+
+
+def test_some_made_up_systems_are_forecast_well() -> None:
+    judged = [judge_made_up(task) for task in make_tasks(2 * len(SHAPES), seed=11)]
+    assert sum(each.covered for each in judged) >= len(judged) / 2
+    assert sum(each.factor < 1.5 for each in judged) >= len(judged) / 2

@@ -1,0 +1,123 @@
+"""Forecasts of stored runs by the command line: sealed, scored, refused when touched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.cli.predict import command
+from strakes.errors import BadInputError
+from strakes.predict.asked import parse_asked, read_stated
+from strakes.predict.gather import figures_of
+from strakes.predict.sealed import open_sealed, record_so_far
+from strakes.store import Run, Store
+
+RUNS = Path(__file__).parent.parent / "store" / "runs"
+
+
+@pytest.fixture
+def small_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A stored run of 1 to 4 ranks."""
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
+    with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
+        stored = json.load(file)
+    directory = tmp_path / "runs" / stored["manifest"]["id"]
+    directory.mkdir(parents=True)
+    (directory / "run.json").write_text(json.dumps(stored["manifest"]))
+    for name in ("cells", "visits", "events"):
+        (directory / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in stored[name]))
+    return Store().open(stored["manifest"]["id"])
+
+
+def call(*arguments: str) -> str:
+    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_figures_of_a_run_have_a_level_for_each_number_of_ranks(small_files: Run) -> None:
+    figures = figures_of([small_files])
+    assert {figure.operation for figure in figures} >= {"create and write"}
+    for figure in figures:
+        assert [level.scale.ranks for level in figure.levels] == sorted({level.scale.ranks for level in figure.levels})
+        assert all(level.log_error > 0 for level in figure.levels)
+
+
+def test_a_sealed_forecast_is_scored_by_a_run_of_that_size(small_files: Run, tmp_path: Path) -> None:
+    ranks = max(level.scale.ranks for figure in figures_of([small_files]) for level in figure.levels)
+    said = call(small_files.id, "--at", f"ranks={ranks}", "--seal")
+    (sealed,) = (tmp_path / "forecasts").iterdir()
+    assert sealed.stem in said and "No sealed forecast has been scored yet" in said
+    scored = call("score", sealed.stem, small_files.id)
+    assert "inside the interval" in scored
+    record = record_so_far(tmp_path)
+    assert record is not None and record[0] >= 1 and record[1] < 1.2
+    assert "Sealed forecasts so far" in call(small_files.id, "--at", "ranks=64")
+
+
+def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, tmp_path: Path) -> None:
+    call(small_files.id, "--at", "ranks=64", "--seal")
+    (sealed,) = (tmp_path / "forecasts").iterdir()
+    document = json.loads(sealed.read_text())
+    document["figures"][0]["forecast"]["median"] *= 2
+    sealed.write_text(json.dumps(document))
+    with pytest.raises(BadInputError, match="seal of the forecast is broken"):
+        open_sealed(sealed.stem, tmp_path)
+
+
+def test_a_run_of_another_size_scores_nothing(small_files: Run, tmp_path: Path) -> None:
+    call(small_files.id, "--at", "ranks=64", "--seal")
+    (sealed,) = (tmp_path / "forecasts").iterdir()
+    with pytest.raises(BadInputError, match="did not measure any figure"):
+        call("score", sealed.stem, small_files.id)
+
+
+def test_what_was_not_changed_is_unknown_and_the_page_and_the_document_say_so(small_files: Run, tmp_path: Path) -> None:
+    page, document = tmp_path / "forecast.html", tmp_path / "forecast.json"
+    said = call(small_files.id, "--at", "ranks=64,mdts=4", "--html", str(page), "--json", str(document))
+    assert "UNKNOWN" in said and "metadata targets" in said
+    figures = json.loads(document.read_text())["figures"]
+    assert figures and all(figure["forecast"] is None and figure["unknown_because"] for figure in figures)
+    assert "Unknown" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("clients", "does not know"),
+        ("clients=0", "not a number"),
+        ("clients=1,clients=2", "twice"),
+        ("clients=8,ranks=4", "fewer ranks than clients"),
+        ("colour=3", "does not know"),
+        ("clients=-4", "not a number"),
+    ],
+)
+def test_a_size_that_makes_no_sense_is_refused(text: str, what: str) -> None:
+    with pytest.raises(BadInputError, match=what):
+        parse_asked(text)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_size_or_is_refused(text: str) -> None:
+    with suppress(BadInputError):
+        assert parse_asked(text).counts or parse_asked(text).link_bytes_per_s
+
+
+def test_stated_limits_are_read_and_others_refused(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text('[limits.mdt]\noperations_per_s = 40000\n[limits.link]\nbytes_per_s = "12GB/s"\n')
+    stated = read_stated(file)
+    assert stated.of("op/s") == {"mdts": 40000.0} and stated.of("B/s") == {"links": 12e9}
+    file.write_text("[limits.mdt]\nspeed = 3\n")
+    with pytest.raises(BadInputError, match="speed is not known"):
+        read_stated(file)
+    file.write_text("[limits.mdt]\noperations_per_s = -1\n")
+    with pytest.raises(BadInputError, match="not a rate above zero"):
+        read_stated(file)

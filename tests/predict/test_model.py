@@ -74,11 +74,11 @@ def test_what_neither_changed_nor_was_counted_nor_is_stated_bounds_nothing() -> 
 
 def test_a_network_of_one_customer_waits_for_nobody_and_of_many_reaches_what_the_scarce_part_carries() -> None:
     demands = np.array([[-1.0, -2.0, -0.5, -1.5, -2.0, -9.0]])
-    one, many = Network().log_rates(demands, Scales.of([at(1), at(10_000)]))[0]
+    one, many = Network().rates(demands, Scales.of([at(1), at(10_000)]))[0][0]
     assert math.exp(one) == pytest.approx(1 / (1 + sum(10 ** demands[0, : len(PARTS)])), rel=0.01)
     assert math.exp(many) == pytest.approx(10**0.5, rel=0.02)
     sharp = np.append(demands, [[2.0]], axis=1)
-    assert math.exp(Caps().log_rates(sharp, Scales.of([at(10_000)]))[0, 0]) == pytest.approx(10**0.5, rel=0.02)
+    assert math.exp(Caps().rates(sharp, Scales.of([at(10_000)]))[0][0, 0]) == pytest.approx(10**0.5, rel=0.02)
 
 
 def test_made_up_systems_carry_no_more_than_their_scarcest_part() -> None:

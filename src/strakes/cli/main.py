@@ -54,7 +54,7 @@ COMMANDS = {
     "advise": CommandEntry("strakes.cli.advise:command", "Recommend settings for one application from measurements."),
     "guide": CommandEntry("strakes.cli.guide:command", "Write a page that tells users how to use a file system."),
     "predict": CommandEntry(
-        "strakes.cli.predict:command", "Forecast what cannot be measured here, and score sealed forecasts."
+        "strakes.cli.predict:command", "Forecast a larger system from small runs; score forecasts."
     ),
     "tune": CommandEntry("strakes.cli.tune:command", "Search for the best settings of one application by experiment."),
     "knobs": CommandEntry("strakes.cli.knobs:command", "Read, change and put back settings of a file system."),

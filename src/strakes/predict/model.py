@@ -114,7 +114,7 @@ class Model:
         shares = dict.fromkeys(groups, 0.0)
         total = 0.0
         for draws, weight in self._draws:
-            busy = draws.family.busy(draws.parameters, Scales.of([scale]))
+            _, busy = draws.family.rates(draws.parameters, Scales.of([scale]))
             if busy is None:
                 continue
             total += weight

@@ -43,7 +43,7 @@ class Draws:
 
     def log_values(self, scales: Scales) -> Array:
         """Return (n, l)."""
-        return np.asarray(self.factor[:, None] + self.family.log_rates(self.parameters, scales))
+        return np.asarray(self.factor[:, None] + self.family.rates(self.parameters, scales)[0])
 
 
 def learn(family: Family, levels: Sequence[Level], stated: Mapping[Part, float], seed: int = 1) -> Draws:
@@ -104,12 +104,11 @@ class _Data:
 
     def log_likelihood(self, draws: Array) -> Array:
         """Return the logarithm of the likelihood of each draw (n), the common factor integrated out."""
-        factor, residuals, variances = self._residuals(draws)
+        factor, residuals, variances, shares = self._residuals(draws)
         fit = -0.5 * (residuals**2 / variances + np.log(variances)).sum(axis=1) - 0.5 * np.log(
             (1 / variances).sum(axis=1)
         )
-        shares = self._family.busy(draws[:, :-1], self._scales) if self._told.any() or self._stated else None
-        if shares is not None:
+        if shares is not None and (self._told.any() or self._stated):
             apart = np.where(self._told, shares - np.nan_to_num(self._busy), 0.0) / _BUSY_ERROR
             # Counters err in ways of their own: far off is not endlessly worse.
             fit -= 2.5 * np.log1p(apart**2 / 4).sum(axis=(1, 2))
@@ -118,12 +117,13 @@ class _Data:
                 fit -= 0.5 * ((carried - np.log(capacity) - _STATED[0]) / _STATED[1]) ** 2
         return np.asarray(fit)
 
-    def _residuals(self, draws: Array) -> tuple[Array, Array, Array]:
+    def _residuals(self, draws: Array) -> tuple[Array, Array, Array, Array | None]:
         # A wild draw misses by more than there is; its square must stay finite.
         variances = self._errors**2 + np.exp(2 * np.clip(draws[:, -1], -12, 3))[:, None]
-        apart = self._values - self._family.log_rates(draws[:, :-1], self._scales)
+        log_rates, shares = self._family.rates(draws[:, :-1], self._scales)
+        apart = self._values - log_rates
         factor = (apart / variances).sum(axis=1) / (1 / variances).sum(axis=1)
-        return factor, apart - factor[:, None], variances
+        return factor, apart - factor[:, None], variances, shares
 
     def _carried(self, draws: Array, factor: Array, part: Part) -> Array:
         return np.asarray(factor - np.log(10) * draws[:, PARTS.index(part)])

@@ -29,7 +29,9 @@ _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 def render_summary(
     portrait: Portrait, report: Path | None = None, *, width: int | None = None, colour: bool | None = None
 ) -> str:
-    """Return the summary as text of at most MOST_LINES lines; ``report`` is where the HTML report is.
+    """Return the summary as text; ``report`` is where the HTML report is.
+
+    At most MOST_LINES lines, unless all advice and headlines leave no room for the rest: neither is ever left out.
 
     ``width`` defaults to that of the terminal; ``colour`` to what standard output and NO_COLOR allow.
     """
@@ -66,11 +68,8 @@ def _text(line: _Line) -> Text:
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Head, headlines and foot always; the rest of the room goes to advice, then warnings, then what is not known."""
-    head = [*_head(portrait, width), (), *_headlines(portrait, width)]
-    foot = [(), *_foot(portrait, report)]
-    room = MOST_LINES - len(head) - len(foot)
-    advice, warnings = portrait.recommendations, notices(portrait)
+    """Head, all advice, headlines and foot always; the rest of the room goes to traits, warnings, then what is not known."""
+    warnings = notices(portrait)
     open_ = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     traits = [finding for tone in ("bad", "good") for finding in portrait.findings if finding.tone == tone]
     # Of one study everything is wanted; a survey has many figures, and its report has room for them.
@@ -80,23 +79,21 @@ def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
         else []
     )
     blocks = (
-        ("Does well (+) and badly (-)", [[_trait(finding, width) for finding in traits[:MOST_TRAITS]]]),
-        (
-            "How to use it",
-            [
-                [_advice(recommendation, width, detail) for recommendation in advice] or [[_plain(_NO_ADVICE)]]
-                for detail in (2, 1, 0)
-            ],
-        ),
-        ("What else was found", [[_trait(finding, width, most) for finding in plain[:MOST_TRAITS]] for most in (2, 1)]),
+        ("Does well (+) and badly (-)", [[_trait(finding, width, 2) for finding in traits[:MOST_TRAITS]]]),
+        ("What else was found", [[_trait(finding, width, 2) for finding in plain[:MOST_TRAITS]]]),
         ("Warnings", [[_warning(warning, width, most) for warning in warnings] for most in (2, 1)]),
-        ("Not known", [[_gap(finding, width, most) for finding in open_] for most in (2, 1)]),
+        ("Not known", [[_gap(finding, width, most) for finding in open_] for most in (3, 2)]),
     )
+    headlines, foot = _headlines(portrait, width), [(), *_foot(portrait, report)]
+    head = [*_head(portrait, width), ()]
+    later = sum(_KEPT for _, levels in blocks if levels[0])
+    advice = _advice(portrait.recommendations, width, MOST_LINES - len(head) - len(headlines) - len(foot) - 1 - later)
     body: list[_Line] = []
+    room = max(later, MOST_LINES - len(head) - len(advice) - 1 - len(headlines) - len(foot))
     for index, (title, levels) in enumerate(blocks):
-        kept = sum(_KEPT for _, later in blocks[index + 1 :] if later[0])
+        kept = sum(_KEPT for _, others in blocks[index + 1 :] if others[0])
         body += _block(title, levels, room - len(body) - kept)
-    return head + body + foot
+    return [*head, *advice, (), *headlines, *body, *foot]
 
 
 # Lines a block leaves to each later one: an empty one, the title, and two of content.
@@ -151,15 +148,19 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
         for label, cell in standing[:MOST_HEADLINES]
     ]
     confidence = percent(standing[0][1].confidence)
-    header = ("Headline figures", "median", f"{confidence} interval", "runs")
+    header = ("Headlines", "median", f"{confidence} interval", "runs")
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
     label_width = max(12, min(widths[0] + 4, width - sum(widths[1:]) - 4))
     lines: list[_Line] = []
     for row, style in ((header, "dim"), *((row, "") for row in rows)):
-        # One blank at least before the median.
-        label = cut(row[0] if style else f"  {row[0]}", label_width - 1).ljust(label_width)
+        # What does not fit into its column, with a blank at least before the median, stands on lines of its own.
+        label = row[0] if style else f"  {row[0]}"
+        if len(label) >= label_width:
+            lines += [_plain(f"  {line}") for line in wrap(row[0], width - 2, most=9)]
+            label = ""
+        indented = label.ljust(label_width)
         rest = f"  {row[2].ljust(widths[2])}  {row[3].rjust(widths[3])}"
-        lines.append(((label, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))
+        lines.append(((indented, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))
     if len(standing) > MOST_HEADLINES:
         lines.append(((f"  {len(standing) - MOST_HEADLINES} more in the report", "dim"),))
     return lines
@@ -171,20 +172,33 @@ def _interval(cell: CellEstimate) -> str:
     return show_interval(cell, DASH) if cell.low is not None or cell.stopped_because == "imported" else "too few runs"
 
 
-def _advice(recommendation: Recommendation, width: int, detail: int) -> list[_Line]:
-    """``detail`` 0 leaves the reason out, 1 cuts it to one line."""
-    proof = "confirmed on fresh runs" if recommendation.confirmed else "not confirmed"
-    label = f"  {for_terminal(recommendation.setting)} = "
-    value = cut(for_terminal(recommendation.value), width - len(label) - len(proof) - 4)
-    lines: list[_Line] = [
-        ((label, ""), (value, "bold green" if recommendation.confirmed else "bold"), (f"  ({proof})", "dim"))
+def _advice(recommendations: Sequence[Recommendation], width: int, room: int) -> list[_Line]:
+    """Return every setting with its value and gain; the reasons, too, where all of them fit."""
+    lines: list[_Line] = [(("How to use it", "bold"),)]
+    if not recommendations:
+        return [*lines, *(_plain(f"  {line}") for line in wrap(_NO_ADVICE, width - 2))]
+    short = [_setting(recommendation, width) for recommendation in recommendations]
+    long = [
+        [*setting, *(_plain(f"    {line}") for line in wrap(recommendation.reason, width - 4, most=99))]
+        for recommendation, setting in zip(recommendations, short, strict=True)
     ]
-    if detail:
-        lines += [_plain(f"    {line}") for line in wrap(recommendation.reason, width - 4, most=detail)]
-    lines += [
-        ((f"    {line}", "dim"),) for line in wrap(show_interval_of(recommendation.interval, DASH), width - 4, most=1)
-    ]
-    return lines
+    fits = 1 + sum(map(len, long)) <= room
+    return lines + [line for setting in (long if fits else short) for line in setting]
+
+
+def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
+    """Return one line where it fits, else the gain on lines of its own: nothing of it is cut."""
+    label, value = f"  {for_terminal(recommendation.setting)} = ", for_terminal(recommendation.value)
+    proof = "confirmed" if recommendation.confirmed else "not confirmed"
+    gain = f"{show_interval_of(recommendation.interval, DASH)}, {proof}"
+    style = "bold green" if recommendation.confirmed else "bold"
+    if len(label) + len(value) + 2 + len(gain) <= width:
+        return [((label, ""), (value, style), (f"  {gain}", "dim"))]
+    first, *rest = wrap(label.strip() + " " + value, width - 2, most=99)
+    split = min(len(first), len(label) - 2)
+    lines: list[_Line] = [((f"  {first[:split]}", ""), (first[split:], style))]
+    lines += [((f"    {line}", style),) for line in rest]
+    return lines + [((f"    {line}", "dim"),) for line in wrap(gain, width - 4, most=99)]
 
 
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
@@ -240,12 +254,16 @@ def _plain(text: str) -> _Line:
 
 
 def cut(text: str, width: int) -> str:
-    """At most ``width`` columns.
+    """At most ``width`` columns, whole words where there are any.
 
-    >>> cut("a long label", 9), cut("short", 9)
-    ('a long...', 'short')
+    >>> cut("a long label", 11), cut("short", 9), cut("unbreakable", 9)
+    ('a long...', 'short', 'unbrea...')
     """
-    return text if len(text) <= width else f"{text[: max(0, width - 3)].rstrip()}..."
+    if len(text) <= width:
+        return text
+    room = text[: max(0, width - 2)]
+    whole, _, _ = room.rpartition(" ")
+    return f"{(whole or room[:-1]).rstrip(' ,;:')}..."
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
@@ -258,7 +276,5 @@ def wrap(text: str, width: int, most: int = 3) -> list[str]:
 
     lines = textwrap.wrap(for_terminal(text), width) or [""]
     if len(lines) > most:
-        lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]}", max(width, 4))
-        if not lines[most - 1].endswith("..."):
-            lines[most - 1] = f"{lines[most - 1][: width - 3].rstrip()}..."
+        lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]} {'x' * width}", max(width, 4))
     return lines[:most]

@@ -25,7 +25,7 @@ _OF_THE_FLOOR = 0.9
 
 
 def bar_of(peer: str, work: Work, operation: str, loop_ahead: float | None) -> float | None:
-    """The least the engine's rate over the peer's may be; None where nothing is asked.
+    """Return the least that the engine's rate over the peer's may be; None where nothing is asked.
 
     ``loop_ahead``: the rate of the C library loop over the peer's, where it is known.
     """

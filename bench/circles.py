@@ -1,4 +1,6 @@
-"""``python -m bench.circles [PACKAGE]``: rooms that import each other in a circle, and files that do; imports anywhere in a file count."""
+"""``python -m bench.circles [PACKAGE]``: rooms that import each other in a circle, and files that do; imports anywhere
+in a file count.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,16 @@ def imported_names(path: Path) -> Iterator[str]:
 
 
 def files(package: Path) -> Graph:
-    """Which module imports which; a package counts only as one that imports, since all that is below it imports it unasked."""
+    """Which module imports which; a package counts only as one that imports, since all that is below it imports it
+    unasked.
+    """
     known = modules(package)
     targets = {name for name, path in known.items() if path.name != "__init__.py"}
     return {name: (set(imported_names(path)) & targets) - {name} for name, path in known.items()}
 
 
 def rooms(graph: Graph) -> Graph:
-    """The same between the packages and modules directly below the package."""
+    """Return the same between the packages and modules directly below the package."""
     graph_of_rooms: Graph = {}
     for name, others in graph.items():
         here = room_of(name)

@@ -119,7 +119,8 @@ def _bench(chosen: argparse.Namespace) -> Page:
             Page, footprints=footprints(places[0], quick=chosen.quick), lags=lags(places[0], quick=chosen.quick)
         )
         machine = {
-            "measured": f"{started:%Y-%m-%d %H:%M} UTC, {last} blocks, {time.monotonic() - clock:.0f} s for the last {last - first}",
+            "measured": f"{started:%Y-%m-%d %H:%M} UTC, {last} blocks, {time.monotonic() - clock:.0f} s for the last "
+            "{last - first}",
             "load average before": f"{load_before:.1f}",
             **_machine(),
             **{place.name: place.description for place in places},

@@ -1,4 +1,6 @@
-"""Do command lines of IOR and mdtest mean the same work here? The original and our engine run them in turn; ratios with intervals.
+"""Do command lines of IOR and mdtest mean the same work here?
+
+The original and our engine run them in turn; ratios with intervals.
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 """
@@ -70,7 +72,7 @@ def pairs(
 
 
 def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
-    """A row for each figure that both have."""
+    """Return a row for each figure that both have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
     sides = {
         name: ({i: pair[0][name] for i, pair in enumerate(rounds)}, {i: pair[1][name] for i, pair in enumerate(rounds)})
@@ -106,7 +108,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="command lines with this in them")
     options = parser.parse_args()
     print(
-        "| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is |\n|---|---|---|---|---|---|---|"
+        "| on | command line | figure | original | strakes | ratio, 90 % for all of a line | strakes is "
+        "|\n|---|---|---|---|---|---|---|"
     )
     for place in given_places(options.places):
         with LocalEngine() as engine, Workspace.create(place.directory, "command-lines") as workspace:

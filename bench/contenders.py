@@ -31,7 +31,7 @@ class Contender(Protocol):
 
 
 def output_of(command: list[str], *, text: str | None = None, cwd: Path | None = None) -> str:
-    """Standard output. A contender that fails ends the bench: a table with holes would be read as a result."""
+    """Return standard output. A contender that fails ends the bench: a table with holes would be read as a result."""
     done = subprocess.run(command, input=text, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"bench: {' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
@@ -39,7 +39,9 @@ def output_of(command: list[str], *, text: str | None = None, cwd: Path | None =
 
 
 class Floor:
-    """``floor.c``, compiled here; ``through_library``: its calls go through the C library, as those of most programs do."""
+    """``floor.c``, compiled here; ``through_library``: its calls go through the C library, as those of most programs
+    do.
+    """
 
     def __init__(self, build: Path, *, through_library: bool) -> None:
         self.name = LOOP if through_library else FLOOR
@@ -73,5 +75,5 @@ class Floor:
 
 
 def one_after_the_other(*rates: float) -> float:
-    """The rate of items that go through all of these, one phase after the other."""
+    """Return the rate of items that go through all of these, one phase after the other."""
     return 1 / sum(1 / rate for rate in rates)

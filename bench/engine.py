@@ -19,7 +19,7 @@ _IN_PLACE = "raw"
 
 
 def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
-    """The work as a plan's phases; the timed section is the calls alone, as in the floor."""
+    """Return the work as a plan's phases; the timed section is the calls alone, as in the floor."""
     if work.kind == "data":
         return tuple(
             TransferPhase(
@@ -83,7 +83,10 @@ def run_plan(engine: LocalEngine, plan: Plan, directory: Path) -> tuple[Sample, 
 
 
 class Engine:
-    """The engine, which stays up for the whole bench. ``stamped``: every word says where it belongs, and is verified when read."""
+    """The engine, which stays up for the whole bench.
+
+    ``stamped``: every word says where it belongs, and is verified when read.
+    """
 
     def __init__(self, engine: LocalEngine, *, stamped: bool) -> None:
         self.name = "strakes, stamped and verified" if stamped else "strakes"

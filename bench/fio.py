@@ -55,7 +55,8 @@ class Fio:
     def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
         """``fresh``: each job replaces its directory just before it begins.
 
-        fio has looked for every file by then, so that the kernel knows that they are not there: a part of the work of creating them.
+        fio has looked for every file by then, so that the kernel knows that they are not there: a part of the work of
+        creating them.
         """
         jobs = []
         for path in directories:

@@ -1,6 +1,8 @@
-"""Instructions of the engine in user space for each operation, counted by callgrind: the same whatever else the machine does.
+"""Instructions of the engine in user space for each operation, counted by callgrind: the same whatever else the machine
+does.
 
-The slope over the amount: what starting, opening and reporting cost is the same for both amounts. A phase's own is what it adds to a plan.
+The slope over the amount: what starting, opening and reporting cost is the same for both amounts. A phase's own is what
+it adds to a plan.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def per_operation() -> dict[str, float]:
 
 
 def render(counts: Mapping[str, float], earlier: str) -> str:
-    """The page: a column for this version beside those of earlier ones."""
+    """Return the page: a column for this version beside those of earlier ones."""
     with LocalEngine() as engine:
         version = engine.start().engine
     columns: dict[str, dict[str, str]] = {}
@@ -69,9 +71,10 @@ def render(counts: Mapping[str, float], earlier: str) -> str:
     lines = [
         "# Instructions per operation",
         "",
-        "What the engine itself executes in user space for one operation: callgrind's count, the slope over the number of operations,",
-        "one rank, transfers of 4 KiB. It hardly depends on the machine's load, so that a regression shows whatever else runs.",
-        "`./dev bench --instructions` counts again and fills the column of its version; differences below 20 are noise.",
+        "What the engine itself executes in user space for one operation: callgrind's count, the slope over the number of",
+        "operations, one rank, transfers of 4 KiB. It hardly depends on the machine's load, so a regression shows",
+        "whatever else runs. `./dev bench --instructions` counts again and fills the column of its version;",
+        "differences below 20 are noise.",
         f"Last: {datetime.now(UTC):%Y-%m-%d}, {os.uname().machine}.",
         "",
         "| operation | " + " | ".join(columns) + " |",

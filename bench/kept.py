@@ -12,7 +12,7 @@ from bench.work import Work
 
 
 def load(path: Path) -> dict[Series, dict[int, float]]:
-    """What was kept; nothing where there is no such file."""
+    """Return what was kept; nothing where there is no such file."""
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     if path.exists():
         for entry in json.loads(path.read_text()):

@@ -105,11 +105,15 @@ class Ior:
 
 
 def _launched(mpiexec: str, ranks: int, program: str, options: list[str], tasks: str) -> str:
-    """What it prints. A launcher of another MPI starts so many programs of one task each, all doing the same: that ends the bench."""
+    """Return what it prints.
+
+    A launcher of another MPI starts so many programs of one task each, all doing the same: that ends the bench.
+    """
     output = output_of([mpiexec, "-n", str(ranks), program, *options])
     match = re.search(tasks, output, re.MULTILINE)
     if match is None or int(match[1]) != ranks:
         raise SystemExit(
-            f"bench: {program} did not run with {ranks} tasks: give the launcher of the MPI it is built with (--mpiexec)"
+            f"bench: {program} did not run with {ranks} tasks: give the launcher of the MPI it is built with "
+            "(--mpiexec)"
         )
     return output

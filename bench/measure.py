@@ -34,7 +34,10 @@ def measure(
     seed: int,
     on_block: Callable[[int], None],
 ) -> Results:
-    """All works by all contenders who take them. The contenders of a work follow each other directly: their ratio is paired in time."""
+    """All works by all contenders who take them.
+
+    The contenders of a work follow each other directly: their ratio is paired in time.
+    """
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     for block in blocks:
         order = random.Random(f"{seed}.{block}")

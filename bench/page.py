@@ -23,15 +23,17 @@ _TITLES: dict[Kind, str] = {
 _PREAMBLE = """\
 # How fast strakes itself is
 
-Made by `./dev bench`; do not edit. What the engine costs is its rate over that of a minimal C loop that makes the same system calls, in
-place (the floor) and through the C library, and over the rates of its peers: all in one run, in interleaved blocks in random order.
+Made by `./dev bench`; do not edit. The cost of the engine is its rate divided by that of a minimal C loop that makes
+the same system calls, in place (the floor) and through the C library, and divided by the rates of its peers. All are
+measured in one run, in interleaved blocks in random order.
 
-Every ratio is the median over {blocks} blocks with its distribution-free {confidence:.0%} interval. *Met*: the whole interval is at or
-above the bar; *missed*: all of it is below; *open*: it holds the bar.
+Every ratio is the median over {blocks} blocks with its distribution-free {confidence:.0%} interval. *Met*: the whole
+interval is at or above the bar; *missed*: all of it is below; *open*: the bar is inside the interval.
 
-The bars. Against the C library loop 0.95 on tmpfs, and 0.97 elsewhere: equal but for a margin of 3 %, since no measurement shows that two
-are equal. Against the floor 0.9 in metadata and 0.95 in transfers of 4 KiB. Against a peer 1, and 1.25 where files are only looked up or
-opened, wherever the C library loop itself is more than 8 % ahead of that peer; 0.97 elsewhere, where there is nothing to gain.
+The bars: against the C library loop 0.95 on tmpfs and 0.97 elsewhere (equal within a margin of 3 %, since no
+measurement can show that two are equal); against the floor 0.9 in metadata and 0.95 in transfers of 4 KiB. Against a
+peer the bar is 1, and 1.25 where files are only looked up or opened, wherever the C library loop itself is more than
+8 % ahead of that peer; elsewhere, where there is nothing to gain, it is 0.97.
 """
 
 
@@ -49,7 +51,7 @@ class Page:
     blocks: int
 
     def all_asked(self) -> list[Comparison]:
-        """The comparisons that have a bar."""
+        """Return the comparisons that have a bar."""
         return [
             comparison
             for peer in self.comparisons.values()
@@ -59,7 +61,7 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     parts = [
         _PREAMBLE.format(blocks=page.blocks, confidence=CONFIDENCE),
         _summary(page),
@@ -119,7 +121,8 @@ def _stamped_section(page: Page) -> str:
 def _pattern_section(speeds: Sequence[Speed]) -> str:
     rows = [[each.what, f"{each.bytes_per_s / 1e9:.1f} GB/s", each.verdict] for each in speeds]
     wanted = f"a second of one core (at least {WANTED_BYTES_PER_S / 1e9:g} GB/s)"
-    return f"## How fast data are made and verified\n\n{_table((f'in a buffer of {format_bytes(BUFFER_BYTES)}', wanted, ''), rows)}"
+    table = _table((f"in a buffer of {format_bytes(BUFFER_BYTES)}", wanted, ""), rows)
+    return f"## How fast data are made and verified\n\n{table}"
 
 
 def _memory_section(footprints: Sequence[Footprint]) -> str:

@@ -36,7 +36,7 @@ class Place:
             os.close(descriptor)
 
     def takes_direct(self) -> bool:
-        """Tried, not looked up: which file systems take O_DIRECT differs between kernels."""
+        """Try O_DIRECT, since which file systems take it differs between kernels."""
         path = self.directory / f"direct-{os.getpid()}"
         try:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
@@ -50,9 +50,10 @@ class Place:
 
 @contextmanager
 def own_places(largest_bytes: int) -> Iterator[list[Place]]:
-    """A tmpfs, and an XFS on a loop device over a file in another tmpfs; needs root.
+    """Mount a tmpfs, and an XFS on a loop device over a file in another tmpfs; needs root.
 
-    XFS on memory: a device's own speed would hide what the engine costs. ``largest_bytes``: the most that is there at a time.
+    XFS on memory: a device's own speed would hide what the engine costs. ``largest_bytes``: the most that is there at a
+    time.
     """
     size = 2 * largest_bytes + 512 * MIB
     if shutil.which("mkfs.xfs") is None:
@@ -106,7 +107,9 @@ def _mounted(at: Path, device: str, options: list[str]) -> Iterator[None]:
 
 
 def _unmount(at: Path) -> None:
-    """A loop device lets go of its file some time after its file system is unmounted: what lies under it is busy until then."""
+    """Unmount what lies under a loop device, which lets go of its file only some time after its own file system is
+    unmounted.
+    """
     for _ in range(_UNMOUNT_TRIES):
         if subprocess.run(["umount", str(at)], capture_output=True, check=False).returncode == 0:
             return

@@ -27,7 +27,8 @@ _FEWEST = 10
 
 
 class Postmark:
-    """Timed from outside, because it counts whole seconds; what its start, its end and the ten transactions take is measured and taken off.
+    """Timed from outside, because it counts whole seconds; what its start, its end and the ten transactions take is
+    measured and taken off.
 
     With fewer transactions it divides by zero.
     """

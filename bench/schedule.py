@@ -39,7 +39,7 @@ def lags(place: Place, *, quick: bool) -> list[Lag]:
 
 
 def quantile_s(histogram: Mapping[str, object], share: float) -> float:
-    """The upper end of the bucket that holds the quantile.
+    """Return the upper end of the bucket that holds the quantile.
 
     >>> quantile_s({"sub_bits": 6, "buckets": [[3, 98], [64, 1], [1234, 1]]}, 0.98)
     3e-09
@@ -55,7 +55,7 @@ def quantile_s(histogram: Mapping[str, object], share: float) -> float:
 
 
 def _highest_ns(bucket: int, sub_bits: int) -> int:
-    """The largest value of a bucket (docs/reference/engine.md)."""
+    """Return the largest value of a bucket (docs/reference/engine.md)."""
     size = 1 << sub_bits
     if bucket < size:
         return bucket

@@ -26,9 +26,11 @@ OPERATIONS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Work:
-    """One piece of work: ``items`` per rank in a directory of the rank's own, or ``data_bytes`` per rank in a file of its own.
+    """One piece of work: ``items`` per rank in a directory of the rank's own, or ``data_bytes`` per rank in a file of
+    its own.
 
-    ``file_bytes``: what each small file holds. Data are written once; rewritten and read over and over for ``repeat_ms``.
+    ``file_bytes``: what each small file holds. Data are written once; rewritten and read over and over for
+    ``repeat_ms``.
     """
 
     kind: Kind

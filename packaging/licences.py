@@ -1,4 +1,7 @@
-"""The page of licences, docs/licences.md: of what is vendored, and of what the locks install. ``./dev lock`` calls it."""
+"""The page of licences, docs/licences.md: of what is vendored, and of what the locks install.
+
+``./dev lock`` calls it.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ strakes itself is under Apache-2.0 (`LICENSE`). Made by `./dev lock`; do not edi
 
 | what | where | licence |
 |---|---|---|
-| plotly.js, cartesian bundle | `src/strakes/report/vendor`, part of every HTML report | MIT (`src/strakes/report/vendor/LICENSE`) |
+| plotly.js, cartesian bundle | `src/strakes/report/vendor`, in every HTML report | MIT (`LICENSE` beside it) |
 
-The engine is linked with what the machine that builds it has: nlohmann-json (MIT), liburing (MIT or LGPL-2.1), libcephfs (LGPL-2.1), an MPI,
-HDF5 (BSD), PnetCDF (BSD).
+The engine is linked with what the machine that builds it has: nlohmann-json (MIT), liburing (MIT or LGPL-2.1),
+libcephfs (LGPL-2.1), an MPI, HDF5 (BSD), PnetCDF (BSD).
 
 """
 # Not installed on a machine that has them, or that is another.

@@ -1,18 +1,19 @@
 """Runs the commands that the documents print, each for real: ``python packaging/live.py [PAGE...]``, as root.
 
-A page says in comments what its commands need; a comment that belongs to a block stands between the block before and it:
+A page says in comments what its commands need; a comment that belongs to a block stands between the block before and
+it:
 
-    <!-- live: at /scratch xfs --size 4GiB -->   for the page: bring up that lab and show it at this path
-    <!-- live: inside slurm login -->            for the page: its commands run on that node of the lab, $DIR is the first one's directory
-    <!-- live: first COMMAND -->                 for the next block: run this before it, unseen
-    <!-- live: as s/10m/10s/ -->                 for the next block: run its commands with this replaced (sed)
-    <!-- live: status 1 -->                      for the next block: what its last command ends with
-    <!-- live: report NAME -->                   for the next block: its run's report goes into the gallery under this name
-    <!-- live: not WHY -->                       for the next block: it is not run
+<!-- live: at /scratch xfs --size 4GiB -->   for the page: bring up that lab and show it at this path <!-- live: inside
+slurm login -->            for the page: its commands run on that node of the lab, $DIR is the first one's directory
+<!-- live: first COMMAND -->                 for the next block: run this before it, unseen <!-- live: as s/10m/10s/ -->
+for the next block: run its commands with this replaced (sed) <!-- live: status 1 -->                      for the next
+block: what its last command ends with <!-- live: report NAME -->                   for the next block: its run's report
+goes into the gallery under this name <!-- live: not WHY -->                       for the next block: it is not run
 
-Commands of ``sh`` blocks, and of others the lines that begin with ``$``, run one after the other in one shell for each page, in an own
-directory with an own store, in an own mount namespace. A status that was not expected fails the page. What they said goes to
-``build/live/PAGE.json``, from where packaging/site.py puts it below the blocks, and the reports to ``build/live/gallery``.
+Commands of ``sh`` blocks, and of others the lines that begin with ``$``, run one after the other in one shell for each
+page, in an own directory with an own store, in an own mount namespace. A status that was not expected fails the page.
+What they said goes to ``build/live/PAGE.json``, from where packaging/site.py puts it below the blocks, and the reports
+to ``build/live/gallery``.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Page:
 
 
 def read(text: str) -> Page:
-    """A document's commands. Raises LiveError for a comment that is not understood.
+    """Return a document's commands. Raises LiveError for a comment that is not understood.
 
     >>> page = read("<!-- live: as s/1h/1s/ -->\\n```console\\n$ strakes runs   # all\\nnone\\n```")
     >>> page.blocks[0].commands, page.blocks[0].replaced
@@ -123,8 +124,11 @@ def _commands(language: str, body: Sequence[str]) -> list[str]:
 
 
 def script(page: Page, place: Path) -> str:
-    """What bash is to run: each command's output in ``place/LINE.out``, and a line with its status in ``place/ended``."""
-    # Labs that the page's own commands bring up are mounted in its namespace alone; those of the page itself are links there.
+    """Return what bash is to run: each command's output in ``place/LINE.out``, and a line with its status in
+    ``place/ended``.
+    """
+    # Labs that the page's own commands bring up are mounted in its namespace alone; those of the page itself are links
+    # there.
     down = "for lab in $XDG_STATE_HOME/strakes/lab/*; do [ -L $lab ] || strakes lab down ${lab##*/} --force; done"
     lines = [] if page.inside else [f"trap '{down} >{place}/down 2>&1' EXIT"]
     for block in page.blocks:
@@ -168,7 +172,10 @@ def _labs(labs: Sequence[tuple[str, list[str]]], base: Path) -> Iterator[list[tu
 
 
 def run(name: str, page: Page) -> dict[int, str]:
-    """What each block's commands said, by the block's line. Raises LiveError with the first command that ended otherwise than expected."""
+    """Return what each block's commands said, by the block's line.
+
+    Raises LiveError with the first command that ended otherwise than expected.
+    """
     with tempfile.TemporaryDirectory(prefix="strakes-live-", dir="/var/tmp") as temporary:
         base = Path(temporary)
         place, work, store = base / "said", base / "work", base / "store"
@@ -229,7 +236,7 @@ def _said(name: str, page: Page, place: Path) -> dict[int, str]:
 
 
 def _keep_reports(place: Path) -> None:
-    """The reports, and pictures of their beginnings where there is a browser."""
+    """Keep the reports, and pictures of their beginnings where there is a browser."""
     gallery = BUILT / "gallery"
     gallery.mkdir(parents=True, exist_ok=True)
     browser = next((path for program in _CHROMIUM if (path := shutil.which(program))), None)

@@ -16,7 +16,7 @@ from strakes.version import __version__
 
 
 def whole(group: click.Group, context: click.Context) -> click.Group:
-    """The group with all its commands loaded: click-man does not ask for them."""
+    """Return the group with all its commands loaded: click-man does not ask for them."""
     commands = {}
     for name in group.list_commands(context):
         command = group.get_command(context, name)

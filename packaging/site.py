@@ -1,4 +1,6 @@
-"""For MkDocs: links to files of the checkout become their names; what packaging/live.py had run comes below the commands."""
+"""For MkDocs: links to files of the checkout become their names; what packaging/live.py had run comes below the
+commands.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _GALLERY = "<!-- gallery -->"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """Called by MkDocs with the text of each page."""
+    """Change the text of a page; MkDocs calls this with each."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def kept(link: re.Match[str]) -> str:
@@ -32,13 +34,16 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
 
 
 def on_post_build(config: Any, **_: object) -> None:
-    """Called by MkDocs when all pages are written."""
+    """Do what is left when all pages are written; MkDocs calls this."""
     if (LIVE / "gallery").exists():
         shutil.copytree(LIVE / "gallery", Path(config["site_dir"]) / "gallery", dirs_exist_ok=True)
 
 
 def _with_output(markdown: str, outputs: dict[int, str]) -> str:
-    """Below each block that was run all that its commands said. ``said``: by the line where the block begins, from 1."""
+    """Below each block that was run all that its commands said.
+
+    ``said``: by the line where the block begins, from 1.
+    """
     lines: list[str] = []
     block: int | None = None
     for number, line in enumerate(markdown.splitlines(), 1):
@@ -56,7 +61,7 @@ def _with_output(markdown: str, outputs: dict[int, str]) -> str:
 def _gallery() -> str:
     reports = sorted((LIVE / "gallery").glob("*.html"))
     if not reports:
-        return "These pages were built without running their commands; `./dev docs --live` runs them and shows the reports here."
+        return "These pages were built without running their commands; `./dev docs --live` runs them and shows reports."
     return "\n\n".join(_shown(report) for report in reports)
 
 

@@ -1,4 +1,6 @@
-"""What every test can use: a store and a home of its own, the command line as a process; which tests run, and which beside others."""
+"""What every test can use: a store and a home of its own, the command line as a process; which tests run, and which
+beside others.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Rooms whose tests touch files of their own only, so that two processes can share them out (pytest-xdist, as ./dev test does).
-# All others come one after another: they start engines of many ranks, mount, or change settings of the machine.
+# Rooms whose tests touch files of their own only, so that two processes can share them out (pytest-xdist, as ./dev test
+# does). All others come one after another: they start engines of many ranks, mount, or change settings of the machine.
 APART = {
     *(
         "accept",
@@ -63,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def group_of(item: pytest.Item) -> str:
-    """Tests of one group follow one another; those of none run beside whatever runs."""
+    """Return the group of a test: tests of one group follow one another; those of none run beside whatever runs."""
     if item.get_closest_marker("waits"):
         return "waits"
     place = item.path.relative_to(ROOT).parts

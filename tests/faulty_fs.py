@@ -1,7 +1,8 @@
-"""A file system of the tests that fails when it is told to: FUSE (linux/fuse.h, protocol 7.31) without a library, its files in memory.
+"""A file system of the tests that fails when it is told to: FUSE (linux/fuse.h, protocol 7.31) without a library, its
+files in memory.
 
-A program: it mounts itself on the directory it is given, and takes orders on standard input, a line of JSON each (`_Fault`);
-`mounts.faulty_mounted` starts it.
+A program: it mounts itself on the directory it is given, and takes orders on standard input, a line of JSON each
+(`_Fault`); `mounts.faulty_mounted` starts it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class _Fault:
-    """These calls of these processes (none: of anybody) fail with ``errno``; writes when ``after_bytes`` are there already.
+    """These calls of these processes (none: of anybody) fail with ``errno``; writes when ``after_bytes`` are there
+    already.
 
     With an ``errno`` of 0 they are not answered before the next order.
     """
@@ -64,15 +66,15 @@ class _Server:
             1: ("lookup", lambda node, body: self._entry(self._child(node, body))),
             3: ("getattr", lambda node, _: self._attributes(node)),
             4: ("setattr", self._set_attributes),
-            8: ("mknod", lambda node, body: self._entry(self._make(node, struct.unpack_from("<I", body)[0], body[16:]))),
-            9: ("mkdir", lambda node, body: self._entry(self._make(node, stat.S_IFDIR | struct.unpack_from("<I", body)[0], body[8:]))),
+            8: ("mknod", lambda node, body: self._entry(self._make(node, _mode(body), body[16:]))),
+            9: ("mkdir", lambda node, body: self._entry(self._make(node, stat.S_IFDIR | _mode(body), body[8:]))),
             10: ("unlink", self._unlink),
             11: ("rmdir", self._unlink),
             12: ("rename", lambda node, body: self._rename(node, body, 8)),
             14: ("open", lambda node, body: bytes(16)),
             15: ("read", self._read),
             16: ("write", self._write),
-            17: ("statfs", lambda node, body: struct.pack("<5Q4I24x", 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096, 0)),
+            17: ("statfs", lambda node, body: struct.pack("<5Q4I24x", *[1 << 20] * 5, 4096, 255, 4096, 0)),
             18: ("release", lambda node, body: b""),
             20: ("fsync", lambda node, body: b""),
             25: ("flush", lambda node, body: b""),
@@ -81,7 +83,7 @@ class _Server:
             28: ("readdir", self._list),
             29: ("releasedir", lambda node, body: b""),
             30: ("fsyncdir", lambda node, body: b""),
-            35: ("create", lambda node, body: self._entry(self._make(node, struct.unpack_from("<4xI", body)[0], body[16:])) + bytes(16)),
+            35: ("create", lambda node, body: self._entry(self._make(node, _mode(body[4:]), body[16:])) + bytes(16)),
             45: ("rename", lambda node, body: self._rename(node, body, 16)),
         }  # fmt: skip
 
@@ -216,6 +218,11 @@ class _Server:
                 break
             told += row
         return told
+
+
+def _mode(body: bytes) -> int:
+    mode: int = struct.unpack_from("<I", body)[0]
+    return mode
 
 
 def main(place: str, writes_later: bool) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 @contextmanager
 def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = None) -> Iterator[Path]:
-    """A tmpfs of its own, over ``place`` where one is given; its directory is open to every user."""
+    """Mount a tmpfs of its own, over ``place`` where one is given; its directory is open to every user."""
     with _mounted(
         ["-t", "tmpfs", "-o", ",".join(filter(None, [f"size={size}", "mode=1777", options])), "strakes-test"], place
     ) as mounted:
@@ -26,7 +26,9 @@ def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = Non
 
 @contextmanager
 def loop_mounted(kind: str, options: str = "loop", made_with: Sequence[str] = ()) -> Iterator[Path]:
-    """An empty file system of the kind ("xfs", "ext4", "btrfs") on a file behind a loop device; ``made_with``: words for its mkfs."""
+    """Make an empty file system of the kind ("xfs", "ext4", "btrfs") on a file behind a loop device; ``made_with``:
+    words for its mkfs.
+    """
     maker = f"mkfs.{kind}"
     if shutil.which(maker) is None:
         pytest.skip(f"{maker} is not installed")
@@ -48,7 +50,9 @@ _PROJECT = "42"
 
 @contextmanager
 def quota_mounted(kind: str, limit_bytes: int, limit_files: int = 0) -> Iterator[Path]:
-    """A directory of user :data:`NOBODY` on a file system of 320 MiB, all that he may have there; files are not counted by btrfs."""
+    """Make a directory of user :data:`NOBODY` on a file system of 320 MiB, all that he may have there; files are not
+    counted by btrfs.
+    """
     system, _, whose = kind.partition("-")
     letter, name = ("u", str(NOBODY)) if whose == "user" else ("p", _PROJECT)
     option = {"user": "loop,uquota", "project": "loop,prjquota"}.get(whose, "loop")

@@ -1,4 +1,4 @@
-"""How often ``compare`` and a study of two file systems in turn say something wrong, and how often they find a tenth."""
+"""How often ``compare`` and a study of two file systems say something wrong, and how often they find a tenth."""
 
 from __future__ import annotations
 

@@ -71,7 +71,9 @@ def verdicts(
 
 
 def stopped_ratio_coverage(pair: Pair, tries: int, seed: int) -> float:
-    """Coverage of the paired ratio over the blocks two cells share, when each cell stops by its own interval (or at 20 runs)."""
+    """Coverage of the paired ratio over the blocks two cells share, when each cell stops by its own interval (or at 20
+    runs).
+    """
     import numpy as np
 
     rule = StoppingRule(max_runs=20)
@@ -115,7 +117,9 @@ def _ratios(
 
 @lru_cache(maxsize=64)
 def _median_ratio(pair: Pair) -> float:
-    """Return the median of a / b: exact for like shapes, otherwise of four million draws (its error is far below an interval's width)."""
+    """Return the median of a / b: exact for like shapes, otherwise of four million draws (its error is far below an
+    interval's width).
+    """
     import numpy as np
 
     if pair.a.name == pair.b.name:

@@ -40,7 +40,8 @@ def coverage_table(tries: int) -> str:
         "mean runs, ours",
         "usual",
     ]
-    exact = f"The exact chance that *any* of the intervals after 5 to 60 runs misses: {100 * ever_missed(60, 0.9):.2f} %; after 5 to 500: "
+    few = f"{100 * ever_missed(60, 0.9):.2f} %"
+    exact = f"The exact chance that *any* of the intervals after 5 to 60 runs misses: {few}; after 5 to 500: "
     return "\n\n".join(
         [
             f"{tries:,} tries a figure, nominal 90 %, target ±10 %; standard error at 90 %: {_error(tries)}.",
@@ -88,7 +89,8 @@ def verdict_table(tries: int) -> str:
         [f"alike: FASTER or SLOWER, {runs} runs" for runs in (5, 8, 20)],
         [f"10 % slower: SLOWER, {runs} runs" for runs in (5, 8, 20)],
     )
-    return f"{tries:,} tries a figure, nominal error 10 %, margin 5 %.\n\n{_table(['runs of both', 'design', *alike, *slower_by], rows)}"
+    table = _table(["runs of both", "design", *alike, *slower_by], rows)
+    return f"{tries:,} tries a figure, nominal error 10 %, margin 5 %.\n\n{table}"
 
 
 def comparison_table(tries: int) -> str:
@@ -172,7 +174,8 @@ def group_table(tries: int) -> str:
         [shape.name, *(_percent(group_claims(shape, runs, tries, _seed(shape.name, runs))) for runs in (12, 20, 60))]
         for shape in shapes
     ]
-    return f"{tries:,} tries a figure, nominal error 1 %.\n\n{_table(['distribution of the runs', '12 runs', '20 runs', '60 runs'], rows)}"
+    table = _table(["distribution of the runs", "12 runs", "20 runs", "60 runs"], rows)
+    return f"{tries:,} tries a figure, nominal error 1 %.\n\n{table}"
 
 
 def warning_table(_: int) -> str:
@@ -206,7 +209,10 @@ def filled(document: str, tries: int, log: Callable[[str], None], only: Collecti
 
 
 def placed(document: str, name: str, table: Callable[[], str]) -> str:
-    """Return the document with that table made anew. Raises BadInputError for a missing place, before anything is made."""
+    """Return the document with that table made anew.
+
+    Raises BadInputError for a missing place, before anything is made.
+    """
     place = re.search(f"(<!-- generated: {name} -->\n).*?(<!-- end -->)", document, re.DOTALL)
     if not place:
         raise BadInputError(

@@ -73,7 +73,9 @@ def _limits(rates: NDArray[np.float64], stop: Stop, first: int, generator: np.ra
 
 
 def ever_missed(runs: int, confidence: float, rank_of: Sequence[int] | None = None) -> float:
-    """Return the exact chance that any of the intervals after 1 .. ``runs`` runs misses the median of a continuous distribution.
+    """Return the exact chance that any of the intervals after 1 ..
+
+    ``runs`` runs misses the median of a continuous distribution.
 
     ``rank_of`` are other ranks to judge, by number of runs; by default the sequence strakes uses.
 

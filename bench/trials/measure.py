@@ -1,4 +1,6 @@
-"""Rounds of independent runs: the same plan twice, and once slowed by a known delay after every operation, in random order."""
+"""Rounds of independent runs: the same plan twice, and once slowed by a known delay after every operation, in random
+order.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,8 @@ def _scores(run: Run) -> list[float]:
 
 def tables(rounds: Rounds, tries: int, about: str) -> str:
     """Return all of it in Markdown."""
-    end = f"Nominal error {1 - CONFIDENCE:.0%}, margin {MARGIN:.0%}, all cells together; {tries:,} tries where runs were drawn."
+    errors = f"Nominal error {1 - CONFIDENCE:.0%}, margin {MARGIN:.0%}, all cells together"
+    end = f"{errors}; {tries:,} tries where runs were drawn."
     head = f"{about} {_rounds_in_words(rounds)} {end}"
     return "\n\n".join(
         [head, _alike(rounds, tries), _different(rounds, tries), _needed(rounds, tries), *_client(rounds)]
@@ -74,7 +75,8 @@ def _rounds_in_words(rounds: Rounds) -> str:
     count = len(rounds.runs["a"])
     if not rounds.really_slowed:
         return (
-            f"{count} pairs of independent runs of the plan, one after the other. What a plan that is {rounds.slower:.0%} slower would "
+            f"{count} pairs of independent runs of the plan, one after the other. What a plan that is "
+            f"{rounds.slower:.0%} slower would "
             f"have given is computed: the second run's rates less {rounds.slower:.0%}."
         )
     real = paired_ratio(dict(enumerate(rounds.medians("slowed"))), dict(enumerate(rounds.medians("a"))), CONFIDENCE)
@@ -82,7 +84,8 @@ def _rounds_in_words(rounds: Rounds) -> str:
     if real.interval is not None:
         slowed += f" ({real.interval.low:.3f}–{real.interval.high:.3f} with {CONFIDENCE:.0%})"
     return (
-        f"{count} rounds of three independent runs in random order: the plan, the plan again, and the plan with a delay after every "
+        f"{count} rounds of three independent runs in random order: the plan, the plan again, and the plan with a "
+        "delay after every "
         f"operation that was to cost {rounds.slower:.0%}. {slowed}."
     )
 
@@ -132,7 +135,10 @@ def _needed(rounds: Rounds, tries: int) -> str:
             ),
             None,
         )
-        told = f"As it went, `strakes compare A1,A2,… B1,B2,…` found the slowed plan from {first or 'more than all'} runs of each on. "
+        sufficient = first or "more than all"
+        told = (
+            f"As it went, `strakes compare A1,A2,… B1,B2,…` found the slowed plan from {sufficient} runs of each on. "
+        )
     enough = next(
         (n for n in SETS if _share(_verdicts(_sets(rounds, ("a", "slowed"), n, tries)), (Verdict.SLOWER,)) >= FOUND),
         None,
@@ -171,7 +177,7 @@ def _compared_sets(a: Sequence[Run], b: Sequence[Run]) -> Verdict:
 
 
 def _sets(rounds: Rounds, kinds: tuple[str, str], number: int, tries: int) -> Iterable[RatioAt]:
-    """Rounds drawn with replacement; of like runs it is drawn, too, which is called which."""
+    """Draw rounds with replacement; of like runs it is drawn, too, which is called which."""
     generator = random.Random(number)
     first, second = (rounds.medians(kind) for kind in kinds)
     for _ in range(tries):

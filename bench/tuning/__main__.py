@@ -1,4 +1,6 @@
-"""``python -m bench.tuning measure GRID DIR`` measures one block more of a landscape; ``page`` writes docs/tuning.md from all of them."""
+"""``python -m bench.tuning measure GRID DIR`` measures one block more of a landscape; ``page`` writes docs/tuning.md
+from all of them.
+"""
 
 from __future__ import annotations
 

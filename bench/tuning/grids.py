@@ -1,4 +1,4 @@
-"""The grids that are measured exhaustively: which application, which settings of it, on which file system of the lab."""
+"""The grids that are measured exhaustively: which application, which of its settings, on which file system."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ record_size = "64KiB"
 
 @dataclass(frozen=True)
 class Grid:
-    """``able`` is what the tuner finds there; ``only`` the levels of the grid. ``lab`` are the words after `strakes lab up`.
+    """``able`` is what the tuner finds there; ``only`` the levels of the grid.
 
-    No trial begins anything new after ``phase_s``. A search may draw from as many blocks as ``searched`` has numbers; what only decides
-    afterwards are those of ``held_out``. A number is how many settings a block has, those that were best before.
-    ``layout``: what the directory measured is given before.
+    ``lab`` are the words after `strakes lab up`.
+
+    No trial begins anything new after ``phase_s``. A search may draw from as many blocks as ``searched`` has numbers;
+    what only decides afterwards are those of ``held_out``. A number is how many settings a block has, those that were
+    best before. ``layout``: what the directory measured is given before.
     """
 
     name: str
@@ -66,7 +68,8 @@ GRIDS = (
         {},
         0.25,
     ),
-    # On which data target an object lands is by chance: of many small ones every target gets its share, so that repetitions are alike.
+    # On which data target an object lands is by chance: of many small ones every target gets its share, so that
+    # repetitions are alike.
     Grid(
         "cephfs",
         "CephFS with three data targets, each on a device of 150 reads and 150 writes a second, and objects of 256 KiB",

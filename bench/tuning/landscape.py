@@ -32,7 +32,9 @@ LOW_BLOCKS = 1
 
 @dataclass
 class Landscape:
-    """For each setting of the grid the values of its repetitions, by block: of the search (``full``, ``low``), and held out."""
+    """For each setting of the grid the values of its repetitions, by block: of the search (``full``, ``low``), and held
+    out.
+    """
 
     grid: str
     full: list[dict[int, float]]
@@ -48,7 +50,10 @@ def begun(grid: Grid) -> Landscape:
 
 
 def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) -> bool:
-    """One block more: every setting once, in random order, or only the foremost ones. False when there was none left to measure."""
+    """One block more: every setting once, in random order, or only the foremost ones.
+
+    False when there was none left to measure.
+    """
     seconds: list[float] = list(landscape.facts.get("block_s", ()))
     block = len(seconds)
     sizes = (*grid.searched, *grid.held_out)
@@ -70,7 +75,10 @@ def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) 
 
 @contextmanager
 def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
-    """A workspace and an engine in it. ``directory`` is where a lab is mounted: its devices are below the same place."""
+    """Open a workspace and an engine in it.
+
+    ``directory`` is where a lab is mounted: its devices are below the same place.
+    """
     target = detect(directory)
     if grid.layout is not None:
         target.set_layout(directory, grid.layout)
@@ -107,7 +115,7 @@ class Runner:
 
 
 def foremost(landscape: Landscape, most: int) -> list[int]:
-    """The settings with the best medians of the runs that a search may draw from."""
+    """Return the settings with the best medians of the runs that a search may draw from."""
     medians = [median(values.values()) for values in landscape.full]
     return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
 
@@ -138,7 +146,7 @@ def save(landscape: Landscape, path: Path) -> None:
 
 
 def load(name: str, place: Path = PLACE) -> Landscape:
-    """Raises ValueError where the settings are not those of the grid any more."""
+    """Read it. Raises ValueError where the settings are not those of the grid any more."""
     document = json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
     grid = grid_named(document["grid"])
     if document["settings"] != [grid.space.settings(point) for point in grid.space.points]:

@@ -1,10 +1,11 @@
 """Landscapes that are made up, to search: the search is chosen on these, never on those that are told of.
 
-Every other one is of effects: the logarithm of a value adds up from what each factor does, what pairs of them do together, and a little
-that is every setting's own; often there is a ceiling, so that many settings are nearly as good as the best. The others are of costs: the
-time is the sum of what several things take, each by a few factors, with cliffs; some settings do not work at all well, some costs do not
-become smaller with less data, and often caches take in so much of less data that the good settings rank by chance. Repetitions scatter by
-3 to 20 %, some are held up by something else, blocks drift, and with less data everything is a little different.
+Every other one is of effects: the logarithm of a value adds up from what each factor does, what pairs of them do
+together, and a little that is every setting's own; often there is a ceiling, so that many settings are nearly as good
+as the best. The others are of costs: the time is the sum of what several things take, each by a few factors, with
+cliffs; some settings do not work at all well, some costs do not become smaller with less data, and often caches take in
+so much of less data that the good settings rank by chance. Repetitions scatter by 3 to 20 %, some are held up by
+something else, blocks drift, and with less data everything is a little different.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _LOW_SCATTER = 1.5
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Logarithms of the true values, with all data and with ``low_share`` of them. ``held_up``: the share of runs that something slows."""
+    """Logarithms of the true values, with all data and with ``low_share`` of them.
+
+    ``held_up``: the share of runs that something slows.
+    """
 
     space: SearchSpace
     full: Array
@@ -41,7 +45,7 @@ class MadeUp:
 
 
 def made_up(seed: int) -> MadeUp:
-    """A landscape of 3 to 6 factors."""
+    """Make a landscape of 3 to 6 factors."""
     chance = np.random.default_rng([seed, 7])
     shape = _shape(chance)
     ordered = [bool(chance.random() < 0.7) for _ in shape]
@@ -105,7 +109,7 @@ def _costs(
 
 
 def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
-    """What one factor does."""
+    """Return what one factor does."""
     steps: Array = chance.normal(size=count)
     effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered else steps
     result: Array = effect - effect.mean()
@@ -115,7 +119,7 @@ def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
 def _two(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]
 ) -> Array:
-    """What two factors do together, for each setting."""
+    """Return what two factors do together, for each setting."""
     table: Array = chance.normal(size=(shape[which[0]], shape[which[1]]))
     for axis, factor in enumerate(which):
         table = np.cumsum(table, axis) / math.sqrt(shape[factor]) if ordered[factor] else table
@@ -150,7 +154,7 @@ class MadeUpSampler:
         self._drift, self._left = 0.0, 0
 
     def value(self, point: Point, *, low: bool = False) -> float:
-        """Raises OutOfBudgetError."""
+        """Return a value. Raises OutOfBudgetError."""
         landscape, chance = self._landscape, self._random
         cost = landscape.low_share if low else 1.0
         if self.spent + cost > self.budget + 1e-9:

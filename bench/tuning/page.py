@@ -33,37 +33,44 @@ _CLASSES = (0.99, 0.95, 0.9, 0.85, 0.0)
 _PREAMBLE = """\
 # How good the tuner is
 
-Made by `python -m bench.tuning page`; do not edit. `strakes tune` ([guide](guide/tune.md)) searches the settings of an application by
-experiment. Here it searches landscapes that were measured before: a grid of settings on a real file system of the lab, every repetition
-kept (`bench/landscapes`), so that it can be held against trying everything, and against other searches, many times.
+Made by `python -m bench.tuning page`; do not edit. `strakes tune` ([guide](guide/tune.md)) searches by experiment for
+the best settings of an application. Here it searches landscapes that were measured before: grids of settings on real
+file systems of the lab, with every repetition kept (`bench/landscapes`). So it can be compared many times with trying
+everything and with other searches.
 
-- An **evaluation** is one repetition with all data; one with a quarter of them counts as a quarter.
-- A search **draws** its repetitions, with replacement, from those that were measured in the first blocks. The **exhaustive search** is
-  all of these.
-- Which setting is **best**, and how near to it a search came, is decided on repetitions that were **held out**: no search could draw them.
-  The best of many medians looks better than it is; so one half of them says which is best, and the other half how good it and all others
-  are, and the other way round. A found setting can therefore reach a little more than 100 %.
-- **What the exhaustive search finds** is the setting with the best median of all that could be drawn. It scatters, too, and need not be
-  the best; how good it really is, is told by the repetitions that were held out.
-- The evaluations of strakes include those of its confirmation, which chooses nothing any more. TPE and random search take the setting with
-  the best single repetition; one factor at a time (S1's way) goes through the factors in random order.
-- **A grid has** the levels that `strakes tune` itself would vary there, on CephFS without some, so that it can be measured.
-- **What is best repeatable** was looked for before anything was searched. On XFS without a limit of the device repetitions differed by 40%
-  and more (20 settings, five times each), with 60 operations a second (trials of 0.45 s) by 10% (20 settings, four times), with 30 (1 s) by
-  6 to 15% (five settings, five times): a limited device does what it may in portions of 0.1 s. The file of the loop device lies in memory,
-  so that no other disk takes part. On CephFS objects of 256 KiB and 150 operations a second of each data target came to 11%.
-- **Fixed before the first block was measured**: the grids, how many blocks draw and how many decide, how what is best is decided, and the
-  aim: 30 searches, seeds 0 to 29, each with 15% of the repetitions of the exhaustive search; 27 are to find at least 95% of what the
-  exhaustive search finds. The other columns and the smaller budget are told besides. Both file systems were measured at the same time.
-- **What was seen before**: earlier landscapes of the same two file systems, which are thrown away: by the same yardstick (on XFS with two
-  blocks that draw) 24 of 30 searches came to the aim on XFS, and 9 of 30 on a CephFS whose repetitions differed by 23%. Why the
-  others did not was looked at: bad settings reach a hundredth of the best, and among the good ones runs with a quarter of the data rank by
-  chance. Landscapes that are made up have both since then, and the search was changed on these, with the two earlier landscapes as a check.
+- An **evaluation** is one repetition with all data. One with a quarter of the data counts as a quarter.
+- A search **draws** its repetitions, with replacement, from those measured in the first blocks. The **exhaustive
+  search** uses all of these.
+- Which setting is **best**, and how close a search came to it, is decided on repetitions that were **held out**, which
+  no search could draw. The best of many medians looks better than it is. So one half of the held-out repetitions says
+  which setting is best, the other half says how good it and all others are, and then the halves change places. A search
+  can therefore reach a little more than 100 %.
+- **What the exhaustive search finds** is the setting with the best median of everything that could be drawn. This
+  scatters too, and need not be the best setting; the held-out repetitions show how good it really is.
+- The evaluations of strakes include those of its confirmation, which no longer chooses anything. TPE and random search
+  take the setting with the best single repetition. One factor at a time (the method of S1) takes the factors in random
+  order.
+- **A grid has** the levels that `strakes tune` itself would vary there; on CephFS some were left out, so that the grid
+  can be measured.
+- **The most repeatable conditions** were looked for before anything was searched. On XFS without a limit on the device,
+  repetitions differed by 40% and more (20 settings, five times each); with 60 operations a second (trials of 0.45 s) by
+  10% (20 settings, four times); with 30 (1 s) by 6 to 15% (five settings, five times), because a limited device works
+  in portions of 0.1 s. The file of the loop device is in memory, so that no other disk takes part. On CephFS, objects
+  of 256 KiB and 150 operations a second on each data target gave 11%.
+- **Fixed before the first block was measured**: the grids, how many blocks are drawn from and how many decide, how the
+  best setting is determined, and the aim. The aim: of 30 searches (seeds 0 to 29), each with 15% of the repetitions of
+  the exhaustive search, 27 find at least 95% of what the exhaustive search finds. The other columns and the smaller
+  budget are shown in addition. Both file systems were measured at the same time.
+- **What was seen before**: earlier landscapes of the same two file systems, which are no longer used. By the same rule
+  (on XFS with two blocks to draw from), 24 of 30 searches reached the aim on XFS, and 9 of 30 on a CephFS whose
+  repetitions differed by 23%. The reasons were looked into: bad settings reach a hundredth of the best, and among the
+  good ones, runs with a quarter of the data rank by chance. Since then, made-up landscapes have both properties. The
+  search was changed on those, with the two earlier landscapes as a check.
 """
 
 
 def write(times: int, tries: int, say: Callable[[str], None]) -> None:
-    """The whole document."""
+    """Return the whole document."""
     there = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
     parts = [_PREAMBLE, *(_landscape(grid, load(grid.name), times, say) for grid in there)]
     parts.append(_made_up(times, say))
@@ -138,21 +145,27 @@ def _facts(grid: Grid, landscape: Landscape, repetitions: int) -> str:
     worth = Worth(landscape)
     shares = [worth.share(number) for number in range(len(grid.space.points))]
     default, near = shares[grid.space.numbers[grid.space.default]], sum(share >= GOOD for share in shares)
-    return (
-        f"{len(shares)} settings of an application of {grid.app.ranks} ranks that writes a checkpoint: {factors}; {repetitions:,} "
-        f"repetitions with all data ({', '.join(map(str, grid.searched))} settings in turn; where not all, those that were best before), "
-        f"measured on {landscape.facts.get('measured', '')}. Repetitions of one setting differ by "
-        f"{scatter(landscape):.0%} (standard deviation of logarithms, median over the settings, with what whole blocks differ by). "
-        f"The best is {typed(grid.space.settings(grid.space.points[worth.best]))}. The default reaches {default:.0%} of it, "
-        f"the exhaustive search, by the medians of what it measured, {shares[foremost(landscape, 1)[0]]:.0%}; {near} settings reach "
-        f"{GOOD:.0%}."
+    turns = ", ".join(map(str, grid.searched))
+    exhaustive = shares[foremost(landscape, 1)[0]]
+    return " ".join(
+        (
+            f"{len(shares)} settings of an application of {grid.app.ranks} ranks that writes a checkpoint: {factors};",
+            f"{repetitions:,} repetitions with all data ({turns} settings in turn; where not all, those that were best",
+            f"before), measured on {landscape.facts.get('measured', '')}. Repetitions of one setting differ by",
+            f"{scatter(landscape):.0%} (standard deviation of logarithms, median over the settings, including what",
+            f"whole blocks differ by). The best is {typed(grid.space.settings(grid.space.points[worth.best]))}.",
+            f"The default reaches {default:.0%} of it; the exhaustive search, by the medians of what it measured,",
+            f"{exhaustive:.0%}; {near} settings reach {GOOD:.0%}.",
+        )
     )
 
 
 def _made_up(times: int, say: Callable[[str], None]) -> str:
     text = (
-        f"{times} landscapes of 300 to 420 settings, each unlike the others (`bench/tuning/made_up.py`): here the best is known. "
-        "Repetitions scatter by 3 to 20 %, up to a tenth of them are held up. The search was chosen on others of the same kind."
+        f"{times} landscapes of 300 to 420 settings, each unlike the others (`bench/tuning/made_up.py`): here the best "
+        "is known. "
+        "Repetitions scatter by 3 to 20 %, up to a tenth of them are held up. The search was chosen on others of the "
+        "same kind."
     )
     rows = []
     for name, method in METHODS.items():
@@ -189,8 +202,8 @@ def _no_effect(tries: int) -> str:
         share = reported / tries
         rows.append([name, f"{tries:,}", f"{share:.2%} ± {math.sqrt(max(share, 1 / tries) * (1 - share) / tries):.2%}"])
     text = (
-        "All settings are alike but for noise, and blocks drift by half of it. A gain is reported where the 90 % interval of the fresh "
-        "runs begins above 1, so in 5 % of the tries at most:"
+        "All settings are alike but for noise, and blocks drift by half of it. A gain is reported where the 90 % "
+        "interval of the fresh runs begins above 1, so in at most 5 % of the tries:"
     )
     return "\n".join(
         [
@@ -206,9 +219,10 @@ def _no_effect(tries: int) -> str:
 
 def _live(rows: Sequence[dict[str, Any]]) -> str:
     text = (
-        "The same search on the file system itself, with as many evaluations as on its landscape; what it found and the best of the grid "
-        "were then measured in turn, ten times each. The gain is that over the default, from the search's own confirmation. Both file "
-        "systems were searched at the same time, beside other work on the two processors."
+        "The same search on the file system itself, with as many evaluations as on its landscape. Then the setting "
+        "found and the best of the grid were measured in turn, ten times each. The gain is that over the default, from "
+        "the search's own confirmation. Both file systems were searched at the same time, beside other work on the two "
+        "processors."
     )
     heads = [
         "file system",

@@ -36,14 +36,15 @@ class Draws(Protocol):
     spent: float
 
     def value(self, point: Point, *, low: bool = False) -> float:
-        """Raises OutOfBudgetError."""
+        """Return a value. Raises OutOfBudgetError."""
 
     def share(self, point: Point) -> float:
         """How good a setting is, as a share of the best."""
 
 
 class Sampler:
-    """Draws repetitions as they were measured, and counts them: one with all data is one evaluation, one with a share counts as that.
+    """Draws repetitions as they were measured, and counts them: one with all data is one evaluation, one with a share
+    counts as that.
 
     What a setting is worth is decided on those that were held out.
     """
@@ -55,7 +56,7 @@ class Sampler:
         self.budget, self.spent = budget, 0.0
 
     def value(self, point: Point, *, low: bool = False) -> float:
-        """Raises OutOfBudgetError."""
+        """Return a value. Raises OutOfBudgetError."""
         cost = self._grid.low_share if low else 1.0
         if self.spent + cost > self.budget + 1e-9:
             raise OutOfBudgetError
@@ -81,7 +82,7 @@ Method = Callable[[Task, Draws, int], Point]
 
 
 def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
-    """The search of strakes to its end: what the confirmation takes counts, though it chooses nothing any more."""
+    """Search as strakes does, to the end: what the confirmation takes counts, though it chooses nothing any more."""
     rules = Rules(low_share=grid.low_share)
     search = Search(grid.space, seed, rules)
 
@@ -112,7 +113,9 @@ def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
-    """S1's way: one factor after the other, every level with the others as they are best so far, a few repetitions of each."""
+    """S1's way: one factor after the other, every level with the others as they are best so far, a few repetitions of
+    each.
+    """
     space, now = grid.space, grid.space.default
     settings = sum(len(factor.levels) for factor in space.factors if len(factor.levels) > 1)
     repetitions = max(1, int(sampler.budget / settings))

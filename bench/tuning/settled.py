@@ -1,4 +1,6 @@
-"""Between two repetitions: what the one before left to be written is written, and the devices have nothing to do any more."""
+"""Between two repetitions: what the one before left to be written is written, and the devices have nothing to do any
+more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Quiet means: nothing in flight and nothing begun, for so long; servers that delete or log in the background go on in between.
+# Quiet means: nothing in flight and nothing begun, for so long; servers that delete or log in the background go on in
+# between.
 _QUIET_S = 0.12
 _LOOK_S = 0.03
 # Some server always has a little to do: then it is as quiet as it gets.
@@ -33,11 +36,12 @@ def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/pr
 
 
 def _work(devices: Sequence[str], statistics: Path) -> list[tuple[int, int]]:
-    """Requests done, and in flight, of each device."""
+    """Return requests done, and in flight, of each device."""
     counts = []
     for line in statistics.read_text(encoding="ascii").splitlines():
         words = line.split()
         if words[2] in devices:
-            # Linux, Documentation/admin-guide/iostats.rst: fields 1 and 5 are completed reads and writes, field 9 is in flight.
+            # Linux, Documentation/admin-guide/iostats.rst: fields 1 and 5 are completed reads and writes, field 9 is in
+            # flight.
             counts.append((int(words[3]) + int(words[7]), int(words[11])))
     return counts

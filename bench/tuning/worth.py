@@ -1,7 +1,8 @@
 """What every setting of a landscape is worth, and which is best: decided on repetitions that no search could draw.
 
-The best of many medians looks better than it is. So one half of the held-out repetitions says which setting is best, and the other half how
-good that one and all others are; then the other way round. What a whole block was faster or slower by is taken out first.
+The best of many medians looks better than it is. So one half of the held-out repetitions says which setting is best,
+and the other half how good that one and all others are; then the other way round. What a whole block was faster or
+slower by is taken out first.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Worth:
 
 
 def scatter(landscape: Landscape) -> float:
-    """Of one repetition: the usual standard deviation of its logarithm (median over the settings), with what blocks differ by."""
+    """Of one repetition: the usual standard deviation of its logarithm (median over the settings), with what blocks
+    differ by.
+    """
     return median(stdev(map(math.log, values.values())) for values in landscape.full if len(values) > 1)
 
 
@@ -53,7 +56,9 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 
 def _levelled(landscape: Landscape) -> tuple[Values, Values]:
-    """The repetitions less what their block was faster or slower by, told by the settings that are in every block."""
+    """Return the repetitions less what their block was faster or slower by, told by the settings that are in every
+    block.
+    """
     everywhere = [
         {**full, **held}
         for full, held in zip(landscape.full, landscape.held, strict=True)

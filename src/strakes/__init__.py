@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "open"]
 
 
-def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # noqa: A001 - strakes.open is what people look for
+def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # noqa: A001 - what people look for
     """Open a stored run by its id, by the beginning of one, or the "latest"; or a file that ``strakes export`` wrote.
 
-    ``store`` is a directory of runs; without it that of the command line is read ($STRAKES_STORE). Raises BadInputError for a run that
-    is not there.
+    ``store`` is a directory of runs; without it that of the command line is read ($STRAKES_STORE). Raises BadInputError
+    for a run that is not there.
     """
     from strakes.opened import open_run
 

@@ -1,7 +1,7 @@
 """Text of others (names of files, servers and users, results of other tools) where it could do more than be read.
 
-Everything of that kind goes through one of these functions on its way to a terminal, into a shell line that a person may copy, or into a
-CSV cell.
+Everything of that kind goes through one of these functions on its way to a terminal, into a shell line that a person
+may copy, or into a CSV cell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def for_terminal(text: object) -> str:
 
 
 def for_shell(line: str) -> str:
-    """Return a command line whose words are only words: nothing in it is a second command, a substitution or a redirection.
+    """Return a command line whose words are only words: nothing in it is a second command, a substitution or a
+    redirection.
 
     >>> for_shell("ior -o /x; rm -rf / $(id)")
     "ior -o '/x;' rm -rf / '$(id)'"

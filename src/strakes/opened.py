@@ -109,7 +109,10 @@ class OpenedRun:
 
 
 def open_run(run: str, store: str | Path | None) -> OpenedRun:
-    """Open a run of the store at ``store`` (None: the one of the command line), or a file of ``strakes export``. Raises BadInputError."""
+    """Open a run of the store at ``store`` (None: the one of the command line), or a file of ``strakes export``.
+
+    Raises BadInputError.
+    """
     if store is None and Path(run).is_file():
         return OpenedRun(PublishedRun(Path(run)))
     return OpenedRun(Store(None if store is None else Path(store)).open(run))

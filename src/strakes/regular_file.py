@@ -10,7 +10,10 @@ from strakes.errors import BadInputError
 
 
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
-    """Read the whole file. Raises BadInputError; does not wait for the other end of a pipe, nor read a device that never ends."""
+    """Read the whole file.
+
+    Raises BadInputError; does not wait for the other end of a pipe, nor read a device that never ends.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

@@ -36,7 +36,8 @@ class TomlFile:
     def line(self, keys: Keys) -> int:
         """Return the line on which ``keys`` stand, or the nearest table around them; 1 where there is none.
 
-        >>> TomlFile("x.toml", "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n", {}).line(("knob", 1, "name"))
+        >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
+        >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
         6
         """
         lines = dict(reversed(list(_positions(self.text))))
@@ -75,7 +76,8 @@ _KINDS = {
 
 
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
-    """Read a file; ``what`` is the file in messages ("the plan"), ``kind`` the key at the top by which such files are known.
+    """Read a file; ``what`` is the file in messages ("the plan"), ``kind`` the key at the top by which such files are
+    known.
 
     Raises BadInputError, and for a file of another kind says which command takes it.
     """

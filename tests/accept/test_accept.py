@@ -1,4 +1,4 @@
-"""Needs and their answers: what was measured decides, what was extrapolated does not, and nonsense is refused by name."""
+"""Needs and their answers: what was measured decides, what was extrapolated does not; nonsense is refused by name."""
 
 from __future__ import annotations
 

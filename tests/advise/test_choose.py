@@ -31,7 +31,7 @@ def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01)
 
 
 def by_transfer(phase: Phase, ranks: int) -> float:
-    """Calls of 1 MiB and more are four times as fast as smaller ones."""
+    """Make calls of 1 MiB and more four times as fast as smaller ones."""
     if isinstance(phase, TransferPhase):
         return (400.0 if phase.transfer_bytes >= MIB else 100.0) * MIB
     return flat(phase, ranks)

@@ -47,7 +47,8 @@ def test_romio_takes_the_hints_and_says_that_they_are_in_force(tmp_path: Path) -
         pytest.skip(f"this MPI compiles nothing: {built.stderr[-200:]}")
     phase = AppPhase("dump", "write", "shared", 64 * MIB, (MIB,), collective=True)
     values = (("transfer size", MIB), ("processes per node", 2), ("stripe count", 3), ("stripe size", MIB))
-    chosen = Chosen(tuple(Choice("dump", what, value, str(value), "", ()) for what, value in values), ())  # type: ignore[arg-type]
+    choices = tuple(Choice("dump", what, value, str(value), "", ()) for what, value in values)  # type: ignore[arg-type]
+    chosen = Chosen(choices, ())
     app = App("a", "mpiio", 4, 4, (phase,))
     text = next(paste.text for paste in pastes(app, chosen, "xfs") if "ROMIO" in paste.title)
     (tmp_path / "romio").write_text(text)

@@ -17,7 +17,7 @@ APP = ROOT / "examples" / "apps" / "restart-dump.toml"
 
 @pytest.fixture
 def published(strakes: StrakesRunner, tmp_path: Path) -> Path:
-    """A short study as one file."""
+    """Return a short study as one file."""
     assert strakes("study", "transfer-size", tmp_path, "--budget", "3s", "--quiet").returncode == 0
     path = tmp_path / "portrait.json"
     assert strakes("export", "-o", path).returncode == 0

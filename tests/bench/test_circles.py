@@ -18,7 +18,7 @@ PACKAGES = [path for path in sys.path if path.endswith("site-packages")]
 
 
 def package(directory: Path, texts: Mapping[str, str]) -> Path:
-    """A package named ``boat`` of these files."""
+    """Make a package named ``boat`` of these files."""
     for name, text in {"__init__.py": "", **texts}.items():
         path = directory / "boat" / name
         path.parent.mkdir(parents=True, exist_ok=True)

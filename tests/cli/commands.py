@@ -20,7 +20,7 @@ def register(monkeypatch: pytest.MonkeyPatch, body: Callable[[], object], name: 
 
 
 def wait_for_signals() -> int:
-    """A process that says "ready", then "cleaning" once it is interrupted, then "hurried" when that is interrupted too."""
+    """Print "ready", then "cleaning" once it is interrupted, then "hurried" when that is interrupted too."""
 
     def body() -> None:
         # What is said is said inside the try that the next signal is to meet.

@@ -21,7 +21,7 @@ PATIENCE_S = 0.5
 
 
 def start(work: str) -> subprocess.Popen[str]:
-    """A program whose ``work`` is run apart."""
+    """Return a program that runs ``work`` apart."""
     body = textwrap.indent(textwrap.dedent(work).strip(), "    ")
     program = f"""
 import os, signal, sys, threading, time

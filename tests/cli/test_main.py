@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def modules_loaded_by(*arguments: str) -> set[str]:
-    """What a fresh interpreter has imported after ``strakes ARGUMENTS``."""
+    """Return what a fresh interpreter has imported after ``strakes ARGUMENTS``."""
     program = (
         f"import sys; from strakes.cli.main import run; assert run({list(arguments)!r}) == 0; "
         "print('modules:', *sys.modules)"

@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def parse(*arguments: str) -> dict[str, Any]:
-    """What a measuring command gets for these arguments."""
+    """Return what a measuring command gets for these arguments."""
     given: dict[str, Any] = {}
 
     @click.command()

@@ -24,8 +24,8 @@ def test_a_log_file_gets_plain_lines_now_and_then(monkeypatch: pytest.MonkeyPatc
     stream = io.StringIO()
     work(LiveProgress(stream=stream))
     assert (
-        stream.getvalue()
-        == " 25 %  0:00 of 2:00, 1:59 left  open-close: 2 ranks  1.1 M op/s so far\nthe page cache could not be dropped\n"
+        stream.getvalue() == " 25 %  0:00 of 2:00, 1:59 left  open-close: 2 ranks  1.1 M op/s so far\n"
+        "the page cache could not be dropped\n"
     )
 
 

@@ -312,7 +312,8 @@ def test_fio_json_old_and_new_gives_bytes_and_operations_of_each_direction() -> 
 
 
 def test_processes_of_one_fio_job_ran_at_once_and_are_one_figure() -> None:
-    # 20 MiB each, the slower one in 2,000 s; rates in whole KiB/s and operations are too coarse to be added up where there is better.
+    # 20 MiB each, the slower one in 2,000 s; rates in whole KiB/s and operations are too coarse to be added up where
+    # there is better.
     assert foreign("fio-2.1-processes.json").figures[0].values == (2 * 20480 * KIB / 2000,)
     assert values("fio-2.1-processes.json")["random-read-read-operations"] == [7]
 

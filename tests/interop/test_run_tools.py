@@ -1,4 +1,6 @@
-"""``strakes run ior …`` and ``strakes run mdtest …``: command lines from manuals and job scripts become plans that the engine runs."""
+"""``strakes run ior …`` and ``strakes run mdtest …``: command lines from manuals and job scripts become plans that the
+engine runs.
+"""
 
 from __future__ import annotations
 

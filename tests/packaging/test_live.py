@@ -1,4 +1,4 @@
-"""The commands that the documents print: understood by the command line, and run for real when the documents are built."""
+"""The commands that the documents print: the command line knows them; they run when the documents are built."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ live, site = _script("live"), _script("site")
 
 
 def _unknown(words: list[str]) -> list[str]:
-    """What the command line does not know of these words."""
+    """Return which of these words the command line does not know."""
     command: click.Command = cli
     context = click.Context(cli, info_name="strakes")
     while isinstance(command, click.Group) and words:
@@ -74,7 +74,8 @@ def test_a_comment_that_says_nothing_known_is_refused_with_its_line() -> None:
 
 def test_a_block_takes_the_comments_before_it_and_leaves_none_to_the_next() -> None:
     page = live.read(
-        "<!-- live: status 1 -->\n<!-- live: report a -->\n```sh\nfalse\n\ntrue # said\n```\n```console\n$ strakes runs\nnone\n```\n"
+        "<!-- live: status 1 -->\n<!-- live: report a -->\n```sh\nfalse\n\ntrue # said\n```\n```console\n$ strakes "
+        "runs\nnone\n```\n"
     )
     assert [(block.line, block.commands, block.status, block.report) for block in page.blocks] == [
         (3, ["false", "true # said"], 1, "a"),

@@ -24,7 +24,7 @@ ALL = {*DEV, *(line for lines in PROJECT["optional-dependencies"].values() for l
 
 
 def locked(kind: str) -> dict[str, list[str]]:
-    """The versions of each package that a lock has; several where they depend on the Python."""
+    """Return the versions of each package that a lock has; several where they depend on the Python."""
     numbers: dict[str, list[str]] = {}
     for name, number in re.findall(r"^([\w.-]+)==([\w.]+)", (LOCKS / f"{kind}.txt").read_text(), re.MULTILINE):
         numbers.setdefault(name, []).append(number)
@@ -70,7 +70,7 @@ def test_building_needs_what_pyproject_says() -> None:
 
 
 def printed(path: Path) -> str:
-    """What bootstrap/requirements.py prints of a lock where PATH is ``path``."""
+    """Return what bootstrap/requirements.py prints of a lock where PATH is ``path``."""
     command = [sys.executable, "-I", str(ROOT / "bootstrap/requirements.py"), str(LOCKS / "run.txt")]
     environment = {**os.environ, "PATH": str(path)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

@@ -25,7 +25,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
-    """The class of the Spack recipe and its directives, with Spack's own names replaced by ones that remember."""
+    """Return the class of the Spack recipe and its directives; Spack's own names are replaced by ones that remember."""
     calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     def directive(name: str) -> Callable[..., None]:
@@ -77,7 +77,7 @@ def test_the_spack_recipe_is_of_this_version_and_licence() -> None:
 
 
 def stages() -> list[tuple[dict[str, str], dict[str, str]]]:
-    """The Apptainer definition: of each stage its header and its sections."""
+    """Return the header and the sections of each stage of the Apptainer definition."""
     stages: list[tuple[dict[str, str], dict[str, str]]] = []
     section = ""
     for line in (PACKAGING / "apptainer" / "strakes.def").read_text().splitlines():

@@ -179,7 +179,7 @@ def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -
 
 
 def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: Any) -> list[dict[str, Any]]:
-    """The first phases of as many visits had two ranks, the second of which began so much later."""
+    """Give the first phases of as many visits two ranks, the second of which began so much later."""
     for visit, late in zip(visits, late_s, strict=False):
         starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, late]], "begun": {"last_host": "n2", **words}}
         visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]

@@ -1,4 +1,6 @@
-"""A rich portrait for the tests: the six studies of a first survey with plausible values, and everything that is hard to show."""
+"""A rich portrait for the tests: the six studies of a first survey with plausible values, and everything that is hard
+to show.
+"""
 
 from __future__ import annotations
 
@@ -372,7 +374,8 @@ def _figures() -> tuple[Figure, ...]:
             (
                 Reference(
                     "S2",
-                    "solid-state metadata devices beat disks by 60 to 70 % in the mean of these six, and in all but directory removal.",
+                    "solid-state metadata devices beat disks by 60 to 70 % in the mean of these six, and in all but "
+                    "directory removal.",
                 ),
             ),
         ),
@@ -399,7 +402,8 @@ def _figures() -> tuple[Figure, ...]:
             (
                 Reference(
                     "S5",
-                    "reads about 20 % faster than writes; non-strided SFSA reads about 20 % faster than MFWA, on four servers in 2009.",
+                    "reads about 20 % faster than writes; non-strided SFSA reads about 20 % faster than MFWA, on four "
+                    "servers in 2009.",
                 ),
             ),
         ),
@@ -507,13 +511,15 @@ def _warnings(cells: Mapping[str, CellEstimate]) -> tuple[RunWarning, ...]:
     return (
         RunWarning(
             _CACHE,
-            "Reads were served from the page cache of this client: 98 % of the pages were resident before the read began.",
+            "Reads were served from the page cache of this client: 98 % of the pages were resident before the read "
+            "began.",
             "Compare with the O_DIRECT series, or read more than the memory holds.",
             cached,
         ),
         RunWarning(
             "impossible-rate",
-            "Non-strided reads of 276,566 MiB/s are above what the memory of this machine can move (about 41,000 MiB/s).",
+            "Non-strided reads of 276,566 MiB/s are above what the memory of this machine can move (about 41,000 "
+            "MiB/s).",
             "Do not use this figure; report it as a bug with the run's directory.",
             ("patterns-SFSA non-strided:read",),
         ),

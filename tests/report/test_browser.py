@@ -105,9 +105,11 @@ def test_published_bands_are_hatched(visit: Visit) -> None:
 def test_no_labels_of_an_axis_overlap(visit: Visit) -> None:
     overlaps = visit.drawn().evaluate(
         """() => [...document.querySelectorAll('.plot')].flatMap(plot => ['.xtick', '.ytick'].flatMap(kind => {
-          const boxes = [...plot.querySelectorAll(kind + ' text')].map(one => [one.textContent, one.getBoundingClientRect()]);
+          const boxes = [...plot.querySelectorAll(kind + ' text')]
+            .map(label => [label.textContent, label.getBoundingClientRect()]);
           return boxes.flatMap(([a, p], i) => boxes.slice(i + 1)
-            .filter(([, q]) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom).map(([b]) => [plot.id, a, b]));
+            .filter(([, q]) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom)
+            .map(([b]) => [plot.id, a, b]));
         }))"""
     )
     assert overlaps == []
@@ -127,7 +129,8 @@ def test_it_prints_with_figures_at_the_width_of_the_paper_and_all_tables_open(vi
     page = visit.drawn()
     page.evaluate(
         """() => addEventListener('beforeprint', () => {
-          window.widths = [...document.querySelectorAll('.plot svg.main-svg')].map(one => one.getBoundingClientRect().width);
+          window.widths = [...document.querySelectorAll('.plot svg.main-svg')]
+            .map(plot => plot.getBoundingClientRect().width);
           window.closed = document.querySelectorAll('details:not([open], .extra)').length;
         })"""
     )

@@ -21,7 +21,7 @@ from studies.world import stored as stored_visits
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A finished survey of a made-up file system; its id."""
+    """Store a finished survey of a made-up file system; return its id."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()

@@ -40,7 +40,7 @@ def flat(at: Mapping[str, Setting], low: bool) -> float:
 
 
 def searched(search: Search, truth: Truth, budget: float, noise: float, seed: int) -> Search:
-    """The search to its end: a full repetition costs 1 of the budget."""
+    """Search to the end: a full repetition costs 1 of the budget."""
     chance, spent = random.Random(seed), 0.0
 
     def cost(trial: Trial) -> float:

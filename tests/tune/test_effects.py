@@ -45,7 +45,8 @@ def test_each_step_from_the_best_setting_back_to_the_default_says_what_it_costs(
 def test_levels_are_compared_only_where_both_are_possible() -> None:
     result = effects(searched(search_of(4), hill, budget=60, noise=0.03, seed=4))
     (uring,) = [level for level in result.levels if level.level == "uring"]
-    # It is possible only with eight writers, where everything is slower; beside POSIX with eight it is 1.1 times as fast.
+    # It is possible only with eight writers, where everything is slower; beside POSIX with eight it is 1.1 times as
+    # fast.
     assert 0.95 < uring.ratio < 1.25
 
 

@@ -33,7 +33,7 @@ class Strakes(PythonPackage):
     depends_on("py-duckdb@1:2", type="run", when="+parquet")
 
     def test_version(self):
-        """the installed command answers"""
+        """The installed command answers."""
         strakes = which(self.prefix.bin.strakes)
         out = strakes("--version", output=str.split, error=str.split)
         assert "strakes" in out

@@ -160,7 +160,8 @@ def read_app(path: Path) -> App:
     """Read it. Raises BadInputError with file, line, key and remedy.
 
     >>> import tempfile
-    >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\noperation = "write"\\n'
+    >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\n'
+    >>> text += 'operation = "write"\\n'
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = (Path(place) / "app.toml").write_text(text + 'files = "shared"\\ndata_per_rank = "64MiB"\\n')
     ...     app = read_app(Path(place) / "app.toml")

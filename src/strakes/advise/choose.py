@@ -238,7 +238,8 @@ def _level(
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     if saturation is not None and saturation.x is not None:
         best = next(cell for cell in cells if float(cell.settings[factor]) == saturation.x)
-        reason = f"the smallest measured that is shown to reach {SATURATED:.0%} of the {phase.operation} rate of every other{about}"
+        enough = f"{SATURATED:.0%} of the {phase.operation} rate of every other"
+        reason = f"the smallest measured that is shown to reach {enough}{about}"
         surer = f"larger ones were not measured: {command}" if saturation.verdict == "grows" else ""
         gain = _gain(best, as_now, factor, results)
         if what in _NOT_SPARED and (gain is None or gain.low <= 1) and float(as_now.settings[factor]) > saturation.x:
@@ -259,7 +260,7 @@ def _level(
 
 
 def _gain(best: Measured, other: Measured, factor: str, results: Results) -> IntervalOf | None:
-    """Return how many times better, by fresh runs where there are enough; None for the same cell, or with too few runs."""
+    """Return how many times better, by fresh runs if there are enough; None for the same cell or too few runs."""
     if best is other:
         return None
     for purpose, runs in (("confirm", "fresh paired runs"), ("measure", "paired runs, of which it was also chosen")):

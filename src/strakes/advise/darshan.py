@@ -37,8 +37,8 @@ _TOO_LITTLE = 0.02
 class FileRecord:
     """One file in one module; ``rank`` is -1 where all ranks are added up.
 
-    ``calls``: upper size -> reads or writes of that class. ``time_s``: in reads, writes and metadata; of the slowest rank where all
-    are added up.
+    ``calls``: upper size -> reads or writes of that class. ``time_s``: in reads, writes and metadata; of the slowest
+    rank where all are added up.
     """
 
     file: int
@@ -53,7 +53,10 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What is taken from a log. ``modules`` are those that saw anything, ``partial`` those whose memory was full too early."""
+    """What is taken from a log.
+
+    ``modules`` are those that saw anything, ``partial`` those whose memory was full too early.
+    """
 
     program: str
     ranks: int
@@ -83,7 +86,8 @@ def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
 
 
 def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
-    """Read every log below a directory, the one with the most time in I/O first, and what is wrong with those that cannot be read.
+    """Read every log below a directory, the one with the most time in I/O first, and what is wrong with those that
+    cannot be read.
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
@@ -201,7 +205,8 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     ]
     if facts.partial:
         remarks.append(
-            f"The log is partial: Darshan's memory for {' and '.join(facts.partial)} was full, so files that were opened later are missing "
+            f"The log is partial: Darshan's memory for {' and '.join(facts.partial)} was full, so files that were "
+            "opened later are missing "
             "and amounts are too low. Run the job again with more (DARSHAN_MODMEM, or MODMEM in its configuration)."
         )
     for operation in ("write", "read"):

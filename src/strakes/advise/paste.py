@@ -1,4 +1,6 @@
-"""Choices as text to paste: layouts of Lustre and CephFS, hints for MPI-IO, settings of HDF5, PnetCDF and ADIOS2, a job's head."""
+"""Choices as text to paste: layouts of Lustre and CephFS, hints for MPI-IO, settings of HDF5, PnetCDF and ADIOS2, a
+job's head.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +216,8 @@ def _job(app: App, chosen: Chosen) -> Paste:
         if phase.operation == "write" and writers and app.grouping > 1:
             group = min(app.grouping, -(-app.ranks_per_node // writers))
             lines.append(
-                f"# {phase.name}: merge groups of {group} ranks, so that {-(-app.ranks_per_node // group)} of a node write"
+                f"# {phase.name}: merge groups of {group} ranks, so that {-(-app.ranks_per_node // group)} of a node "
+                "write"
             )
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))
 

@@ -16,7 +16,8 @@ _SHARED_DATA = "/usr/local/share:/usr/share"
 
 
 def run_to_advise_from(wanted: str | None) -> Run:
-    """``wanted`` (a run's id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else what the site has published.
+    """``wanted`` (a run's id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else what the
+    site has published.
 
     Raises BadInputError when there is none, with the shortest measurement that would do.
     """

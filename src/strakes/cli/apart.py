@@ -1,8 +1,8 @@
 """A command in a process that this one can leave behind.
 
-Nobody can end a process that waits in the kernel for a dead server, nor one in which a thread does so or a file is still
-open there; the shell that waits for it would wait as long. So commands that work on a file system do it in a child. When
-the child has said its last, this process ends with its status, whether the child can end or not.
+Nobody can end a process that waits in the kernel for a dead server, nor one in which a thread does so or a file is
+still open there; the shell that waits for it would wait as long. So commands that work on a file system do it in a
+child. When the child has said its last, this process ends with its status, whether the child can end or not.
 """
 
 from __future__ import annotations

@@ -275,7 +275,8 @@ def pair_command(
     moments: bool,
     json: Output | None,
 ) -> int:
-    """Try the pair of the lab NAME (strakes lab up ha): cut the power of a node, then one heartbeat link, then both links.
+    """Try the pair of the lab NAME (strakes lab up ha): cut the power of a node, then one heartbeat link, then both
+    links.
 
     Clients send records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve
     at the same time. Each fault is undone, also when strakes is killed. Exit status 1: a record is missing, or the

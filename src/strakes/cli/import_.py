@@ -37,8 +37,6 @@ def command(files: tuple[Path, ...], target: str, as_json: bool) -> None:
         return
     for file, run in zip(files, runs, strict=True):
         made = run.manifest["options"]["imported"]
-        say(
-            f"{run.id}  {len(run.cells)} figures of {for_terminal(' '.join(filter(None, [made['tool'], made['version']])))} from "
-            f"{for_terminal(file)}"
-        )
+        tool = " ".join(filter(None, [made["tool"], made["version"]]))
+        say(f"{run.id}  {len(run.cells)} figures of {for_terminal(tool)} from {for_terminal(file)}")
     say(f"See them: strakes report {runs[-1].id}")

@@ -244,8 +244,8 @@ def _suggestion(word: str) -> str:
 def _protect_optional_value(arguments: list[str]) -> list[str]:
     """``--resume`` may stand without its RUN: a path or a directory after it is DIR, not a run.
 
-    >>> _protect_optional_value(["--resume", "/scratch", "--seed", "1"]), _protect_optional_value(["--resume", "20260101-1"])
-    (['--resume=', '/scratch', '--seed', '1'], ['--resume', '20260101-1'])
+    >>> _protect_optional_value(["--resume", "/scratch"]), _protect_optional_value(["--resume", "20260101-1"])
+    (['--resume=', '/scratch'], ['--resume', '20260101-1'])
     """
     from os.path import isdir
 

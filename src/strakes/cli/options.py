@@ -258,7 +258,7 @@ _LAUNCH_OPTIONS = (
         type=click.Choice(LAUNCHERS),
         default="local",
         show_default=True,
-        help="How ranks are started: as threads on this host (local), or as processes by mpiexec (mpi), by srun (slurm) "
+        help="How to start ranks: as threads on this host (local), or as processes by mpiexec (mpi), by srun (slurm) "
         "or by a command of yours (command).",
     ),
     click.option(

@@ -20,7 +20,7 @@ class LiveProgress:
 
     >>> with LiveProgress(quiet=True) as progress:
     ...     progress.start(total_s=120.0)
-    ...     progress.update("metadata-ops: create, 2 ranks", fraction=0.25, detail="612,000 op/s, 90 % within 580,000 to 640,000")
+    ...     progress.update("metadata-ops: create, 2 ranks", fraction=0.25, detail="612,000 op/s")
     ...     progress.note("the page cache could not be dropped")
     """
 

@@ -1,4 +1,7 @@
-"""Which foreign formats are read. Adding one is its reader and one line here; the first that recognises a text reads it."""
+"""Which foreign formats are read.
+
+Adding one is its reader and one line here; the first that recognises a text reads it.
+"""
 
 from __future__ import annotations
 

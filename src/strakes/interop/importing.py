@@ -18,7 +18,10 @@ _RUNNABLE = ("ior", "mdtest")
 
 
 def import_file(path: Path, store: Store, target: str = "") -> Run:
-    """Keep the file's figures as a run; ``target`` where the file does not say what was measured. Raises BadInputError."""
+    """Keep the file's figures as a run; ``target`` where the file does not say what was measured.
+
+    Raises BadInputError.
+    """
     chosen, foreign = read_file(path)
     place = Path(target or foreign.path or UNKNOWN_TARGET)
     options: dict[str, object] = {

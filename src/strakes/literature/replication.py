@@ -25,6 +25,7 @@ class ReplicationRow:
 
     @property
     def implied_mb_per_s(self) -> float:
+        """Megabytes per second: the amount over the published time."""
         return self.megabytes / self.published_s
 
 

@@ -16,7 +16,9 @@ class Omitted:
 
 @dataclass(frozen=True)
 class Source:
-    """``studies`` are measured together, interleaved; ``grown`` before, by itself. ``scale``: what, and how much of it they had.
+    """``studies`` are measured together, interleaved; ``grown`` before, by itself.
+
+    ``scale``: what, and how much of it they had.
 
     ``compared``: what it takes two file systems to reproduce.
     """

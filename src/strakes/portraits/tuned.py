@@ -200,7 +200,10 @@ def _figures(
 
 
 def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str], before: str = "") -> tuple[Series, ...]:
-    """Return a series for each level of the setting ``key``; a point stands at its levels of ``at``. ``before`` opens the names."""
+    """Return a series for each level of the setting ``key``; a point stands at its levels of ``at``.
+
+    ``before`` opens the names.
+    """
     return tuple(
         Series(
             f"{before}{level}",
@@ -284,7 +287,8 @@ def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
 
     warnings = []
     if not outcome.search.uses_low:
-        text = f"short runs with part of the data rank settings differently from full runs (correlation {outcome.search.rank_correlation:.2f})"
+        correlation = f"{outcome.search.rank_correlation:.2f}"
+        text = f"short runs with part of the data rank settings differently from full runs (correlation {correlation})"
         warnings.append(
             RunWarning("cheap-runs-misled", text, "The short runs were not used. Give a larger --budget instead.")
         )

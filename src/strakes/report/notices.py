@@ -12,7 +12,7 @@ from strakes.report.tables import shared_and_varying
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings of one code and remedy: what each says of which cells, and the cells touched (none: the whole run)."""
+    """All warnings of one code and remedy: what each says of which cells; no cells mean the whole run."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]

@@ -1,4 +1,4 @@
-"""From an application and what its file system, the engine and the team can do, to the settings that are worth trying."""
+"""From an application, and what its file system, the engine and the team can do, to settings worth trying."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """What can be done here. ``ranks`` of one node take part in a trial; ``data_bytes`` is the least that a rank moves in one.
+    """What can be done here.
+
+    ``ranks`` of one node take part in a trial; ``data_bytes`` is the least that a rank moves in one.
 
     ``interfaces`` work here.
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Spearman's, with mean ranks for ties; 0 where one of them has no order. Raises ValueError for unlike lengths or fewer than two.
+    """Spearman's, with mean ranks for ties; 0 where one of them has no order.
+
+    Raises ValueError for unlike lengths or fewer than two.
 
     >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 90.0]), rank_correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
     (1.0, -1.0)

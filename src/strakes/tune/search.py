@@ -1,4 +1,6 @@
-"""The search: which settings to measure next, given everything measured so far. Pure; the same history and seed give the same blocks.
+"""The search: which settings to measure next, given everything measured so far.
+
+Pure; the same history and seed give the same blocks.
 
 It goes through stages, each with its share of the budget. **Screen**: settings spread over the whole space, with a
 share of the data; some are measured with all of it too, and where the two do not rank alike, no run with a share is
@@ -99,6 +101,7 @@ class Search:
         self._fitted: tuple[int, Surrogate] | None = None
 
     def tell(self, observation: TrialResult) -> None:
+        """Add a repetition that was made."""
         self.told.append(observation)
 
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
@@ -188,7 +191,7 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """No setting is more than so many times better than the default, by the model of all runs, the fresh ones too."""
+        """Return the most that any setting is better than the default, by the model of all runs, the fresh ones too."""
         usable = [result for result in self.told if self.uses_low or not result.trial.low]
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(usable)))
         default = numbers.index(self.space.numbers[self.space.default])
@@ -250,7 +253,9 @@ class Search:
         return [self.space.points[number] for number in chosen]
 
     def _to_check(self) -> list[Point]:
-        """Return settings of the better half of the cheap runs, where ranks matter (bad ones are bad either way), and the default."""
+        """Return settings of the better half of the cheap runs, where ranks matter (bad ones are bad either way), and
+        the default.
+        """
         low = self._medians(low=True)
         order = sorted(low, key=lambda point: -low[point])
         half = order[: max(_CHECKED, len(order) // 2)]

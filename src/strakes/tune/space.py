@@ -61,6 +61,7 @@ class SearchSpace:
 
     @cached_property
     def default(self) -> Point:
+        """What the application does now."""
         return tuple(factor.default for factor in self.factors)
 
     @cached_property
@@ -69,10 +70,12 @@ class SearchSpace:
         return {point: number for number, point in enumerate(self.points)}
 
     def allows(self, point: Point) -> bool:
+        """Return whether the combination fulfils every constraint."""
         settings = self.settings(point)
         return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
+        """Return the levels of a point by the names of their factors."""
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
 
     def point(self, settings: Mapping[str, Setting]) -> Point:

@@ -97,6 +97,7 @@ class Geometry:
             self.distances.append(apart if factor.ordered else np.minimum(apart, 1.0) * 2.0)
 
     def start(self) -> _Scales:
+        """Return the hyperparameters that a fit begins with."""
         return _Scales(tuple(3.0 for _ in self.distances))
 
     def apart(self, a: Numbers, b: Numbers) -> list[Array]:
@@ -227,7 +228,7 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
     start, counts = usual.logarithms(), np.ones(len(logs))
 
     def slope(place: Array) -> Array:
-        """Of the logarithm of the probability (Rasmussen and Williams, 5.9), by the logarithm of each hyperparameter."""
+        """Slope of the log probability (Rasmussen and Williams, 5.9), by the logarithm of each hyperparameter."""
         scales = _Scales.of(place)
         inverse, parts, of_lengths = pairs.inverse(scales, counts)
         weights = inverse @ logs

@@ -61,6 +61,7 @@ class TuningOutcome:
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
+        """As the class says."""
         confirmation, gain = self.search.confirmation, self.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
@@ -68,14 +69,17 @@ class TuningOutcome:
 
     @cached_property
     def gain(self) -> Estimate | None:
+        """How many times better the best setting is than the default, from fresh runs alone."""
         return self.search.gain
 
     @property
     def default(self) -> Mapping[str, Setting]:
+        """What the application does now."""
         return self.search.space.settings(self.search.space.default)
 
     @property
     def best(self) -> Mapping[str, Setting]:
+        """The setting thought best."""
         return self.search.space.settings(self.search.best)
 
     @property
@@ -85,6 +89,7 @@ class TuningOutcome:
 
     @cached_property
     def effects(self) -> Effects:
+        """What each setting does, by the model of all runs."""
         return effects(self.search)
 
     @cached_property
@@ -106,6 +111,7 @@ class TuningOutcome:
 
     @property
     def facts(self) -> Mapping[str, Any]:
+        """What is known of the file system and of this machine."""
         return self.run.facts
 
     @cached_property

@@ -17,7 +17,9 @@ KIND = "tune"
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """``only``: the levels to try, of factors that are not to be tried with all. ``knobs``: settings of the system, and the values to try.
+    """``only``: the levels to try, of factors that are not to be tried with all.
+
+    ``knobs``: settings of the system, and the values to try.
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
     """

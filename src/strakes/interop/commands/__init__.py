@@ -11,7 +11,9 @@ from strakes.interop.commands.words import ForeignOption, Translation
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool whose command lines are understood: its options, and the way from words, ranks (None: not asked for) and seed to a plan."""
+    """A tool whose command lines are understood: its options, and the way from words, ranks (None: not asked for) and
+    seed to a plan.
+    """
 
     options: Mapping[str, ForeignOption]
     translate: Callable[[Sequence[str], int | None, int], Translation]

@@ -240,7 +240,9 @@ def _of_write(command: GivenCommand) -> dict[str, Any]:
 
 
 def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
-    """Return whose data is read: with -C a constant shift (one more to check a write, as IOR does), with -Z one from the seed."""
+    """Return whose data is read: with -C a constant shift (one more to check a write, as IOR does), with -Z one from
+    the seed.
+    """
     if ranks == 1:
         return {}
     if command.flag("Z"):

@@ -49,7 +49,10 @@ def refused(words: str, says: str, *, takes: bool = False) -> ForeignOption:
 
 @dataclass(frozen=True)
 class Translation:
-    """A tool's command line as a plan. ``measured``: the phases the tool would report. ``notes``: what differs from the tool."""
+    """A tool's command line as a plan.
+
+    ``measured``: the phases the tool would report. ``notes``: what differs from the tool.
+    """
 
     tool: str
     plan: Plan
@@ -86,7 +89,10 @@ class GivenCommand:
         return int(text)
 
     def size(self, name: str, default: str) -> int:
-        """Return a size in bytes, typed as the tools want it (4k, 2m, 1g). Raises BadInputError that names the option."""
+        """Return a size in bytes, typed as the tools want it (4k, 2m, 1g).
+
+        Raises BadInputError that names the option.
+        """
         text = self.values.get(name, default)
         try:
             return parse_bytes(text)
@@ -215,7 +221,8 @@ def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
 
 
 def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -> int:
-    """Return the number of ranks: from strakes run -n, else from the tool's own option, else 1, as the tool without a launcher.
+    """Return the number of ranks: from strakes run -n, else from the tool's own option, else 1, as the tool without a
+    launcher.
 
     Raises BadInputError where a launcher has started strakes several times.
     """

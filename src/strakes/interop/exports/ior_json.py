@@ -1,4 +1,6 @@
-"""The transfers of a run as IOR's JSON summary has them, for programs that read that; the interval stands beside IOR's own keys."""
+"""The transfers of a run as IOR's JSON summary has them, for programs that read that; the interval stands beside IOR's
+own keys.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ _TIME = "%a %b %d %H:%M:%S %Y"
 
 
 def to_ior_json(run: Run) -> dict[str, Any]:
-    """One test for each cell that moved data, one result for each run of it. Raises BadInputError where there is none."""
+    """One test for each cell that moved data, one result for each run of it.
+
+    Raises BadInputError where there is none.
+    """
     results = results_of(run)
     tests: list[dict[str, Any]] = []
     summary: list[dict[str, Any]] = []

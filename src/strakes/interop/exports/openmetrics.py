@@ -1,4 +1,5 @@
-"""The estimates of a run as OpenMetrics text, which Prometheus scrapes and node_exporter's textfile collector takes from a file.
+"""The estimates of a run as OpenMetrics text, which Prometheus scrapes and node_exporter's textfile collector takes
+from a file.
 
 The run's id is in one metric only: as a label of all it would begin new time series every night.
 """

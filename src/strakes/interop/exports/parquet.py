@@ -12,7 +12,10 @@ from strakes.store import Run
 
 
 def write_parquet(run: Run, path: Path) -> None:
-    """Replace ``path`` by the run's table. Raises EnvironmentLacksError without DuckDB, MeasurementError when it cannot be written."""
+    """Replace ``path`` by the run's table.
+
+    Raises EnvironmentLacksError without DuckDB, MeasurementError when it cannot be written.
+    """
     try:
         import duckdb
     except ModuleNotFoundError as error:

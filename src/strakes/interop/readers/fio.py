@@ -35,7 +35,8 @@ def is_json(text: str) -> bool:
 
 
 def read_json(text: str) -> Foreign:
-    """Read every job's reads, writes and trims: bandwidth, and operations per second under the same name with ``-operations``.
+    """Read every job's reads, writes and trims: bandwidth, and operations per second under the same name with
+    ``-operations``.
 
     Documents one after the other are runs one after the other; what --status-interval wrote before the end of a run is
     left out.
@@ -68,7 +69,9 @@ def read_json(text: str) -> Foreign:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """Return the JSON documents in the text, without the lines that fio prints around them and a last one that is cut off."""
+    """Return the JSON documents in the text, without the lines that fio prints around them and a last one that is cut
+    off.
+    """
     # Some versions write what printf makes of a mean of nothing.
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", r"\1null", text)
     documents: list[dict[str, Any]] = []
@@ -120,7 +123,8 @@ def _rate(
     amount: Callable[[Mapping[str, Any]], float],
     stated: Callable[[Mapping[str, Any]], float],
 ) -> float | None:
-    """Return all work divided by the time of the slowest job, as in fio's own summary; else the sum of the stated rates.
+    """Return all work divided by the time of the slowest job, as in fio's own summary; else the sum of the stated
+    rates.
 
     The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
     """

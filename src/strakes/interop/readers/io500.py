@@ -1,4 +1,6 @@
-"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote, back to the first list."""
+"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote, back to
+the first list.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_o
 from strakes.units import GIB
 
 _RESULT = re.compile(
-    r"^\s*\[RESULT(?:-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
+    r"^\s*\[RESULT(?:-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
+    r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
 )
 # Of 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
 _FIRST = re.compile(r"^\d+/(\S+) (?:BW:(\S+) MB/s|IOPs:(\S+)) +time:")
@@ -16,7 +19,8 @@ _FIRST_SCORE = re.compile(r"^IO-500 (?:(?:bw|md) )?score:.*$", re.MULTILINE)
 _SCORE = re.compile(r"^\s*\[SCORE[^\]]*\]\s*(.*)$")
 _SECTION = re.compile(r"^\s*\[([A-Za-z0-9-]+)\]\s*$")
 _KEY = re.compile(r"^\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-# The scripts called GB/s what they had made of IOR's MiB/s by dividing by 1024 (as every list until 2019 shows beside IOR's own output).
+# The scripts called GB/s what they had made of IOR's MiB/s by dividing by 1024 (as every list until 2019 shows beside
+# IOR's own output).
 _FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3}
 _INVALID = "IO500 marks this run or some of its phases INVALID"
 
@@ -87,9 +91,8 @@ def read_ini(text: str) -> Foreign:
     score = sections.get("SCORE", {})
     stated: tuple[str, ...] = ()
     if "SCORE" in score:
-        stated = (
-            f"IO500 states: score {score['SCORE']}, bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS",
-        )
+        rates = f"bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS"
+        stated = (f"IO500 states: score {score['SCORE']}, {rates}",)
     began = re.search(r"; START (\S+ \S+)", text)
     first = next((keys["t_start"] for keys in sections.values() if "t_start" in keys), "")
     path = re.search(r"\s-o (\S+?)/+ior-easy", text)

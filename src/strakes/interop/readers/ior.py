@@ -90,7 +90,10 @@ def is_json(text: str) -> bool:
 
 
 def read_json(text: str) -> Foreign:
-    """Read the JSON summary. If it is not valid JSON (other lines in it, lost brackets, nan), read its results one by one."""
+    """Read the JSON summary.
+
+    If it is not valid JSON (other lines in it, lost brackets, nan), read its results one by one.
+    """
     facts = {
         key: match[1]
         for key in ("Began", "Command line", "Machine", "Version")
@@ -172,7 +175,9 @@ def is_rank_csv(text: str) -> bool:
 
 
 def read_rank_csv(text: str) -> Foreign:
-    """Read details per rank (saveRankPerformanceDetailsCSV): the rate of a repetition is all bytes over the slowest rank's time."""
+    """Read details per rank (saveRankPerformanceDetailsCSV): the rate of a repetition is all bytes over the slowest
+    rank's time.
+    """
     repetitions: list[dict[str, Any]] = []
     for row in _rows(text):
         seconds, rate = number(row["runtime"]), number(row["throughput"])

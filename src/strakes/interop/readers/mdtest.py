@@ -1,4 +1,4 @@
-"""mdtest: the summary it prints (1.8 to 4.1) and its per-rank CSV; and the per-operation CSV that IOR and mdtest share."""
+"""mdtest: the summary it prints (1.8 to 4.1), its per-rank CSV, and the per-operation CSV that it shares with IOR."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def is_rank_csv(text: str) -> bool:
 
 
 def read_rank_csv(text: str) -> Foreign:
-    """Read details per rank (--saveRankPerformanceDetails): the rate of an iteration is all items over the slowest rank's time."""
+    """Read details per rank (--saveRankPerformanceDetails): the rate of an iteration is all items over the slowest
+    rank's time.
+    """
     iterations: list[dict[str, Mapping[str, str]]] = []
     for row in csv.DictReader(text.strip().splitlines()):
         if row["rank"] == "all":
@@ -114,7 +116,9 @@ def is_operations_csv(text: str) -> bool:
 
 
 def read_operations_csv(text: str) -> Foreign:
-    """Read the calls of one rank (savePerOpDataCSV): its bytes, or its metadata calls, over the time from first to last."""
+    """Read the calls of one rank (savePerOpDataCSV): its bytes, or its metadata calls, over the time from first to
+    last.
+    """
     rows = [
         (float(row["time"]), float(row["runtime"]), number(row["tp"]))
         for row in csv.DictReader(text.strip().splitlines())

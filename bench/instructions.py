@@ -71,8 +71,8 @@ def render(counts: Mapping[str, float], earlier: str) -> str:
     lines = [
         "# Instructions per operation",
         "",
-        "What the engine itself executes in user space for one operation: callgrind's count, the slope over the number of",
-        "operations, one rank, transfers of 4 KiB. It hardly depends on the machine's load, so a regression shows",
+        "What the engine itself executes in user space for one operation: callgrind's count, the slope over the number",
+        "of operations, one rank, transfers of 4 KiB. It hardly depends on the machine's load, so a regression shows",
         "whatever else runs. `./dev bench --instructions` counts again and fills the column of its version;",
         "differences below 20 are noise.",
         f"Last: {datetime.now(UTC):%Y-%m-%d}, {os.uname().machine}.",

@@ -22,10 +22,12 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a page has mounts of 
 
 
 def _script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
+    # Not by its own name: there is a module "site" already.
+    name_here = f"packaging_{name}"
+    spec = importlib.util.spec_from_file_location(name_here, ROOT / "packaging" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[name_here] = module
     spec.loader.exec_module(module)
     return module
 

@@ -18,6 +18,7 @@ FAILED_STATUS = 1
     type=click.FloatRange(0.0, 0.5, max_open=True),
     default=0.05,
     show_default=True,
+    metavar="SHARE",
     help="Largest difference that counts as SAME, as a share.",
 )
 @confidence_option
@@ -35,7 +36,9 @@ FAILED_STATUS = 1
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )
 @json_option
-@click.option("--html", type=OUTPUT, metavar="FILE", help="Write the comparison as a page here; - for standard output.")
+@click.option(
+    "--html", type=OUTPUT, metavar="FILE", help="Write the comparison as an HTML page to FILE (- is standard output)."
+)
 def command(
     a: str,
     b: str,
@@ -49,10 +52,9 @@ def command(
 ) -> int:
     """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
 
-    A and B are run ids from strakes runs. Only cells that did the same work are compared. To compare two file systems,
-    measure them interleaved in one run: strakes study NAME DIR --against DIR2. Several runs of each, made in turn, are
-    separated by commas: A1,A2,A3,A4,A5 B1,B2,B3,B4,B5; each run then counts as one value, which detects smaller
-    differences than two runs can.
+    A and B are run ids from strakes runs. Only cells that did the same work are compared. Two file systems are better
+    compared in one run: strakes study NAME DIR --against DIR2. To find small differences, make several runs of each in
+    turn and separate them by commas: A1,A2,A3,A4,A5 B1,B2,B3,B4,B5. Each run then counts as one value.
     """
     from strakes.compare.comparison_text import render, to_document
     from strakes.compare.fail_on import failures, parse_fail_on

@@ -10,8 +10,8 @@ import click
 def command(shell: str) -> None:
     """Print the completion for SHELL: bash, zsh or fish.
 
-    For this session: source <(strakes completion bash). For good, add that line to ~/.bashrc or ~/.zshrc, or write the
-    output to ~/.config/fish/completions/strakes.fish.
+    For this session only: source <(strakes completion bash). To keep it, add that line to ~/.bashrc or ~/.zshrc, or
+    write the output to ~/.config/fish/completions/strakes.fish.
     """
     from click.shell_completion import get_completion_class
 

@@ -34,7 +34,7 @@ def command(
 
     On nodes it checks version, wall clock, processors, free memory and the link between them, and, with DIR, whether
     all nodes see it and how closely together phases start. Exits with status 3 if something is missing that strakes
-    cannot work without.
+    needs.
     """
     if hosts is not None and launcher == "local" and options["launcher_command"] is None:
         launcher = "mpi"

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Keep a metadata service, or another one, up on a pair of servers.
+    """Keep a metadata service, or another service, running on a pair of servers.
 
-    The pair is built with DRBD, Corosync and Pacemaker. strakes writes their configuration, checks it and says
-    beforehand what each failure will do. strakes is never in the data path.
+    The pair is built with DRBD, Corosync and Pacemaker. strakes writes their configuration, checks it and predicts
+    what each failure will do. strakes is never in the data path.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -37,13 +37,13 @@ def command(ctx: click.Context) -> None:
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path),
-    help="Write the plan here.",
+    help="Directory to write the plan to.",
 )
-@click.option("--replace", is_flag=True, help="Write over an earlier plan.")
+@click.option("--replace", is_flag=True, help="Overwrite an earlier plan.")
 def plan_command(description: Path, directory: Path, replace: bool) -> None:
     """Write the whole configuration of a pair, and a run-book in plain words.
 
-    examples/failover has descriptions to begin with.
+    examples/failover has descriptions to start from.
     """
     from strakes.failover.plan import write_plan
 
@@ -69,7 +69,7 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 def check_command(directory: Path | None, live: bool, list_rules: bool, json: Output | None) -> int:
     """Find mistakes that have cost others their service or their data.
 
-    DIR is a plan, also one that was changed by hand. Exit status 1: there is an error.
+    DIR is the directory of a plan, which may have been edited by hand. Exits with status 1 if there is an error.
     """
     from strakes.cli.failover_text import print_check, print_rules
     from strakes.failover.check import check, document
@@ -89,13 +89,13 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 @command.command("rehearse")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
-@click.option("--singles", is_flag=True, help="Only single failures.")
+@click.option("--singles", is_flag=True, help="Show single failures only.")
 @json_option
 def rehearse_command(directory: Path, every: bool, singles: bool, json: Output | None) -> int:
-    """Say what each failure, and each pair of them, will do to the plan in DIR.
+    """Predict what each failure, and each pair of failures, will do to the plan in DIR.
 
-    The decisions are those of Pacemaker's policy engine on the planned configuration; cables, switches, power and disks
-    are a model of our own in front of it. No cluster is needed. Exit status 1: split brain is possible.
+    Pacemaker's own policy engine decides, with the planned configuration; strakes models cables, switches, power and
+    disks. No cluster is needed. Exits with status 1 if split brain is possible.
     """
     from strakes.cli.failover_text import print_rehearsal
     from strakes.failover.rehearsal.rehearse import document, rehearse
@@ -115,12 +115,18 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json: Output |
     "-n",
     "--clients",
     type=click.IntRange(1, 1000),
+    metavar="N",
     default=10,
     show_default=True,
     help="Number of clients that create files.",
 )
 @click.option(
-    "--rate", type=click.FloatRange(0.1, 1000), default=10.0, show_default=True, help="Files per second of each client."
+    "--rate",
+    type=click.FloatRange(0.1, 1000),
+    default=10.0,
+    show_default=True,
+    metavar="N",
+    help="Files per second that each client creates.",
 )
 @click.option(
     "--before",
@@ -175,8 +181,8 @@ def drill_command(
     """Cause a fault on a live system while clients create files in DIR, and check that no acknowledged file is lost.
 
     On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone at
-    the end, also when strakes is killed. Exit status 1: an acknowledged file is missing, or the servers are not in the
-    same state as before.
+    the end, even if strakes is killed. Exits with status 1 if an acknowledged file is missing, or if the servers are
+    not in the same state as before.
     """
     from strakes.cli.failover_text import print_drill
     from strakes.drill.alerts import AlertListener
@@ -190,7 +196,9 @@ def drill_command(
     drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers)
     click.echo(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
     when = "when the clients have ended" if restore_after is None else f"{restore_after:g} s after that"
-    click.echo(f"strakes: {when}: {striking.undo.text}" if striking.undo else "strakes: nothing is to undo", err=True)
+    click.echo(
+        f"strakes: {when}: {striking.undo.text}" if striking.undo else "strakes: there is nothing to undo", err=True
+    )
     if dry_run:
         return 0
     require_consent(directory, agreed)
@@ -205,8 +213,8 @@ def drill_command(
 def undo_command() -> int:
     """Undo the faults of drills that were killed.
 
-    Every strakes command does this when it starts; this one also tries again what failed. Exit status 1: a fault could
-    not be undone.
+    Every strakes command does this when it starts; this one also retries what failed before. Exits with status 1 if a
+    fault could not be undone.
     """
     from strakes.drill.journal import try_all
     from strakes.store_root import default_root
@@ -250,7 +258,7 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
     "faults",
     type=click.Choice(["power-off", "cut-one", "cut-all"]),
     multiple=True,
-    help="Do only this fault. May be given several times.",
+    help="Cause only this fault. May be repeated.",
 )
 @click.option(
     "--repeat",
@@ -258,11 +266,24 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
     default=5,
     show_default=True,
     metavar="N",
-    help="Do each fault N times. An interval needs 5.",
+    help="Cause each fault N times. An interval needs at least 5.",
 )
-@click.option("-n", "--clients", type=click.IntRange(1, 100), default=4, show_default=True, help="Number of clients.")
 @click.option(
-    "--rate", type=click.FloatRange(0.1, 100), default=10.0, show_default=True, help="Records a second of each client."
+    "-n",
+    "--clients",
+    type=click.IntRange(1, 100),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="Number of clients that send records.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.1, 100),
+    default=10.0,
+    show_default=True,
+    metavar="N",
+    help="Records per second that each client sends.",
 )
 @click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
 @json_option
@@ -275,12 +296,11 @@ def pair_command(
     moments: bool,
     json: Output | None,
 ) -> int:
-    """Try the pair of the lab NAME (strakes lab up ha): cut the power of a node, then one heartbeat link, then both
-    links.
+    """Test the pair in the lab NAME (strakes lab up ha): power off a node, then cut one heartbeat link, then both.
 
     Clients send records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve
-    at the same time. Each fault is undone, also when strakes is killed. Exit status 1: a record is missing, or the
-    wrong node serves.
+    at the same time. Each fault is undone, even if strakes is killed. Exits with status 1 if a record is missing or
+    the wrong node serves.
     """
     from strakes.cli.failover_text import print_timeline, print_trials
     from strakes.drill.faults.pair import PAIR_FAULTS

@@ -41,7 +41,7 @@ def print_check(result: Check) -> None:
     errors, warnings, notes = (sum(finding.severity == kind for finding in result.findings) for kind in _STYLE)
     say(f"{result.where}: {looked} rules, {errors} errors, {warnings} warnings, {notes} notes")
     if result.passed_over:
-        say(f"not looked at, for their part is not there: {', '.join(result.passed_over)}")
+        say(f"not checked, because the plan has nothing for them: {', '.join(result.passed_over)}")
 
 
 def print_rules() -> None:
@@ -81,8 +81,7 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
         )
     say(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
     click.echo(
-        "* cables, power and disks are a model of strakes' own; what follows from it, and all the rest, Pacemaker's "
-        "policy engine says."
+        "* strakes models cables, power and disks; Pacemaker's policy engine decides what follows, and everything else."
     )
 
 
@@ -134,9 +133,9 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         )
         for outage in sorted(line.outages, key=lambda outage: (not outage.hit, -outage.stall_s))[:_MOST_CLIENTS]
     ]
-    _print_rows(("client", "operations", "errors", "longest wait, s", "over after, s"), rows)
+    _print_rows(("client", "operations", "errors", "longest wait, s", "back after, s"), rows)
     if len(line.outages) > _MOST_CLIENTS:
-        say(f"  … {len(line.outages) - _MOST_CLIENTS} more, which waited less long; --json has them all")
+        say(f"  … {len(line.outages) - _MOST_CLIENTS} more that waited less long; --json has them all")
     back = line.back_after_s
     hit = sum(outage.hit for outage in line.outages)
     spared = f"; {len(line.outages) - hit} of {len(line.outages)} clients not hit" if hit < len(line.outages) else ""
@@ -167,8 +166,8 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     say(f"{outcome.acknowledged:,} files acknowledged, {outcome.lost:,} of them missing afterwards")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     say(
-        f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them there all the same, "
-        f"{outcome.repeated:,} made twice"
+        f"{outcome.failed:,} files failed{errors}; {outcome.unanswered:,} of them exist all the same, "
+        f"{outcome.repeated:,} were made twice"
     )
     for interruption in outcome.interruptions:
         click.echo(str(interruption))
@@ -178,7 +177,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
     """Print a row for each fault, and what became of the records."""
-    heads = ("fault", "as it should", "taken over", "powered off after, s", "longest wait, s", "alerts")
+    heads = ("fault", "as expected", "taken over", "powered off after, s", "longest wait, s", "alerts")
     _print_rows(
         heads,
         [

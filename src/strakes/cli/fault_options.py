@@ -57,8 +57,8 @@ _WORDS = {
     "restore": click.option(
         "--restore-command", "restore", metavar="COMMAND", default="", help="Command that undoes the fault."
     ),
-    "node": click.option("--node", default="", help="Pacemaker node to act on."),
-    "resource": click.option("--resource", default="", help="Pacemaker resource to fail."),
+    "node": click.option("--node", metavar="NODE", default="", help="Pacemaker node to act on."),
+    "resource": click.option("--resource", metavar="NAME", default="", help="Pacemaker resource to fail."),
     "target": click.option(
         "--target",
         metavar="NAME",

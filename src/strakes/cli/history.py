@@ -28,9 +28,9 @@ def command(
 ) -> int:
     """Show how the figures of a repeated measurement changed over time: SLOWER, FASTER, STEADY or INCONCLUSIVE.
 
-    Runs with the same DIR and options are the same measurement; NAME selects those of that name, such as survey,
-    transfer-size or ior. A figure is SLOWER or FASTER when its level changed. The test uses ranks of the runs' medians
-    and is corrected for the number of figures; it needs at least ten runs, five of them after the change.
+    Runs with the same DIR and options are one repeated measurement. NAME selects measurements of that name, such as
+    survey, transfer-size or ior. A figure is SLOWER or FASTER when its level changed. The test uses ranks of the runs'
+    medians and is corrected for the number of figures; it needs at least ten runs, five of them after the change.
     """
     from datetime import UTC, datetime, timedelta
     from os.path import abspath

@@ -27,7 +27,7 @@ _LOOK_IN = click.option(
     "--at",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Look for labs in DIR too; needed only if the link to a lab is lost.",
+    help="Also look for labs in DIR, which is needed only if the link to a lab is lost.",
 )
 
 _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}

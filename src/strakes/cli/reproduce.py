@@ -52,8 +52,8 @@ def command(
     """Repeat the measurements of SOURCE at a scale that fits here, and show its values beside yours.
 
     SOURCE: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5
-    access patterns. Published values are never mixed with measured ones. What the target cannot do is left out, and the
-    reason is given.
+    access patterns. Published values are never mixed with measured ones. What DIR cannot do is left out, with the
+    reason.
     """
     from strakes.cli.measure import perform, report_path
     from strakes.literature.sources import SOURCES

@@ -38,7 +38,7 @@ from strakes.errors import BadInputError
     "--yes-this-interrupts-service",
     "agreed",
     is_flag=True,
-    help="Agree that the study recovery interrupts the service.",
+    help="Confirm that the study recovery may interrupt the service.",
 )
 def command(
     name: str,

@@ -18,8 +18,8 @@ from strakes.cli.options import DIRECTORY, batch_option, measuring_options, prec
 def command(directory: Path, **options: Any) -> int:
     """Measure the file system under DIR and say how to use it well.
 
-    A survey works only in a directory of its own inside DIR, uses at most 80 % of the free space, and removes
-    everything at the end. It prints a summary and writes an HTML report. Exit status: 0 measured, 1 the file system
+    A survey works only in a directory of its own inside DIR, uses at most 80 % of the free space, and removes its
+    files at the end. It prints a summary and writes an HTML report. Exit status: 0 measured, 1 the file system
     failed, 2 DIR cannot be used, 3 this machine lacks something, 130 interrupted (also by --neighbour).
     """
     from strakes.cli.measure import measure

@@ -68,7 +68,9 @@ def _text(line: _Line) -> Text:
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Head, all advice, headlines and foot always; the rest of the room goes to traits, warnings, then what is not known."""
+    """Head, all advice, headlines and foot always; the rest of the room goes to traits, warnings, then what is not
+    known.
+    """
     warnings = notices(portrait)
     open_ = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
     traits = [finding for tone in ("bad", "good") for finding in portrait.findings if finding.tone == tone]

@@ -1,0 +1,124 @@
+"""What strakes is doing while the faults come, and what must hold afterwards beside what always must."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from security.campaign.messages import exchange_with_faults
+from security.campaign.world import World, require
+
+_ROOT = Path(__file__).parents[3]
+_PLAN = """
+ranks = 2
+[[phase]]
+kind = "metadata"
+name = "create"
+operation = "file-create"
+directory = "unique"
+items = 200
+[[phase]]
+kind = "metadata"
+name = "remove"
+operation = "file-remove"
+directory = "unique"
+items = 200
+"""
+_KNOB = "bdi.read_ahead_kb"
+
+
+@dataclass(frozen=True)
+class Act:
+    """``words``: the command. ``again``: the one that goes on with it, if any; ``after``: what must hold then."""
+
+    name: str
+    words: Callable[[World], list[str]]
+    again: bool
+    span_s: float
+    after: Callable[[World, random.Random], None] = lambda world, draw: None
+    kinds: tuple[str, ...] = ("directory", "tmpfs", "faulty")
+    environment: Callable[[World], dict[str, str]] = lambda world: {}
+
+
+def _plan(world: World) -> list[str]:
+    path = world.place / "plan.toml"
+    path.write_text(_PLAN)
+    return ["run", str(path), str(world.directory), "--budget", "1s", "--quiet"]
+
+
+def _survey(world: World) -> list[str]:
+    return ["survey", str(world.directory), "--budget", "4s", "--quiet"]
+
+
+def _tune(world: World) -> list[str]:
+    app = str(_ROOT / "examples/apps/restart-dump.toml")
+    knobs = ["--knobs", f"{_KNOB}=64,256"]
+    return ["tune", "--app", app, str(world.directory), "--budget", "4s", "--quiet", *knobs]
+
+
+def _set_knob(world: World) -> list[str]:
+    return ["knobs", "set", str(world.directory), f"{_KNOB}=512"]
+
+
+def read_ahead(world: World) -> Path:
+    number = os.stat(world.directory).st_dev
+    return Path(f"/sys/class/bdi/{os.major(number)}:{os.minor(number)}/read_ahead_kb")
+
+
+def _require_restored(world: World, draw: random.Random) -> None:
+    """Back, or pending and then put back by the command for it."""
+    original = (world.place / "read-ahead").read_text()
+    pending = list(world.place.glob("store/knobs/open/*.jsonl"))
+    require(pending != [] or read_ahead(world).read_text() == original, "a setting is changed and nothing is pending")
+    require(world.call("knobs", "restore") == 0, "knobs restore failed")
+    require(read_ahead(world).read_text() == original, "a setting was not put back")
+    require(not list(world.place.glob("run/knobs/*")), "the record of a changed setting is left")
+
+
+def _drill(world: World) -> list[str]:
+    done = world.place / "fault-is-done"
+    commands = ["--fault-command", f"touch {done}", "--restore-command", f"rm -f {done}"]
+    times = ["--before", "0.5s", "--after", "1s", "-n", "2", "--yes-this-interrupts-service"]
+    return ["failover", "drill", str(world.directory), *commands, *times]
+
+
+def _require_undone(world: World, draw: random.Random) -> None:
+    """The guard undoes it; where that was killed, too, the next command that faults."""
+    if (world.place / "fault-is-done").exists():
+        world.call("failover", "undo")
+        require(not (world.place / "fault-is-done").exists(), "the fault of a drill was not undone")
+
+
+def _lab(world: World) -> list[str]:
+    return ["lab", "up", "xfs", "--at", str(world.place / "labs")]
+
+
+def _require_no_lab(world: World, draw: random.Random) -> None:
+    world.call("lab", "down", "--all", "--at", str(world.place / "labs"))
+    left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"{world.place}/labs" in line]
+    require(not left, f"a mount of a lab is left: {left}")
+    require(not list(world.place.glob("labs/*")), "a lab is left")
+
+
+def _require_agreement(world: World, draw: random.Random) -> None:
+    exchange_with_faults(world, draw)
+
+
+ACTS = (
+    Act("run", _plan, again=True, span_s=2.0),
+    Act("survey", _survey, again=True, span_s=6.0),
+    Act("tune", _tune, again=True, span_s=6.0, after=_require_restored, kinds=("faulty",)),
+    Act("knobs", _set_knob, again=False, span_s=0.8, after=_require_restored, kinds=("faulty",)),
+    Act("drill", _drill, again=False, span_s=4.0, after=_require_undone),
+    Act("lab", _lab, again=False, span_s=0.8, after=_require_no_lab, kinds=("directory",)),
+    Act("nodes", lambda world: ["runs"], again=False, span_s=0.3, after=_require_agreement, kinds=("directory",)),
+)
+
+
+def mounts_below(place: Path) -> list[str]:
+    words = subprocess.run(["findmnt", "-rno", "TARGET"], capture_output=True, text=True, check=True)
+    return [line for line in words.stdout.splitlines() if line.startswith(f"{place}/")]

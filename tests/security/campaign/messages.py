@@ -1,0 +1,96 @@
+"""Nodes that are asked through a network that loses, repeats, changes and delays: what is learned is right, or the failure is told."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from contextlib import suppress
+
+from security.campaign.world import World, require
+from strakes.errors import EnvironmentLacksError
+from strakes.launch.choice import Launch
+from strakes.launch.nodes import hub as hub_module
+from strakes.launch.nodes.hub import Hub
+
+_LIMIT_S = 5.0
+
+
+class Proxy:
+    """Passes on what two sides say, but for what it draws to do to the pieces."""
+
+    def __init__(self, towards: int, draw: random.Random) -> None:
+        self._towards, self._draw = towards, draw
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.done: list[str] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._towards))
+                seeds = [self._draw.random() for _ in range(2)]
+                for (source, sink), seed in zip(((near, far), (far, near)), seeds, strict=True):
+                    threading.Thread(target=self._pass, args=(source, sink, random.Random(seed)), daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket, draw: random.Random) -> None:
+        with suppress(OSError):
+            while piece := source.recv(65536):
+                fault = draw.choices(["none", "lose", "repeat", "change", "delay", "cut"], [60, 3, 3, 3, 3, 1])[0]
+                if fault != "none":
+                    self.done.append(fault)
+                if fault == "lose":
+                    continue
+                if fault == "change":
+                    at = draw.randrange(len(piece))
+                    piece = piece[:at] + bytes([piece[at] ^ 1 << draw.randrange(8)]) + piece[at + 1 :]
+                if fault == "delay":
+                    time.sleep(draw.uniform(0.0, 0.3))
+                if fault == "cut":
+                    break
+                sink.sendall(piece * (2 if fault == "repeat" else 1))
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+def exchange_with_faults(world: World, draw: random.Random) -> None:
+    """Ask one node. Raises BrokenError where something wrong was believed."""
+    script = world.place / "launcher"
+    launch = Launch(
+        "command", ranks=1, ranks_per_node=1, hosts=("localhost",), command=f"{script} {{hosts}} {{engine}}"
+    )
+    limits = {"_ANSWER_S": _LIMIT_S, "_LAGGARD_S": _LIMIT_S, "_START_S": 4 * _LIMIT_S, "_PROOF_S": _LIMIT_S}
+    before = {name: getattr(hub_module, name) for name in limits}
+    hub = Hub(launch)
+    proxy = Proxy(int(hub.where.rpartition(":")[2]), draw)
+    # The agent is told the proxy's port in the place of the hub's.
+    mark = " ".join(f"{name}={world.environment[name]}" for name in ("STRAKES_CAMPAIGN",))
+    script.write_text(
+        f"#!/bin/sh\nshift\nexport {mark}\nfor word; do shift; case $word in *:*) word=127.0.0.1:{proxy.port};; esac\n"
+        'set -- "$@" "$word"; done\nexec "$@"\n'
+    )
+    script.chmod(0o755)
+    try:
+        for name, value in limits.items():
+            setattr(hub_module, name, value)
+        with hub:
+            (agent,) = hub.agents
+            require(agent.host != "" and int(agent.facts["cpus"]) > 0, f"wrong facts were believed: {agent.facts}")
+            for _ in range(3):
+                reading = hub.clock(agent)
+                # Both are this machine; a step of the agent's clock is not made here.
+                require(abs(reading.ahead_s) <= reading.uncertainty_s + 0.001, f"a wrong clock was believed: {reading}")
+    except EnvironmentLacksError:
+        pass
+    finally:
+        for name, value in before.items():
+            setattr(hub_module, name, value)
+        proxy.close()
+        world.drawn += [f"message: {fault}" for fault in proxy.done]

@@ -1,0 +1,274 @@
+"""What is planted into recorded series, and how a detector's answers are counted. Fixed before the recorded year was looked at.
+
+- A *series* is the rate of one benchmark (application, read or write, one file or several, ranks) on one file system, in order of
+  its start time, where there are at least 100 runs; rates that are missing or not above zero are left out.
+- Series *as they are*: alarms are counted for all series together, as a month of the whole watch. Alarms on one file system whose changes
+  began within 3 days of each other are one. Those that a column explains are counted apart (strakes.watch.causes), and beside them how often
+  the same rules explain a moment chosen at random: that share is explained by chance.
+- *Plants*, 200 of each, in series and from days that a fixed seed chooses, between 35 % and 80 % of the series:
+  level -10 %, -20 %, -40 % from that day on; a week of -40 %; and a slow target (-10 %, -20 %, -40 %) among 16 equals.
+- The 16 equals: every target has the series' own rhythm (its values over their median of 15 neighbours), a lasting factor of its own (log-normal,
+  10 %), and noise of its own: residuals of the series in blocks of 5 from random places, halved. One of them becomes slow.
+- *Found*: an alarm to the worse, told from the planted day on and within 60 days (of a slow week: within 14 days; of a slow target: of that
+  target), whose change is said to have begun no more than 14 days before the planted day. Its *delay* is from the planted day to the day of telling.
+- *False*: every other alarm of the trial, but for those that the same series gives without the plant (same direction, begun within 14 days)
+  and, for the end of a slow week, one to the better. *Precision* is found / (found + false). *Strict precision* counts the series' own as false, too.
+- *Rivals* (bench.watch.known) are tuned on the same series: of the settings in their grids with at most one alarm a month on the series as
+  they are (or, where none has, the fewest), the one that finds most of 40 plants of each kind, from another seed. Ours has its default settings.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from strakes.watch.causes import cause_of, known_cause
+from strakes.watch.values import Change, Numbers, Series
+
+DAY_S = 86400.0
+MONTH_S = 30.4375 * DAY_S
+SHORTEST = 100
+PLANTS = 200
+TARGETS = 16
+TIME, VALUE = "darshan_start_time", "darshan_agg_perf_by_slowest_posix"
+_FILE_SYSTEM, _APPLICATION, _RANKS = "_file_system", "darshan_app", "darshan_nprocs"
+_WRITTEN, _READ = "darshan_tot_bytes_written_posix", "darshan_tot_bytes_read_posix"
+_FILES = "darshan_biggest_{}_api_files"
+_WITHIN_S = 60 * DAY_S
+_WEEK_WITHIN_S = 14 * DAY_S
+_NEAR_S = 14 * DAY_S
+_ONE_EVENT_S = 3 * DAY_S
+
+Detector = Callable[[Series], Sequence[Change]]
+
+
+@dataclass(frozen=True)
+class TargetChange:
+    """A target that is said to have become slow, by index; ``since`` and ``told`` are indices of time."""
+
+    target: int
+    since: int
+    told: int
+    ratio: float
+
+
+TargetDetector = Callable[[Numbers, Numbers], Sequence[TargetChange]]
+
+
+@dataclass(frozen=True)
+class Plant:
+    """``ratio`` on the values from index ``at`` to before ``end``."""
+
+    kind: str
+    series: int
+    at: int
+    end: int
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one kind of plant. ``delays_s`` are those of the found ones."""
+
+    planted: int
+    delays_s: tuple[float, ...]
+    false: int
+    own: int
+
+    @property
+    def found(self) -> float:
+        """The share."""
+        return len(self.delays_s) / self.planted
+
+    @property
+    def precision(self) -> float:
+        """1 where nothing was said at all."""
+        said = len(self.delays_s) + self.false
+        return len(self.delays_s) / said if said else 1.0
+
+    @property
+    def strict_precision(self) -> float:
+        """The series' own alarms counted as false."""
+        said = len(self.delays_s) + self.false + self.own
+        return len(self.delays_s) / said if said else 1.0
+
+    @property
+    def delay_days(self) -> float:
+        """Median; NaN where nothing was found."""
+        return median(self.delays_s) / DAY_S if self.delays_s else math.nan
+
+
+def read_series(path: Path) -> list[Series]:
+    """Every series of the file that is long enough, with the columns that may explain it."""
+    with gzip.open(path, "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = [column for column in rows[0] if known_cause(column)]
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for row in rows:
+        if _number(row[VALUE]) > 0 and math.isfinite(_number(row[TIME])):
+            groups.setdefault(_name(row), []).append(row)
+    found = []
+    for name, members in sorted(groups.items()):
+        if len(members) >= SHORTEST:
+            members.sort(key=lambda row: float(row[TIME]))
+            causes = {column: np.array([_number(row[column]) for row in members]) for column in columns}
+            times, values = (np.array([float(row[column]) for row in members]) for column in (TIME, VALUE))
+            found.append(Series(name, times, values, causes))
+    return found
+
+
+def _name(row: Mapping[str, str]) -> str:
+    direction = "read" if _number(row[_READ]) > _number(row[_WRITTEN]) else "write"
+    sharing = "files" if _number(row[_FILES.format(direction)]) > 1 else "file"
+    return f"{row[_FILE_SYSTEM]} {row[_APPLICATION]} {direction} {sharing} {_number(row[_RANKS]):.0f}"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def plants(series: Sequence[Series], kind: str, ratio: float, seed: int, count: int = PLANTS) -> Iterator[Plant]:
+    """``kind``: level, week or target."""
+    generator = np.random.default_rng([seed, round(ratio * 100), len(kind)])
+    for _ in range(count):
+        number = int(generator.integers(len(series)))
+        times = series[number].times
+        day = times[0] + (0.35 + 0.45 * generator.random()) * (times[-1] - times[0])
+        at = int(np.searchsorted(times, day))
+        end = int(np.searchsorted(times, day + 7 * DAY_S)) if kind == "week" else len(times)
+        yield Plant(kind, number, at, end, ratio)
+
+
+def planted(series: Series, plant: Plant) -> Series:
+    """The series with the plant in it."""
+    values = series.values.copy()
+    values[plant.at : plant.end] *= plant.ratio
+    return replace(series, values=values)
+
+
+def equals(series: Series, seed: int) -> Numbers:
+    """A row for each of the equal targets, made of the series."""
+    generator = np.random.default_rng(seed)
+    logs = np.log(series.values)
+    padded = np.pad(logs, 7, mode="edge")
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(padded, 15), axis=1)
+    residuals = logs - smooth
+    rows = np.empty((TARGETS, len(logs)))
+    for row in rows:
+        starts = generator.integers(0, len(logs) - 5, size=len(logs) // 5 + 1)
+        noise = np.concatenate([residuals[start : start + 5] for start in starts])[: len(logs)]
+        row[:] = smooth + residuals + 0.1 * generator.standard_normal() + noise / 2
+    return np.exp(rows)
+
+
+def score(series: Sequence[Series], all_plants: Sequence[Plant], detector: Detector) -> Score:
+    """Plants of level and week."""
+    own = {number: detector(series[number]) for number in sorted({plant.series for plant in all_plants})}
+    delays: list[float] = []
+    false = repeated = 0
+    for plant in all_plants:
+        trial = planted(series[plant.series], plant)
+        begun = trial.times[min(plant.at, len(trial.times) - 1)]
+        hit = False
+        for change in detector(trial):
+            told, since = trial.times[change.told], trial.times[change.since]
+            if cause_of(trial, change):
+                continue
+            if change.ratio < 1 and begun <= told <= begun + _within(plant) and since >= begun - _NEAR_S:
+                if not hit:
+                    delays.append(float(told - begun))
+                hit = True
+            elif _is_own(trial, change, own[plant.series]):
+                repeated += 1
+            elif not (plant.kind == "week" and change.ratio > 1 and told > begun and since <= begun + _WITHIN_S):
+                false += 1
+    return Score(len(all_plants), tuple(delays), false, repeated)
+
+
+def score_targets(series: Sequence[Series], all_plants: Sequence[Plant], detector: TargetDetector) -> Score:
+    """Plants of a slow target: row 0 becomes slow."""
+    delays: list[float] = []
+    false = 0
+    for number, plant in enumerate(all_plants):
+        one = series[plant.series]
+        rows = equals(one, number)
+        rows[0, plant.at :] *= plant.ratio
+        begun = one.times[min(plant.at, len(one.times) - 1)]
+        hit = False
+        for change in detector(one.times, rows):
+            told, since = one.times[change.told], one.times[change.since]
+            in_time = begun <= told <= begun + _WITHIN_S and since >= begun - _NEAR_S
+            if change.target == 0 and change.ratio < 1 and in_time:
+                if not hit:
+                    delays.append(float(told - begun))
+                hit = True
+            else:
+                false += 1
+    return Score(len(all_plants), tuple(delays), false, 0)
+
+
+@dataclass(frozen=True)
+class AsItIs:
+    """Alarms on unplanted series: events for the whole watch, and the months that were watched."""
+
+    unexplained: int
+    explained: Mapping[str, int]
+    months: float
+
+    @property
+    def a_month(self) -> float:
+        """Alarms that nothing explains."""
+        return self.unexplained / self.months
+
+
+def as_they_are(series: Sequence[Series], detector: Detector) -> AsItIs:
+    """Run it on what was recorded."""
+    said: list[tuple[str, float, str]] = []
+    for one in series:
+        file_system = one.name.split(" ")[0]
+        said += [(file_system, float(one.times[c.since]), cause_of(one, c)) for c in detector(one)]
+    unexplained = 0
+    explained: dict[str, int] = {}
+    last: dict[tuple[str, str], float] = {}
+    for file_system, since, cause in sorted(said):
+        key = (file_system, cause)
+        if since - last.get(key, -math.inf) > _ONE_EVENT_S:
+            if cause:
+                explained[cause] = explained.get(cause, 0) + 1
+            else:
+                unexplained += 1
+        last[key] = since
+    first, end = min(one.times[0] for one in series), max(one.times[-1] for one in series)
+    return AsItIs(unexplained, explained, float(end - first) / MONTH_S)
+
+
+def explained_by_chance(series: Sequence[Series], seed: int = 7, tries: int = 2000) -> float:
+    """The share of random moments, a week after which is looked at, that the rules explain."""
+    generator = np.random.default_rng(seed)
+    hits = 0
+    for _ in range(tries):
+        one = series[int(generator.integers(len(series)))]
+        since = int(generator.integers(len(one.times) // 4, len(one.times) - 8))
+        hits += bool(cause_of(one, Change(since, since + 7, 0.8, 0.7, 0.9, 0.9)))
+    return hits / tries
+
+
+def _within(plant: Plant) -> float:
+    return _WEEK_WITHIN_S if plant.kind == "week" else _WITHIN_S
+
+
+def _is_own(trial: Series, change: Change, own: Sequence[Change]) -> bool:
+    return any(
+        (one.ratio < 1) == (change.ratio < 1) and abs(trial.times[one.since] - trial.times[change.since]) <= _NEAR_S
+        for one in own
+    )

@@ -1,0 +1,68 @@
+"""What a watch reads and what it says, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+# What an event is about. "again" ends a change of level: the figure is back at what it was before.
+Kind = Literal["level", "slow-target", "saturation", "fail-over", "heavy", "service-level", "gap"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One figure over time, oldest first. ``causes``: columns that may explain it, each as long as ``values``; NaN: not known."""
+
+    name: str
+    times: Numbers
+    values: Numbers
+    causes: Mapping[str, Numbers] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """The level of a series changed at index ``since`` and was told at ``told``; ``ratio`` is after / before.
+
+    ``low`` to ``high`` holds the ratio with 90 %. ``sure``: the chance that a series of this kind without a change is
+    quiet for a month.
+    """
+
+    since: int
+    told: int
+    ratio: float
+    low: float
+    high: float
+    sure: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that an operator is told. Times are Unix time; ``ended_s`` is None while it lasts or is not known.
+
+    ``size`` with its interval is in ``unit`` ("ratio": after / before). ``sure``: between 0 and 1, None where the fact
+    was read and not inferred. ``cause`` is empty where no column explains it; an event with a cause raises no alarm.
+    """
+
+    kind: Kind
+    subject: str
+    began_s: float
+    told_s: float
+    text: str
+    ended_s: float | None = None
+    size: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    sure: float | None = None
+    cause: str = ""
+    evidence: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def alarm(self) -> bool:
+        """Tell whether somebody is to be told."""
+        return not self.cause and self.kind != "gap"

@@ -36,7 +36,7 @@ APART = {
         "interop",
         "packaging",
     ),
-    *("opened", "plan", "portraits", "report", "reproduce", "statistics", "store", "studies", "survey", "tune"),
+    *("opened", "plan", "portraits", "report", "reproduce", "statistics", "store", "studies", "survey", "tune", "watch"),
 }
 
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]

@@ -121,15 +121,9 @@ def of_targets(detector: Detector) -> TargetDetector:
 
 
 GRIDS: Mapping[str, Mapping[str, Detector]] = {
-    "CUSUM": {
-        f"k={k} h={h}": cusum(k, h) for k, h in product((0.25, 0.5, 1.0), (4, 6, 8, 12, 16, 24, 32))
-    },
-    "Page-Hinkley": {
-        f"δ={d} λ={b}": page_hinkley(d, b) for d, b in product((0.1, 0.25, 0.5), (6, 10, 16, 24, 36, 48))
-    },
-    "ruptures": {
-        f"pen={p} min={m}": ruptures_kernel(p, m) for p, m in product((10, 20, 40, 80, 160), (3, 7))
-    },
+    "CUSUM": {f"k={k} h={h}": cusum(k, h) for k, h in product((0.25, 0.5, 1.0), (4, 6, 8, 12, 16, 24, 32))},
+    "Page-Hinkley": {f"δ={d} λ={b}": page_hinkley(d, b) for d, b in product((0.1, 0.25, 0.5), (6, 10, 16, 24, 36, 48))},
+    "ruptures": {f"pen={p} min={m}": ruptures_kernel(p, m) for p, m in product((10, 20, 40, 80, 160), (3, 7))},
 }
 
 

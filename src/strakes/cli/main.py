@@ -48,6 +48,7 @@ COMMANDS = {
     "runs": CommandEntry("strakes.cli.runs:command", "List the runs in the store."),
     "jobs": CommandEntry("strakes.cli.jobs:command", "List, watch and cancel measurements submitted as batch jobs."),
     "history": CommandEntry("strakes.cli.history:command", "Show how a repeated measurement changed over time."),
+    "watch": CommandEntry("strakes.cli.watch:command", "Watch a file system in production: what changed, when, where."),
     "import": CommandEntry("strakes.cli.import_:command", "Import results of IOR, mdtest, fio and other tools."),
     "export": CommandEntry("strakes.cli.export:command", "Export a run as JSON, CSV, Parquet or OpenMetrics."),
     "target": CommandEntry("strakes.cli.target:command", "Show what is known about the file system under DIR."),

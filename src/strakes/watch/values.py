@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
-# What an event is about. "again" ends a change of level: the figure is back at what it was before.
+# What an event is about.
 Kind = Literal["level", "slow-target", "saturation", "fail-over", "heavy", "service-level", "gap"]
 
 
@@ -66,3 +66,8 @@ class Event:
     def alarm(self) -> bool:
         """Tell whether somebody is to be told."""
         return not self.cause and self.kind != "gap"
+
+    @property
+    def key(self) -> tuple[str, str, float]:
+        """Return what stays the same when the event is told again because it is over."""
+        return self.kind, self.subject, self.began_s

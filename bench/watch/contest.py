@@ -1,0 +1,64 @@
+"""Rivals tuned, then everybody held to the yardstick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.watch.known import GRIDS, of_targets
+from bench.watch.yardstick import (
+    AsItIs,
+    Detector,
+    Score,
+    TargetDetector,
+    as_they_are,
+    plants,
+    score,
+    score_targets,
+)
+from strakes.watch.values import Series
+
+RATIOS = (0.9, 0.8, 0.6)
+KINDS = (*(("level", ratio) for ratio in RATIOS), ("week", 0.6))
+_TUNING_SEED, _TUNING_PLANTS = 1, 40
+_JUDGING_SEED = 2
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A detector with the settings it has, and what it did."""
+
+    name: str
+    settings: str
+    as_it_is: AsItIs
+    scores: Mapping[tuple[str, float], Score]
+
+
+def tune(series: Sequence[Series], name: str) -> tuple[str, Detector]:
+    """Return the settings of a rival that find most at no more than one alarm a month, and that detector."""
+    grid = GRIDS[name]
+    rates = {settings: as_they_are(series, detector).a_month for settings, detector in grid.items()}
+    allowed = [settings for settings, rate in rates.items() if rate <= 1] or [min(rates, key=lambda key: rates[key])]
+    found = {
+        settings: sum(
+            score(series, list(plants(series, kind, ratio, _TUNING_SEED, _TUNING_PLANTS)), grid[settings]).found
+            for kind, ratio in KINDS
+        )
+        for settings in allowed
+    }
+    best = max(found, key=lambda key: found[key])
+    return best, grid[best]
+
+
+def judge(
+    series: Sequence[Series], name: str, settings: str, detector: Detector, targets: TargetDetector | None = None
+) -> Contestant:
+    """Return everything that the yardstick asks of one detector."""
+    scores = {
+        (kind, ratio): score(series, list(plants(series, kind, ratio, _JUDGING_SEED)), detector)
+        for kind, ratio in KINDS
+    }
+    for ratio in RATIOS:
+        all_plants = list(plants(series, "target", ratio, _JUDGING_SEED))
+        scores["target", ratio] = score_targets(series, all_plants, targets or of_targets(detector))
+    return Contestant(name, settings, as_they_are(series, detector), scores)

@@ -1,0 +1,148 @@
+"""How large a difference chance alone makes, in a series whose values resemble their neighbours.
+
+Paths are drawn from the series' own past: what a value does not owe to the one before it is drawn in blocks (stationary
+bootstrap, Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303, with blocks as long as its autocorrelation asks for,
+Politis and White, Econometric Reviews 23 (2004) 53), and the resemblance is put back, with the bias of its estimate put
+right (post-blackening, Davison and Hinkley, Bootstrap Methods (1997) 8.2.3; Marriott and Pope, Biometrika 41 (1954) 390).
+On each path the level is judged as it is on the series: by ranks within a baseline that is as long as the real one. So
+neither a distribution nor independence is assumed, and the error of the baseline itself counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from strakes.watch.values import Numbers
+
+# Lengths of the windows that are looked at, in values: a large change shows in few, a small one in many.
+WINDOWS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+LONGEST = WINDOWS[-1]
+_PATHS = 400
+_HORIZON = 2 * LONGEST
+_WARM_UP = 30
+# A series that resembles itself more is a random walk: it has no level.
+_MOST_OWED = 0.97
+_NORMAL = NormalDist()
+_TABLE = np.array([_NORMAL.inv_cdf((index + 0.5) / 1024) for index in range(1024)])
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """``spreads``: of the sums over each window. ``place`` and ``scale``: of the Gumbel law of the largest over a horizon."""
+
+    spreads: Numbers
+    place: float
+    scale: float
+    values_a_month: float
+
+    def threshold(self, alarms_a_month: float) -> float:
+        """Return what is passed by chance so often."""
+        return self.place - self.scale * math.log(-math.log1p(-self._share(alarms_a_month)))
+
+    def quiet(self, statistic: float) -> float:
+        """Return the chance that a month without a change stays below ``statistic``."""
+        horizons = self.values_a_month / _HORIZON
+        return math.exp(-horizons * math.exp(-(statistic - self.place) / self.scale))
+
+    def _share(self, alarms_a_month: float) -> float:
+        """Of horizons that may have an alarm."""
+        return min(0.5, -math.expm1(-alarms_a_month * _HORIZON / max(self.values_a_month, 1e-9)))
+
+
+def calibrate(past: Numbers, values_a_month: float, seed: int = 0) -> Calibration:
+    """Return what chance does to a series whose past, without a change, is ``past``."""
+    generator = np.random.default_rng(seed)
+    paths = _paths(past, len(past) + _HORIZON, generator)
+    sums = np.empty((_PATHS, _HORIZON, len(WINDOWS)))
+    for number, path in enumerate(paths):
+        sums[number] = window_sums(scores(np.sort(path[: len(past)]), path[len(past) :]))
+    spreads = sums[:, LONGEST:].reshape(-1, len(WINDOWS)).std(axis=0)
+    # A short past with little resemblance by chance may not make a window seem calmer than independent values are.
+    spreads = np.maximum(spreads, np.sqrt(WINDOWS) * 0.95)
+    largest = np.abs(sums / spreads).max(axis=(1, 2))
+    scale = max(float(largest.std()) * math.sqrt(6) / math.pi, 0.05)
+    return Calibration(spreads, float(largest.mean()) - 0.5772 * scale, scale, values_a_month)
+
+
+def _paths(past: Numbers, length: int, generator: np.random.Generator) -> Numbers:
+    centred = past - np.median(past)
+    owed = _resemblance(centred)
+    rest = centred[1:] - owed * centred[:-1]
+    rest = rest - rest.mean()
+    # The first values are forgotten.
+    drawn = rest[_indices(len(rest), length + _WARM_UP, block_length(rest), generator)]
+    paths: Numbers = np.empty(drawn.shape)
+    value = np.zeros(len(drawn))
+    for column in range(drawn.shape[1]):
+        value = owed * value + drawn[:, column]
+        paths[:, column] = value
+    return np.asarray(paths[:, _WARM_UP:])
+
+
+def _resemblance(centred: Numbers) -> float:
+    """Return the correlation of neighbours in ranks, unbiased; 0 where it is negative."""
+    ranks = centred.argsort(kind="stable").argsort(kind="stable") - (len(centred) - 1) / 2
+    found = float(ranks[1:] @ ranks[:-1]) / float(ranks @ ranks)
+    return min(_MOST_OWED, max(0.0, found + (1 + 3 * found) / len(centred)))
+
+
+def scores(ordered: Numbers, values: Numbers) -> Numbers:
+    """Return normal scores of the ranks of ``values`` among ``ordered``: no single value weighs more than the past allows."""
+    places = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    return np.asarray(_TABLE[((places + 0.5) / (len(ordered) + 1) * len(_TABLE)).astype(int)])
+
+
+def window_sums(of: Numbers) -> Numbers:
+    """Return, for each value and each window, the sum of the scores that end there; 0 where there are fewer."""
+    total = np.concatenate([[0.0], np.cumsum(of)])
+    sums = np.zeros((len(of), len(WINDOWS)))
+    for column, window in enumerate(WINDOWS):
+        if len(of) >= window:
+            sums[window - 1 :, column] = total[window:] - total[:-window]
+    return sums
+
+
+def block_length(values: Numbers) -> float:
+    """Return the mean length of blocks that keeps the series' autocorrelation; at least the cube root of its length."""
+    count = len(values)
+    least: float = count ** (1 / 3)
+    centred = values - values.mean()
+    power = float(centred @ centred)
+    if power == 0:
+        return least
+    lags = min(count // 3, 2 * math.ceil(math.sqrt(count)))
+    correlations = np.array([float(centred[lag:] @ centred[: count - lag]) / power for lag in range(lags + 1)])
+    bound = 2 * math.sqrt(math.log10(count) / count)
+    quiet = max(5, math.ceil(math.sqrt(math.log10(count))))
+    last = next((lag for lag in range(lags) if np.all(np.abs(correlations[lag + 1 : lag + 1 + quiet]) < bound)), lags)
+    wide = np.arange(1, min(2 * max(last, 1), lags) + 1)
+    taper = np.minimum(1.0, 2 * (1 - wide / (2 * max(last, 1)))).clip(0)
+    slope = 2 * float(np.sum(taper * wide * correlations[wide]))
+    spectrum = 1 + 2 * float(np.sum(taper * correlations[wide]))
+    if slope <= 0 or spectrum <= 0:
+        return least
+    best: float = (2 * slope**2 / (2 * spectrum**2)) ** (1 / 3) * count ** (1 / 3)
+    return float(min(max(best, least), count / 4))
+
+
+def resampled_medians(values: Numbers, seed: int = 0) -> Numbers:
+    """Return medians of bootstrapped paths, for intervals."""
+    generator = np.random.default_rng(seed)
+    length = block_length(values) if len(values) > 5 else 1.0
+    return np.asarray(np.median(values[_indices(len(values), len(values), length, generator)], axis=1))
+
+
+def _indices(
+    count: int, length: int, block: float, generator: np.random.Generator
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """Return a path a row: blocks of geometric length from random places, around the end."""
+    begins = generator.random((_PATHS, length)) < 1 / block
+    begins[:, 0] = True
+    starts = generator.integers(0, count, size=(_PATHS, length))
+    positions = np.arange(length)
+    last = np.maximum.accumulate(np.where(begins, positions, 0), axis=1)
+    return np.asarray((np.take_along_axis(starts, last, axis=1) + positions - last) % count)

@@ -1,0 +1,166 @@
+"""Who causes the load: the heaviest jobs or clients, counted in bounded memory, and whose work is out of the ordinary.
+
+Space-Saving (Metwally, Agrawal, El Abbadi, ICDT 2005, 398): of so many counters the smallest is given to whoever comes
+new, with its count as the error; whoever has more than 1/counters of the load is surely among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+
+from strakes.watch.values import Event
+from strakes.watch.windows import WINDOW_S, grown
+
+COUNTERS = 256
+TOP = 20
+# The load has to be so many times the usual, and the job has to do so many times what it usually does.
+_LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
+_SHARE = 0.5
+_WINDOWS = 2
+_USUAL_FROM, _KEPT = 4, 240
+# Of what a job did, so much is forgotten with each window of a minute and a half.
+_FORGET = math.exp(-WINDOW_S / 3600)
+
+
+class SpaceSaving:
+    """Weights of the heaviest keys; ``capacity`` bounds the memory."""
+
+    def __init__(self, capacity: int = COUNTERS) -> None:
+        self._capacity = capacity
+        self._weights: dict[str, float] = {}
+        self._errors: dict[str, float] = {}
+
+    def add(self, key: str, weight: float) -> None:
+        """Count ``weight`` for ``key``."""
+        if key in self._weights:
+            self._weights[key] += weight
+        elif len(self._weights) < self._capacity:
+            self._weights[key], self._errors[key] = weight, 0.0
+        else:
+            least = min(self._weights, key=lambda other: self._weights[other])
+            floor = self._weights.pop(least)
+            del self._errors[least]
+            self._weights[key], self._errors[key] = floor + weight, floor
+
+    def top(self, count: int = TOP) -> list[tuple[str, float, float]]:
+        """Return key, weight and by how much it may be too large, the heaviest first."""
+        ordered = sorted(self._weights, key=lambda key: -self._weights[key])[:count]
+        return [(key, self._weights[key], self._errors[key]) for key in ordered]
+
+    def surely(self, key: str) -> float:
+        """Return the least that ``key`` can weigh."""
+        return self._weights.get(key, 0.0) - self._errors.get(key, 0.0)
+
+    def forget(self, share: float) -> None:
+        """Keep ``share`` of every weight."""
+        for key in self._weights:
+            self._weights[key] *= share
+            self._errors[key] *= share
+
+    def __len__(self) -> int:
+        """Return the number of counters in use."""
+        return len(self._weights)
+
+
+@dataclass
+class _Heavy:
+    event: Event
+    quiet: int = 0
+
+
+class HeavyJobs:
+    """Of one unit: operations or bytes. ``counts`` are those of all jobs, as servers keep them."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._before: dict[str, float] = {}
+        self._from_s: float | None = None
+        self._usual: deque[float] = deque(maxlen=_KEPT)
+        self._seconds = 0.0
+        self._counted = SpaceSaving()
+        self._rises: dict[str, list[tuple[float, float, float]]] = {}
+        self._told: dict[str, _Heavy] = {}
+
+    @property
+    def top(self) -> list[tuple[str, float, float]]:
+        """The heaviest of the last hour: name, share of the load, and by how much that may be too large."""
+        total = sum(weight for _, weight, _ in self._counted.top(COUNTERS)) or 1.0
+        return [(job, weight / total, error / total) for job, weight, error in self._counted.top()]
+
+    def add(self, time_s: float, counts: Mapping[str, float]) -> list[Event]:
+        """Take in counters; return whose load begins and ends to be out of the ordinary."""
+        if self._from_s is None or not 0 <= time_s - self._from_s <= 20 * WINDOW_S:
+            self._from_s, self._before = time_s, dict(counts)
+            return []
+        seconds = time_s - self._from_s
+        if seconds < WINDOW_S:
+            return []
+        began_s = self._from_s
+        rates = {job: grown(self._before.get(job, 0.0), count) / seconds for job, count in counts.items()}
+        self._from_s, self._before = time_s, dict(counts)
+        events = self._judge(began_s, time_s, rates)
+        self._counted.forget(_FORGET)
+        self._seconds = self._seconds * _FORGET + seconds
+        for job, rate in rates.items():
+            if rate > 0:
+                self._counted.add(job, rate * seconds)
+        return events
+
+    def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[Event]:
+        total = sum(rates.values())
+        usual = median(self._usual) if len(self._usual) >= _USUAL_FROM else math.inf
+        events = self._ended(began_s, rates)
+        risen = total > _LOAD_TIMES * max(usual, 1e-9) and total > max(self._usual, default=0.0)
+        if not risen or usual == math.inf:
+            self._rises.clear()
+            if not self._told:
+                self._usual.append(total)
+            return events
+        rise = total - usual
+        for job in list(self._rises):
+            if rates.get(job, 0.0) < _SHARE * rise:
+                del self._rises[job]
+        for job, rate in rates.items():
+            own = self._counted.surely(job) / self._seconds if self._seconds else 0.0
+            if job in self._told or (job not in self._rises and (rate < _SHARE * rise or rate < _OWN_TIMES * own)):
+                continue
+            if rate >= _SHARE * rise:
+                run = self._rises.setdefault(job, [])
+                run.append((began_s, rate, total))
+                if len(run) >= _WINDOWS:
+                    events.append(self._tell(job, run, ended_s, usual))
+        return events
+
+    def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> Event:
+        rate, total = median([row[1] for row in run]), median([row[2] for row in run])
+        rest = {f"next {number}": name for number, (name, _, _) in enumerate(self.top[:3], 1) if name != job}
+        event = Event(
+            "heavy",
+            job,
+            run[0][0],
+            ended_s,
+            f"job {job} causes {rate / total:.0%} of the load: {rate:,.0f} {self._unit} a second, all together {total:,.0f}, usual {usual:,.0f}",
+            size=rate / total,
+            low=min(row[1] / row[2] for row in run),
+            high=max(row[1] / row[2] for row in run),
+            unit="share of the load",
+            sure=len(self._usual) / (len(self._usual) + 1),
+            evidence={f"{self._unit}_per_s": rate, "all": total, "usual": usual, **rest},
+        )
+        del self._rises[job]
+        self._told[job] = _Heavy(event)
+        return event
+
+    def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[Event]:
+        events = []
+        for job, heavy in list(self._told.items()):
+            said = float(heavy.event.evidence[f"{self._unit}_per_s"])
+            heavy.quiet = heavy.quiet + 1 if rates.get(job, 0.0) < 0.25 * said else 0
+            if heavy.quiet >= _WINDOWS:
+                del self._told[job]
+                events.append(replace(heavy.event, ended_s=began_s))
+        return events

@@ -1,0 +1,243 @@
+"""Whether the level of a figure has changed: online, in bounded memory, at a stated rate of false alarms.
+
+The last values are ranked within the values before them. Their scores are summed over windows of 2 to 64 values; the
+largest sum, in units of what chance makes of it, is held against the bound that calibration gives for the wanted rate.
+After a change the series is watched for its end; when it stays, its new level is learned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores
+from strakes.watch.rhythm import Rhythm
+from strakes.watch.values import Change, Numbers, Series
+
+# Values before anything is said; a level that has changed is learned from as many.
+LEARN = 60
+_LEARN_AGAIN = 30
+_LONGEST_PAST = 256
+_MONTH_S = 30.4375 * 86400.0
+# The baseline is calibrated again when it has grown by this factor, and when so many of its values are new.
+_GROWN, _RENEWED = 1.4, 128
+# Evidence (log likelihood ratio, of values that are far apart) that a change is over.
+_OVER = 5.0
+_LEAST = 0.05
+# Each change that was told in a year raises the bound by this share.
+_WANDERS = 0.2
+_YEAR_S = 365.25 * 86400.0
+
+
+@dataclass(frozen=True)
+class LevelChange:
+    """Times are of the values; ``ratio`` is after / before, or the difference where the figure may be 0."""
+
+    began_s: float
+    told_s: float
+    ratio: float
+    low: float
+    high: float
+    sure: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class LevelEnd:
+    """The change that was told last is over since ``ended_s``."""
+
+    ended_s: float
+
+
+class LevelDetector:
+    """``alarms_a_month``: of this series. ``least``: the smallest change worth telling, as a share."""
+
+    def __init__(self, alarms_a_month: float, least: float = _LEAST, scale: Literal["log", "plain"] = "log") -> None:
+        self.alarms_a_month = alarms_a_month
+        self._least = least
+        self._scale = scale
+        self._rhythm = Rhythm()
+        self._past: deque[tuple[float, float]] = deque(maxlen=_LONGEST_PAST)
+        self._recent: deque[tuple[float, float]] = deque()
+        self._calibration: Calibration | None = None
+        self._calibrated_at = 0
+        self._new = 0
+        self._changed: _Changed | None = None
+        self._told_at: deque[float] = deque(maxlen=16)
+
+    @property
+    def learning(self) -> bool:
+        """Tell whether nothing can be said yet."""
+        return len(self._past) < LEARN
+
+    def add(self, time_s: float, value: float) -> LevelChange | LevelEnd | None:
+        """Take in one value; return what it shows. A value that is not finite (on a log scale: above zero) is passed over."""
+        if not math.isfinite(value) or (self._scale == "log" and value <= 0):
+            return None
+        figure = math.log(value) if self._scale == "log" else value
+        rest = figure - self._rhythm.expected(time_s)
+        if self._changed is not None:
+            return self._after_change(time_s, rest)
+        if len(self._past) < LEARN:
+            self._learn(time_s, rest)
+            return None
+        self._recent.append((time_s, rest))
+        if len(self._recent) > LONGEST:
+            self._learn(*self._recent.popleft())
+        return self._test()
+
+    def _learn(self, time_s: float, rest: float) -> None:
+        self._past.append((time_s, rest))
+        self._new += 1
+        if len(self._past) >= LEARN // 2:
+            self._rhythm.learn(time_s, rest + self._rhythm.expected(time_s) - self._level())
+
+    def _level(self) -> float:
+        return float(np.median([rest for _, rest in self._past]))
+
+    def _test(self) -> LevelChange | None:
+        past = np.array([rest for _, rest in self._past])
+        calibration = self._calibrated(past)
+        recent = np.array([rest for _, rest in self._recent])
+        sums = np.cumsum(scores(np.sort(past), recent)[::-1])
+        reach = [window for window in WINDOWS if window <= len(recent)]
+        if not reach:
+            return None
+        statistics = np.array([sums[window - 1] for window in reach]) / calibration.spreads[: len(reach)]
+        best = int(np.abs(statistics).argmax())
+        # A figure whose level wanders has to go further to be news.
+        wanders = 1 + _WANDERS * sum(
+            recent_time < _YEAR_S for recent_time in (self._recent[-1][0] - told for told in self._told_at)
+        )
+        if abs(statistics[best]) < calibration.threshold(self.alarms_a_month) * wanders:
+            return None
+        return self._told(past, recent, reach[best], calibration.quiet(float(abs(statistics[best]))))
+
+    def _told(self, past: Numbers, recent: Numbers, window: int, sure: float) -> LevelChange | None:
+        since = _beginning(recent, float(np.median(past)), window)
+        before, after = float(np.median(past)), float(np.median(recent[since:]))
+        if abs(self._as_ratio(after - before) - 1) < self._least:
+            return None
+        differences = resampled_medians(recent[since:], 1) - resampled_medians(past, 2)
+        low, high = np.percentile(differences, [5, 95])
+        if low < 0 < high:
+            return None
+        times = [time for time, _ in self._recent]
+        change = LevelChange(
+            times[since],
+            times[-1],
+            self._as_ratio(after - before),
+            self._as_ratio(float(low)),
+            self._as_ratio(float(high)),
+            sure,
+            self._as_value(before),
+            self._as_value(after),
+        )
+        spread = 1.4826 * float(np.median(np.abs(past - before)))
+        length = max(1.0, float(np.mean((self._calibration_spreads() ** 2 / np.array(WINDOWS))[-3:])))
+        self._changed = _Changed(before, after, max(spread, 1e-9), length, list(self._recent)[since:])
+        for entry in list(self._recent)[:since]:
+            self._past.append(entry)
+        self._recent.clear()
+        return change
+
+    def _after_change(self, time_s: float, rest: float) -> LevelEnd | None:
+        changed = self._changed
+        assert changed is not None
+        if changed.add(time_s, rest):
+            self._changed = None
+            return LevelEnd(changed.over_since)
+        if len(changed.values) >= _LEARN_AGAIN:
+            # What was learned of chance holds for the new level, too.
+            size = changed.level() - self._level()
+            earlier = [(time, rest + size) for time, rest in self._past]
+            self._past = deque([*earlier, *changed.values], maxlen=_LONGEST_PAST)
+            self._told_at.append(time_s)
+            self._calibration, self._changed = None, None
+        return None
+
+    def _calibrated(self, past: Numbers) -> Calibration:
+        grown = len(past) >= min(self._calibrated_at * _GROWN, _LONGEST_PAST) and len(past) > self._calibrated_at
+        if self._calibration is None or grown or self._new >= _RENEWED:
+            span = self._past[-1][0] - self._past[0][0]
+            a_month = _MONTH_S * (len(past) - 1) / span if span > 0 else float(len(past))
+            self._calibration = calibrate(past, a_month)
+            self._calibrated_at, self._new = len(past), 0
+        return self._calibration
+
+    def _calibration_spreads(self) -> Numbers:
+        assert self._calibration is not None
+        return self._calibration.spreads
+
+    def _as_ratio(self, difference: float) -> float:
+        return math.exp(difference) if self._scale == "log" else 1 + difference
+
+    def _as_value(self, level: float) -> float:
+        return math.exp(level) if self._scale == "log" else level
+
+
+class _Changed:
+    """A change that was told: is it over, or is this the new level?"""
+
+    def __init__(
+        self, before: float, after: float, spread: float, length: float, values: list[tuple[float, float]]
+    ) -> None:
+        self.values = values
+        self.over_since = 0.0
+        self._before, self._after, self._spread, self._length = before, after, spread, length
+        self._evidence = 0.0
+
+    def level(self) -> float:
+        """Return the new level."""
+        return float(np.median([rest for _, rest in self.values]))
+
+    def add(self, time_s: float, rest: float) -> bool:
+        """Sum up the evidence that the old level is back (Page); no value weighs more than two spreads."""
+        self.values.append((time_s, rest))
+        size = self._after - self._before
+        middle = (self._before + self._after) / 2
+        step = (
+            min(max((rest - middle) / self._spread, -2.0), 2.0)
+            * (-abs(size) / size)
+            * min(abs(size) / self._spread, 2.0)
+        )
+        if self._evidence <= 0:
+            self._evidence, self.over_since = 0.0, time_s
+        self._evidence += step / self._length
+        return self._evidence > _OVER
+
+
+def find_changes(series: Series, alarms_a_month: float) -> list[Change]:
+    """Return the changes of a whole recorded series, as they would have been told one value after the other."""
+    detector = LevelDetector(alarms_a_month)
+    places = {float(time): index for index, time in enumerate(series.times)}
+    changes = []
+    for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
+        told = detector.add(time, value)
+        if isinstance(told, LevelChange):
+            changes.append(
+                Change(places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure)
+            )
+    return changes
+
+
+def _beginning(recent: Numbers, before: float, window: int) -> int:
+    """Return where, at most half a window earlier or later than the window says, the change best begins (least squares)."""
+    count = len(recent)
+    first, last = max(0, count - window - window // 2), min(count - 2, count - window + window // 2)
+    clipped = recent - before
+
+    def gain(start: int) -> float:
+        part = clipped[start:]
+        return float(np.median(part)) ** 2 * len(part)
+
+    return max(range(first, last + 1), key=gain)
+
+
+class LearnedTooLittle(Exception):
+    """A series ended before anything could be said of it."""

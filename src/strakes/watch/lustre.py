@@ -1,0 +1,160 @@
+"""Counters of Lustre's servers and clients as readings: what `lctl get_param` prints, and the kernel's own of disks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from strakes.targets.command import Completed
+from strakes.targets.description import Interruption
+from strakes.targets.lustre.lctl_param import Params, device, read_params
+from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.recovery_status import parse_recovery
+from strakes.targets.lustre.state_history import interruptions, parse_states
+from strakes.targets.lustre.stats import Stats, parse_stats
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Reading, Work
+
+SERVER_PARAMETERS = (
+    "mdt.*.md_stats",
+    "mdt.*.job_stats",
+    "mdt.*.recovery_status",
+    "obdfilter.*.stats",
+    "obdfilter.*.job_stats",
+    "obdfilter.*.recovery_status",
+    "obdfilter.*.kbytesfree",
+    "obdfilter.*.kbytestotal",
+    "mdt.*.filesfree",
+    "mdt.*.filestotal",
+    "osd-*.*.mntdev",
+    "ldlm.namespaces.*.pool.limit",
+    "ldlm.namespaces.*.pool.granted",
+)
+CLIENT_PARAMETERS = ("mdc.*.state", "osc.*.state")
+_PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
+_DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) ((?:\d+ ?){11,})$")
+_SECTOR_BYTES = 512
+_USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
+_JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
+# Devices that stand on others, and those that are no disks.
+_NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
+_TIMED = ("usecs", "usec")
+
+
+def read_text(source: str, time_s: float, text: str) -> Reading:
+    """Return the reading in output of ``lctl get_param``, in which lines of /proc/diskstats may follow."""
+    disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
+    own = "\n".join(
+        line for line in text.splitlines() if re.match(r"^\S+\.\S+=|^[\s\-a-zA-Z]", line) and not _DISK.match(line)
+    )
+    try:
+        params = read_params(Completed(("lctl", "get_param", *_PATTERNS), 0, own + "\n" if own else "", ""))
+    except NotUnderstoodError as error:
+        return Reading(source, time_s, work=_disk_work(disks), missing=(str(error),))
+    return reading_of(source, time_s, params, disks)
+
+
+def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> Reading:
+    """Return the reading in parameters and in lines of /proc/diskstats (name -> its numbers)."""
+    work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
+    serving: dict[str, float] = {}
+    jobs: dict[str, float] = {}
+    job_bytes: dict[str, float] = {}
+    recovering = set()
+    waits: list[Interruption] = []
+    missing = []
+    for parameter, text in params.values.items():
+        kind, _, last = parameter.partition(".")[0], None, parameter.rpartition(".")[2]
+        target = device(parameter)
+        try:
+            if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
+                stats = parse_stats(text)
+                serving[target] = stats.start_s or 0.0
+                group = METADATA_TARGETS if kind == "mdt" else DATA_TARGETS
+                work.setdefault(group, {})[target] = _work(stats)
+            elif last == "job_stats":
+                _add_jobs(text, jobs, job_bytes)
+            elif last == "recovery_status" and not parse_recovery(text).serving:
+                recovering.add(target)
+            elif last == "state":
+                waits += interruptions(target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text).changes)
+        except NotUnderstoodError as error:
+            missing.append(f"{parameter}: {error.what}")
+    return Reading(
+        source,
+        time_s,
+        work=work,
+        jobs=jobs,
+        job_bytes=job_bytes,
+        full=_shares(params, "kbytes") | _shares(params, "files"),
+        locks=_locks(params),
+        serving=serving or None,
+        recovering=frozenset(recovering),
+        waits=tuple(waits),
+        devices=_devices(params),
+        missing=(*missing, *((params.why,) if params.cut_off else ())),
+    )
+
+
+def disk_lines(diskstats: str) -> dict[str, str]:
+    """Return the numbers of each whole disk in /proc/diskstats."""
+    matches = (_DISK.match(line) for line in diskstats.splitlines())
+    return {match[1]: match[2] for match in matches if match and not _NO_DISK.match(match[1])}
+
+
+def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
+    """Return reads, writes and flushes as requests; busy is the time during which at least one was under way."""
+    work = {}
+    for name, words in disks.items():
+        numbers = [float(word) for word in words.split()]
+        flushes = numbers[15] if len(numbers) > 15 else 0.0
+        work[name] = Work(numbers[0] + numbers[4] + flushes, numbers[9] / 1000, numbers[6] * _SECTOR_BYTES)
+    return {DISKS: work} if work else {}
+
+
+def _work(stats: Stats) -> Work:
+    timed = [counter for counter in stats.counters.values() if counter.unit in _TIMED and counter.total is not None]
+    requests = sum(counter.samples for counter in timed)
+    busy = sum((counter.total or 0) for counter in timed) / 1e6
+    return Work(float(requests), busy, float(stats.total("write_bytes")))
+
+
+def _add_jobs(text: str, jobs: dict[str, float], job_bytes: dict[str, float]) -> None:
+    job = ""
+    for line in text.splitlines():
+        if match := _JOB.match(line):
+            job = match[1].strip('"')
+        elif job and (match := _USED_FROM_JOB.match(line)):
+            if match[3] == "bytes":
+                job_bytes[job] = job_bytes.get(job, 0.0) + float(match[4] or 0)
+            else:
+                jobs[job] = jobs.get(job, 0.0) + float(match[2])
+
+
+def _shares(params: Params, what: str) -> dict[str, float]:
+    shares = {}
+    for parameter, text in params.values.items():
+        if parameter.endswith(f".{what}total") and text.isdecimal() and int(text):
+            free = params.values.get(parameter.removesuffix("total") + "free", "")
+            if free.isdecimal():
+                shares[f"{device(parameter)}{'' if what == 'kbytes' else ' (files)'}"] = 1 - int(free) / int(text)
+    return shares
+
+
+def _locks(params: Params) -> dict[str, float]:
+    shares = {}
+    for parameter, text in params.values.items():
+        if parameter.endswith(".pool.limit") and text.isdecimal() and int(text):
+            granted = params.values.get(parameter.removesuffix("limit") + "granted", "")
+            if granted.isdecimal():
+                shares[parameter.removeprefix("ldlm.namespaces.").removesuffix(".pool.limit")] = int(granted) / int(
+                    text
+                )
+    return shares
+
+
+def _devices(params: Params) -> dict[str, str]:
+    return {
+        text.rpartition("/")[2]: device(parameter)
+        for parameter, text in params.values.items()
+        if parameter.endswith(".mntdev")
+    }

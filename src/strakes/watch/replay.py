@@ -1,0 +1,151 @@
+"""Recorded years: columns of a CSV file run through the detectors, one row after the other."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from strakes.errors import BadInputError, nearest_word
+from strakes.watch.causes import cause_of, known_cause
+from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
+from strakes.watch.recorded import open_text
+from strakes.watch.values import Change, Event, Series
+from strakes.watch.watch import ALARMS_A_MONTH, level_event
+
+# Changes to the worse of one file that began within three days are one alarm.
+ONE_ALARM_S = 3 * 86400.0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of the file are what; ``causes``: further ones that may explain a change."""
+
+    time: str
+    value: str
+    by: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Replay:
+    """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value."""
+
+    events: tuple[Event, ...]
+    series: int
+    learning: tuple[str, ...]
+    passed_over: int
+    months: float
+
+    @property
+    def alarms(self) -> int:
+        """Changes to the worse that no column explains; those that began together are one."""
+        began = sorted(event.began_s for event in self.events if event.alarm)
+        return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > ONE_ALARM_S)
+
+
+def read_series(path: Path, columns: Columns) -> tuple[list[Series], int]:
+    """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
+    with open_text(path) as file:
+        try:
+            header, *lines = csv.reader(file)
+        except (csv.Error, ValueError, EOFError, OSError) as error:
+            raise BadInputError("not a CSV file with a header", where=str(path), why=str(error)) from error
+    for column in (columns.time, columns.value, *columns.by, *columns.causes):
+        if column not in header:
+            near = nearest_word(column, header)
+            remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])} …"
+            raise BadInputError(f"there is no column {column!r}", where=str(path), remedy=remedy)
+    explaining = [
+        name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
+    ]
+    places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *explaining)}
+    groups: dict[str, list[tuple[float, float, list[str]]]] = {}
+    passed_over = 0
+    for line in lines:
+        # The first column may be an index that the header does not name.
+        row = line[1:] if len(line) == len(header) + 1 else line
+        if len(row) != len(header):
+            passed_over += 1
+            continue
+        time_s, value = parse_time(row[places[columns.time]]), _number(row[places[columns.value]])
+        if not math.isfinite(time_s) or not math.isfinite(value):
+            passed_over += 1
+            continue
+        name = " ".join(row[places[column]].rpartition("/")[2] or "-" for column in columns.by) or columns.value
+        groups.setdefault(name, []).append((time_s, value, [row[places[column]] for column in explaining]))
+    return [_series(name, rows, explaining) for name, rows in sorted(groups.items())], passed_over
+
+
+def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH, *, worse_up: bool = False) -> Replay:
+    """Run the detector of levels over every series of the file. Raises BadInputError."""
+    series, passed_over = read_series(path, columns)
+    if not series:
+        remedy = "Check the names of the columns; times are Unix time or ISO 8601."
+        raise BadInputError("no row has a time and a value", where=str(path), remedy=remedy)
+    events: list[Event] = []
+    learning = []
+    for one in series:
+        try:
+            events += changes_of(one, alarms_a_month / len(series), worse_up=worse_up, also=columns.causes)
+        except LearnedTooLittle:
+            learning.append(one.name)
+    span = max(float(one.times[-1]) for one in series) - min(float(one.times[0]) for one in series)
+    events.sort(key=lambda event: event.told_s)
+    return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400))
+
+
+def changes_of(series: Series, alarms_a_month: float, *, worse_up: bool, also: Sequence[str] = ()) -> list[Event]:
+    """Return the changes of one series with their causes and, where they are over, their ends. Raises LearnedTooLittle."""
+    positive = bool(np.all(series.values > 0))
+    detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
+    events: list[Event] = []
+    for told_at, (time_s, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
+        told = detector.add(time_s, value)
+        if isinstance(told, LevelChange):
+            since = int(np.searchsorted(series.times, told.began_s))
+            # A cause explains what became worse, whichever way that is.
+            ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
+            cause = cause_of(series, Change(since, told_at, ratio, told.low, told.high, told.sure), also)
+            events.append(level_event(series.name, told, worse_up=worse_up, cause=cause))
+        elif isinstance(told, LevelEnd) and events:
+            events[-1] = replace(events[-1], ended_s=told.ended_s)
+    if detector.learning:
+        raise LearnedTooLittle
+    return events
+
+
+def parse_time(text: str) -> float:
+    """Return Unix time from Unix time or ISO 8601; NaN for neither.
+
+    >>> parse_time("1487030400.0"), parse_time("2017-02-14T00:00:00")
+    (1487030400.0, 1487030400.0)
+    """
+    number = _number(text)
+    if math.isfinite(number):
+        return number
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return math.nan
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _series(name: str, rows: list[tuple[float, float, list[str]]], explaining: Sequence[str]) -> Series:
+    rows.sort(key=lambda row: row[0])
+    causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
+        column: np.array([_number(row[2][place]) for row in rows]) for place, column in enumerate(explaining)
+    }
+    return Series(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,148 @@
+"""All detectors together: readings in, events out. Pure, online, and in bounded memory whatever runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+from strakes.units import format_seconds
+from strakes.watch.away import AwayTargets
+from strakes.watch.heavy import HeavyJobs
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.placed import Placed
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Reading
+from strakes.watch.saturation import Saturation
+from strakes.watch.slow import SlowTargets
+from strakes.watch.values import Event
+
+ALARMS_A_MONTH = 1.0
+# Levels are looked at in medians of so long: a day's rhythm is learned from them.
+LEVEL_S = 300.0
+# More figures than that are not watched; the first ones are.
+MOST_FIGURES = 200
+# Two readings further apart leave a gap that is told.
+_GAP_S = 300.0
+
+
+class Watch:
+    """``alarms_a_month``: how often all changes of level together may be told without a cause."""
+
+    def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
+        self._alarms = alarms_a_month
+        self._away = AwayTargets()
+        self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
+        self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
+        self._saturation: dict[str, Saturation] = {}
+        self._placed = Placed()
+        self._levels: dict[str, LevelDetector] = {}
+        self._batches: dict[str, tuple[float, list[float]]] = {}
+        self._last_s: dict[str, float] = {}
+        self._changed: dict[str, Event] = {}
+        self._slow_told: dict[str, str] = {}
+        self.left_out = 0
+        """Figures that are not watched because there are too many."""
+
+    def add(self, reading: Reading) -> list[Event]:
+        """Take in a reading; return what it shows, the first first."""
+        events = self._gap(reading)
+        events += self._away.add(reading)
+        events += self._work(reading)
+        if reading.jobs:
+            events += self._heavy["operations"].add(reading.time_s, reading.jobs)
+        if reading.job_bytes:
+            events += self._heavy["bytes"].add(reading.time_s, reading.job_bytes)
+        saturation = self._saturation.setdefault(reading.source, Saturation())
+        events += saturation.add(reading.time_s, reading.full, reading.locks)
+        if DISKS in reading.work:
+            slow = frozenset(self._slow[DISKS].told)
+            events += saturation.disks(reading.time_s, dict(reading.work[DISKS]), slow)
+        for name, value in reading.figures.items():
+            events += self._figure(reading.time_s, name, value)
+        return sorted(events, key=lambda event: event.began_s)
+
+    @property
+    def top(self) -> dict[str, list[tuple[str, float, float]]]:
+        """Who causes the load, by unit: name, share, and by how much the share may be too large."""
+        return {unit: heavy.top for unit, heavy in self._heavy.items()}
+
+    def _gap(self, reading: Reading) -> list[Event]:
+        last_s = self._last_s.get(reading.source)
+        self._last_s[reading.source] = reading.time_s
+        if last_s is None or -5 < reading.time_s - last_s < _GAP_S:
+            return []
+        if reading.time_s < last_s:
+            text = f"{reading.source}: the clock was set back by {format_seconds(last_s - reading.time_s)}"
+        else:
+            text = f"{reading.source}: nothing was read for {format_seconds(reading.time_s - last_s)}"
+        return [
+            Event("gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s))
+        ]
+
+    def _work(self, reading: Reading) -> list[Event]:
+        events = []
+        targets = reading.work.get(DATA_TARGETS, {})
+        for group in (DATA_TARGETS, METADATA_TARGETS):
+            if group in reading.work:
+                events += self._new(self._slow[group].add(reading.time_s, dict(reading.work[group])))
+        if disks := reading.work.get(DISKS):
+            self._placed.add(disks, targets)
+            devices = dict(reading.devices) or self._placed.disks
+            data = {disk: target for disk, target in devices.items() if target in targets}
+            of_data = {disk: work for disk, work in disks.items() if disk in data}
+            if of_data:
+                events += self._new(self._slow[DISKS].add(reading.time_s, of_data, data))
+        return events
+
+    def _new(self, events: list[Event]) -> list[Event]:
+        """Return those that are not told already: a target and its disk are slow together."""
+        new = []
+        for event in events:
+            target = str(event.evidence["target"])
+            if event.ended_s is None and target not in self._slow_told:
+                self._slow_told[target] = event.subject
+                new.append(event)
+            elif event.ended_s is not None and self._slow_told.get(target) == event.subject:
+                del self._slow_told[target]
+                new.append(event)
+        return new
+
+    def _figure(self, time_s: float, name: str, value: float) -> list[Event]:
+        began_s, values = self._batches.get(name, (time_s, []))
+        if name not in self._batches and len(self._batches) >= MOST_FIGURES:
+            self.left_out += 1
+            return []
+        if 0 <= time_s - began_s < LEVEL_S:
+            self._batches[name] = (began_s, [*values, value])
+            return []
+        self._batches[name] = (time_s, [value])
+        if name not in self._levels:
+            self._levels[name] = LevelDetector(self._alarms)
+            for detector in self._levels.values():
+                detector.alarms_a_month = self._alarms / len(self._levels)
+        told = self._levels[name].add(began_s, median(values)) if values else None
+        if isinstance(told, LevelChange):
+            self._changed[name] = level_event(name, told, worse_up=True)
+            return [self._changed[name]]
+        if isinstance(told, LevelEnd) and name in self._changed:
+            return [replace(self._changed.pop(name), ended_s=told.ended_s)]
+        return []
+
+
+def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> Event:
+    """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm."""
+    better = (told.ratio < 1) == worse_up
+    text = f"{name} changed by {told.ratio - 1:+.0%} ({told.low - 1:+.0%} to {told.high - 1:+.0%}), from {told.before:.4g} to {told.after:.4g}"
+    return Event(
+        "level",
+        name,
+        told.began_s,
+        told.told_s,
+        text,
+        size=told.ratio,
+        low=told.low,
+        high=told.high,
+        unit="ratio",
+        sure=told.sure,
+        cause=cause or ("a gain" if better else ""),
+        evidence={"before": told.before, "after": told.after},
+    )

@@ -1,0 +1,43 @@
+"""Events as lines for people, and as values for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from strakes.foreign_text import for_terminal
+from strakes.units import format_seconds
+from strakes.watch.values import Event
+
+
+def line(event: Event) -> str:
+    """Return one event as a line."""
+    parts = [_when(event.began_s), f"{event.kind:<11}", for_terminal(event.text)]
+    if event.ended_s is not None and event.kind not in ("fail-over", "gap"):
+        parts.append(f"; over after {format_seconds(max(0.0, event.ended_s - event.began_s))}")
+    if event.cause:
+        parts.append(f"; cause: {for_terminal(event.cause)}")
+    if event.sure is not None:
+        parts.append(f"; {_sure(event.sure)} sure")
+    return " ".join(parts).replace(" ;", ";")
+
+
+def to_document(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return values that JSON knows."""
+    return [{**asdict(event), "alarm": event.alarm} for event in events]
+
+
+def _when(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _sure(sure: float) -> str:
+    """Never more than is known.
+
+    >>> _sure(0.99964), _sure(0.9)
+    ('99.9 %', '90 %')
+    """
+    cut = int(sure * 1000) / 10
+    return f"{cut:g} %"

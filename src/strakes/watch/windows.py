@@ -1,0 +1,63 @@
+"""What was done between readings, in windows that are long enough to say something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from strakes.watch.reading import Work
+
+# Shorter ones hold too few requests to compare.
+WINDOW_S = 15.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """Differences between two readings of one source."""
+
+    began_s: float
+    ended_s: float
+    work: Mapping[str, Work]
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.ended_s - self.began_s
+
+
+class Windows:
+    """Makes windows of the counters of one group. A counter that begins anew counts from zero; a clock that steps ends the window."""
+
+    def __init__(self, least_s: float = WINDOW_S) -> None:
+        self._least_s = least_s
+        self._first: tuple[float, Mapping[str, Work]] | None = None
+
+    def add(self, time_s: float, work: Mapping[str, Work]) -> Window | None:
+        """Take in counters; return the window that they end."""
+        if self._first is None or not 0 <= time_s - self._first[0] <= 20 * self._least_s:
+            self._first = (time_s, work)
+            return None
+        began_s, before = self._first
+        if time_s - began_s < self._least_s:
+            return None
+        self._first = (time_s, work)
+        return Window(
+            began_s, time_s, {name: _since(before[name], now) for name, now in work.items() if name in before}
+        )
+
+
+def grown(before: float, now: float) -> float:
+    """Return what was counted since; the counter may have begun anew.
+
+    >>> grown(10.0, 12.0), grown(10.0, 3.0)
+    (2.0, 3.0)
+    """
+    return now - before if now >= before else now
+
+
+def _since(before: Work, now: Work) -> Work:
+    if now.requests < before.requests:
+        return now
+    return Work(
+        now.requests - before.requests, max(0.0, now.busy_s - before.busy_s), max(0.0, now.written - before.written)
+    )

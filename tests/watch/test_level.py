@@ -1,0 +1,81 @@
+"""Changes of level: found when planted, and as rare by chance as was asked, also where values resemble their neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, find_changes
+from strakes.watch.values import Series
+
+DAY_S = 86400.0
+MONTH = 30.4375
+
+
+def correlated(
+    generator: np.random.Generator, count: int, correlation: float, spread: float = 0.15
+) -> NDArray[np.float64]:
+    noise = generator.standard_normal(count) * np.sqrt(1 - correlation**2)
+    values = np.empty(count)
+    values[0] = noise[0]
+    for index in range(1, count):
+        values[index] = correlation * values[index - 1] + noise[index]
+    return np.asarray(100 * np.exp(spread * values), dtype=np.float64)
+
+
+def days(count: int) -> NDArray[np.float64]:
+    return np.asarray(1_500_000_000 + DAY_S * np.arange(count), dtype=np.float64)
+
+
+@pytest.mark.parametrize("correlation", [0.5, *(pytest.param(more, marks=pytest.mark.more) for more in (0.0, 0.8))])
+def test_chance_alone_is_told_no_more_often_than_asked(correlation: float) -> None:
+    generator = np.random.default_rng(5)
+    years, alarms = 25, 0
+    for _ in range(years):
+        series = Series("", days(365), correlated(generator, 365, correlation))
+        alarms += len(find_changes(series, 0.1))
+    asked = 0.1 * years * 365 / MONTH
+    # Poisson: three standard deviations above what was asked.
+    assert alarms <= asked + 3 * np.sqrt(asked)
+
+
+@pytest.mark.parametrize(("ratio", "found"), [(0.6, 0.9), (0.8, 0.6)])
+def test_a_planted_change_is_found_with_its_size(ratio: float, found: float) -> None:
+    generator = np.random.default_rng(6)
+    hits, covered, tries = 0, 0, 40
+    for _ in range(tries):
+        values = correlated(generator, 260, 0.3)
+        values[180:] *= ratio
+        changes = [change for change in find_changes(Series("", days(260), values), 0.03) if change.told >= 180]
+        hits += bool(changes) and changes[0].ratio < 1 and abs(changes[0].since - 180) <= 14
+        covered += bool(changes) and changes[0].low * 0.9 <= ratio <= changes[0].high * 1.1
+    assert hits >= found * tries
+    assert covered >= 0.7 * hits
+
+
+def test_a_rhythm_of_the_day_is_no_change() -> None:
+    generator = np.random.default_rng(7)
+    hours = np.arange(24 * 7 * 6)
+    rhythm = np.where((hours % 24 >= 8) & (hours % 24 < 18) & (hours // 24 % 7 < 5), 1.8, 1.0)
+    values = rhythm * correlated(generator, len(hours), 0.3, 0.05)
+    changes = find_changes(Series("", np.asarray(1_500_000_000 + 3600.0 * hours, dtype=np.float64), values), 0.2)
+    # The first weeks teach it.
+    assert not [change for change in changes if change.told > 24 * 7 * 3]
+
+
+def test_a_slow_week_ends_by_itself() -> None:
+    values = correlated(np.random.default_rng(8), 200, 0.0, 0.05)
+    values[120:127] *= 0.6
+    detector = LevelDetector(0.1)
+    told = [detector.add(time, value) for time, value in zip(days(200).tolist(), values.tolist(), strict=True)]
+    begun = [one for one in told if isinstance(one, LevelChange)]
+    ended = [one for one in told if isinstance(one, LevelEnd)]
+    assert len(begun) == 1 and abs(begun[0].began_s - days(200)[120]) <= DAY_S
+    assert len(ended) == 1 and abs(ended[0].ended_s - days(200)[127]) <= 2 * DAY_S
+
+
+def test_values_that_say_nothing_are_passed_over() -> None:
+    detector = LevelDetector(1.0)
+    assert all(detector.add(float(index), value) is None for index, value in enumerate([float("nan"), 0.0, -1.0] * 40))
+    assert detector.learning

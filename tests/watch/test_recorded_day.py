@@ -1,0 +1,72 @@
+"""Eight minutes of a real server's and a client's counters: what happened is told, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.watch.recorded import readings
+from strakes.watch.values import Event
+from strakes.watch.watch import Watch
+
+RECORDINGS = Path(__file__).parent / "recordings"
+
+
+def truth() -> dict[str, float]:
+    rows = (line.split(" ", 1) for line in (RECORDINGS / "day.events").read_text().splitlines())
+    return {what: float(when) for when, what in rows}
+
+
+def events_of(*names: str) -> list[Event]:
+    watch = Watch()
+    return [event for reading in readings([RECORDINGS / name for name in names]) for event in watch.add(reading)]
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    return events_of("day.srv.gz", "day.cli.gz")
+
+
+def of(events: list[Event], kind: str) -> list[Event]:
+    return [event for event in events if event.kind == kind]
+
+
+def test_nothing_else_is_told(events: list[Event]) -> None:
+    assert {(event.kind, event.subject) for event in events} == {
+        ("heavy", "noisyjob.1000"),
+        ("slow-target", "data target labfs-OST0001"),
+        ("fail-over", "labfs-MDT0001"),
+    }
+    assert len({event.key for event in events}) == 3
+
+
+def test_the_noisy_job_is_named_while_it_is_noisy(events: list[Event]) -> None:
+    begun, ended = of(events, "heavy")
+    assert truth()["noisy job begins"] - 20 <= begun.began_s and begun.told_s <= truth()["noisy job ends"]
+    assert ended.ended_s == pytest.approx(truth()["noisy job ends"], abs=40)
+
+
+def test_the_slow_target_is_named_within_two_minutes(events: list[Event]) -> None:
+    begun, ended = of(events, "slow-target")
+    assert truth()["OST0001 slow"] <= begun.told_s <= truth()["OST0001 slow"] + 100
+    assert ended.ended_s == pytest.approx(truth()["OST0001 normal"], abs=40)
+
+
+def test_the_length_of_the_fail_over_is_told(events: list[Event]) -> None:
+    (event,) = of(events, "fail-over")
+    away_s = truth()["MDT0001 mounted"] - truth()["MDT0001 umounted"]
+    assert event.size == pytest.approx(away_s, abs=1.5)
+    assert event.low is not None and event.high is not None and event.low <= away_s <= event.high
+    assert float(event.evidence["waited_s"]) >= away_s
+
+
+def test_without_the_client_the_server_tells_it_too() -> None:
+    (event,) = of(events_of("day.srv.gz"), "fail-over")
+    assert event.size == pytest.approx(6.5, abs=1.5)
+
+
+def test_a_quiet_beginning_tells_nothing(tmp_path: Path) -> None:
+    watch = Watch()
+    quiet = [one for one in readings([RECORDINGS / "day.srv.gz"]) if one.time_s < truth()["noisy job begins"]]
+    assert len(quiet) > 20 and not [event for reading in quiet for event in watch.add(reading)]

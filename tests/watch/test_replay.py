@@ -1,0 +1,74 @@
+"""Recorded years as CSV files: found, explained, and what is wrong with a file is said."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import StrakesRunner
+from strakes.errors import BadInputError
+from strakes.watch.replay import Columns, read_series, replay
+
+DAY_S = 86400.0
+
+
+def write_year(path: Path, *, index: bool = False, cause: bool = False) -> None:
+    generator = np.random.default_rng(3)
+    rows: list[list[str]] = []
+    for day in range(300):
+        for name in ("/bin/one", "/bin/two"):
+            slow = name == "/bin/two" and day >= 200
+            rate = 100 * (0.6 if slow else 1.0) * float(np.exp(0.05 * generator.standard_normal()))
+            failed = "3" if cause and day >= 200 else "0"
+            rows.append([*([str(len(rows))] if index else []), str(1.5e9 + day * DAY_S), name, str(rate), failed])
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", newline="") as file:
+        csv.writer(file).writerows([["start", "app", "rate", "fshealth_ost_overloaded_ost_count"], *rows])
+
+
+COLUMNS = Columns("start", "rate", ("app",))
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_the_series_that_changed_is_named_with_day_and_size(tmp_path: Path, index: bool) -> None:
+    write_year(tmp_path / "year.csv.gz", index=index)
+    found = replay(tmp_path / "year.csv.gz", COLUMNS)
+    (event,) = [event for event in found.events if event.alarm]
+    assert event.subject == "two" and found.series == 2 and found.alarms == 1 and not found.learning
+    assert abs(event.began_s - (1.5e9 + 200 * DAY_S)) <= DAY_S
+    assert event.size == pytest.approx(0.6, abs=0.06)
+
+
+def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
+    write_year(tmp_path / "year.csv", cause=True)
+    found = replay(tmp_path / "year.csv", COLUMNS)
+    assert "failed-over data targets" in [event.cause for event in found.events] and found.alarms == 0
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
+    write_year(tmp_path / "year.csv")
+    with pytest.raises(BadInputError, match="no column 'rat'") as caught:
+        read_series(tmp_path / "year.csv", Columns("start", "rat"))
+    assert "rate" in caught.value.remedy
+
+
+@pytest.mark.parametrize("content", [b"", b"start,rate\n", b"\x1f\x8bnot gzip", b"start,rate\nx,y\n"])
+def test_a_file_without_rows_is_bad_input(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "year.csv").write_bytes(content)
+    with pytest.raises(BadInputError):
+        replay(tmp_path / "year.csv", Columns("start", "rate"))
+
+
+def test_the_command_prints_events_and_writes_json(tmp_path: Path, strakes: StrakesRunner) -> None:
+    write_year(tmp_path / "year.csv")
+    words = ["watch", "replay", str(tmp_path / "year.csv"), "--time", "start", "--value", "rate", "--by", "app"]
+    done = strakes(*words, "--json", str(tmp_path / "out.json"))
+    assert done.returncode == 0 and "two changed by -" in done.stdout and "1 alarm without a cause" in done.stdout
+    events = json.loads((tmp_path / "out.json").read_text())["events"]
+    assert [event["kind"] for event in events if event["alarm"]] == ["level"]
+    assert strakes("watch", "replay", str(tmp_path / "year.csv")).returncode == 2

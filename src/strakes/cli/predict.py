@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import OUTPUT, Output, json_option
+from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output, json_option
 
 if TYPE_CHECKING:
     from strakes.predict.gather import FigureLevels
@@ -100,7 +100,7 @@ def forecast(
 @click.argument("run", metavar="RUN")
 @json_option
 def score_command(name: str, run: str, json: Output | None) -> None:
-    """Say how good a sealed forecast was, now that RUN has measured the large system."""
+    """Say how good a sealed forecast was, by RUN of the large system."""
     from strakes.predict.forecast_text import say_record
     from strakes.predict.gather import figures_of
     from strakes.predict.sealed import keep_scores, open_sealed, record_so_far, score
@@ -136,3 +136,76 @@ def score_command(name: str, run: str, json: Output | None) -> None:
                 f"{inside} the interval, factor of error {each.factor:.2f}"
             )
         click.echo(say_record(record_so_far(store.root)))
+
+
+@command.command("namespace")
+@click.argument("directory", metavar="DIR", type=DIRECTORY)
+@click.option("--mdts", type=click.IntRange(1, 1024), help="Share DIR among that many metadata targets.")
+@click.option("--need", type=click.FloatRange(0, min_open=True), help="Operations a second that the tree has to bear.")
+@click.option(
+    "--each", type=click.FloatRange(0, min_open=True), help="Operations a second that one metadata target carries."
+)
+@click.option(
+    "--changed-within",
+    type=SECONDS,
+    default="7d",
+    show_default=True,
+    help="Weigh directories by what changed within this time.",
+)
+@click.option("--limit", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time.")
+@json_option
+def namespace(
+    directory: Path,
+    mdts: int | None,
+    need: float | None,
+    each: float | None,
+    changed_within: float,
+    limit: float,
+    json: Output | None,
+) -> None:
+    """Say how many metadata targets DIR needs, and what to put where.
+
+    Counts entries and recent changes; changes nothing. Give --mdts, or --need and --each: what the tree has to bear, and
+    what one target carries (strakes study namespace-scaling DIR measures it).
+    """
+    from strakes.errors import BadInputError
+    from strakes.foreign_text import for_terminal
+    from strakes.predict.namespace import commands, place, targets_needed, walk
+    from strakes.predict.namespace_text import render_namespace
+    from strakes.targets.registry import detect
+
+    if (mdts is None) == (need is None) or (need is None) != (each is None):
+        raise BadInputError(
+            "the number of metadata targets is neither given nor asked for",
+            remedy="Give --mdts N, or --need and --each.",
+        )
+    file_system = detect(directory).facts().file_system
+    tally, whole = walk(directory, since_s=changed_within, limit_s=limit)
+    if mdts is not None:
+        plan = place(tally, mdts, whole=whole)
+    else:
+        assert need is not None and each is not None
+        fewest = targets_needed(tally, need, each)
+        if fewest is None:
+            raise BadInputError(
+                "no number of metadata targets is enough: one directory alone is more than a target carries",
+                where=str(directory),
+                remedy="Spread that directory itself over several targets (lfs mkdir -c, ceph.dir.pin.distributed).",
+            )
+        plan = fewest
+    to_do = commands(plan, file_system)
+    if json is not None:
+        document = {
+            "directory": str(plan.root),
+            "entries": plan.entries,
+            "changed": plan.changed,
+            "whole": whole,
+            "targets": [
+                {"target": share.target, "load": share.load, "directories": [str(path) for path in share.directories]}
+                for share in plan.shares
+            ],
+        }
+        json.write(json_module.dumps(document, indent=1))
+    if json is None or json.path is not None:
+        for line in render_namespace(plan, to_do, whole=whole):
+            click.echo(for_terminal(line))

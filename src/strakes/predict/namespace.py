@@ -1,0 +1,190 @@
+"""How many metadata targets a live tree needs, and which directories to put where, from what is in them and what changes there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from strakes.errors import BadInputError
+
+_DAY_S = 86400.0
+# A target should not be given more than this share of what it can carry.
+_FULL = 0.8
+
+
+@dataclass
+class Tally:
+    """What was counted below one directory: its entries, and how many of them changed lately."""
+
+    path: Path
+    entries: int = 0
+    changed: int = 0
+    parts: list[Tally] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Directories for one metadata target; ``load``: their share of all changes, or of all entries where nothing changed."""
+
+    target: int
+    directories: tuple[Path, ...]
+    load: float
+
+
+@dataclass(frozen=True)
+class NamespacePlan:
+    """``shares``: of every target, the first first. ``whole``: False where the walk ended by its time."""
+
+    root: Path
+    entries: int
+    changed: int
+    shares: tuple[Share, ...]
+    whole: bool
+
+    @property
+    def most(self) -> float:
+        """The share of the load that the busiest target has."""
+        return max(share.load for share in self.shares)
+
+
+def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> tuple[Tally, bool]:
+    """Count below ``root``, its directories to ``depth`` apart from one another.
+
+    Follows no symbolic link and enters no other file system. Where CephFS counts entries itself, the numbers are its own and
+    nothing below ``depth`` is read. Returns the counts, and whether all was seen within ``limit_s``. Raises BadInputError.
+    """
+    try:
+        status = os.stat(root, follow_symlinks=True)
+    except OSError as error:
+        raise BadInputError(
+            "the directory cannot be read", where=str(root), why=os.strerror(error.errno or 0)
+        ) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise BadInputError(
+            "this is not a directory", where=str(root), remedy="Give the directory whose parts are to be placed."
+        )
+    walker = _Walker(status.st_dev, time.time() - since_s, time.monotonic() + limit_s)
+    tally = walker.count(root, depth)
+    return tally, not walker.late
+
+
+class _Walker:
+    def __init__(self, device: int, changed_after_s: float, until_s: float) -> None:
+        self._device, self._after, self._until = device, changed_after_s, until_s
+        self.late = False
+
+    def count(self, path: Path, apart: int) -> Tally:
+        """Count one directory; ``apart``: how many levels below it have a tally of their own."""
+        tally = Tally(path)
+        pending = [path]
+        while pending:
+            here = pending.pop()
+            for entry in _entries(here):
+                if time.monotonic() > self._until:
+                    self.late = True
+                    return tally
+                tally.entries += 1
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # gone meanwhile
+                tally.changed += max(status.st_mtime, status.st_ctime) >= self._after
+                if not stat.S_ISDIR(status.st_mode) or status.st_dev != self._device:
+                    continue
+                if apart > 0:
+                    part = self._told(Path(entry.path)) if apart == 1 else None
+                    part = part or self.count(Path(entry.path), apart - 1)
+                    tally.parts.append(part)
+                    tally.entries += part.entries
+                    tally.changed += part.changed
+                else:
+                    pending.append(Path(entry.path))
+        return tally
+
+    def _told(self, path: Path) -> Tally | None:
+        """Return what CephFS itself knows of a directory and all below; None elsewhere."""
+        try:
+            entries = int(os.getxattr(path, "ceph.dir.rentries"))
+            changed = float(os.getxattr(path, "ceph.dir.rctime")) >= self._after
+        except (OSError, ValueError):
+            return None
+        # Of a whole tree it knows the time of the latest change only.
+        return Tally(path, entries, entries if changed else 0)
+
+
+def _entries(path: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as listing:
+            yield from listing
+    except OSError:
+        return  # gone, or not ours to read
+
+
+def place(tally: Tally, targets: int, *, whole: bool = True) -> NamespacePlan:
+    """Share the directories among so many metadata targets, the largest first to whoever has least.
+
+    A directory that is more than a target's fair share is taken apart into those below it, as far as they were counted.
+    """
+    by_changes = tally.changed > 0
+    total = max(1, tally.changed if by_changes else tally.entries)
+
+    def load(part: Tally) -> int:
+        return part.changed if by_changes else part.entries
+
+    parts = list(tally.parts)
+    while (large := max(parts, key=load, default=None)) is not None and load(large) > total / targets and large.parts:
+        parts.remove(large)
+        parts += large.parts
+    loads = [0] * targets
+    directories: list[list[Path]] = [[] for _ in range(targets)]
+    for part in sorted(parts, key=lambda each: (-load(each), each.path)):
+        target = loads.index(min(loads))
+        loads[target] += load(part)
+        directories[target].append(part.path)
+    # What lies directly in the root, or in directories taken apart, stays where it is: on the first.
+    loads[0] += total - sum(loads)
+    return NamespacePlan(
+        tally.path,
+        tally.entries,
+        tally.changed,
+        tuple(
+            Share(number, tuple(sorted(paths)), summed / total)
+            for number, (paths, summed) in enumerate(zip(directories, loads, strict=True))
+        ),
+        whole,
+    )
+
+
+def targets_needed(tally: Tally, wanted_per_s: float, each_per_s: float, most: int = 64) -> NamespacePlan | None:
+    """Return the plan with the fewest targets of which none gets more than four fifths of what it carries; None: no such number."""
+    for targets in range(1, most + 1):
+        plan = place(tally, targets)
+        if plan.most * wanted_per_s <= _FULL * each_per_s:
+            return plan
+    return None
+
+
+def commands(plan: NamespacePlan, file_system: str) -> Sequence[tuple[str, ...]]:
+    """Return what puts the directories there, as argument lists: CephFS pins, Lustre migrates; others have no such command."""
+    if file_system == "ceph":
+        return [
+            ("setfattr", "-n", "ceph.dir.pin", "-v", str(share.target), str(path))
+            for share in plan.shares
+            for path in share.directories
+        ]
+    if file_system == "lustre":
+        return [
+            ("lfs", "migrate", "-m", str(share.target), str(path))
+            for share in plan.shares
+            for path in share.directories
+        ]
+    return []
+
+
+def days(count: float) -> float:
+    """Return days in seconds."""
+    return count * _DAY_S

@@ -1,0 +1,32 @@
+"""The sharing of a tree among metadata targets, for a terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from strakes.predict.namespace import NamespacePlan
+
+_MOST_NAMED = 20
+
+
+def render_namespace(plan: NamespacePlan, commands: Sequence[tuple[str, ...]], *, whole: bool) -> Iterator[str]:
+    """Yield the lines."""
+    what = f"{plan.changed:,} changed lately" if plan.changed else "none changed lately, so all count alike"
+    yield f"{plan.entries:,} entries below {plan.root}, {what}"
+    if not whole:
+        yield "Counting ended by --limit: what was not reached is missing. Give a larger --limit."
+    count = len(plan.shares)
+    yield f"{count} metadata target{'s' if count > 1 else ''}: the busiest bears {plan.most:.0%}, a fair share is {1 / count:.0%}."
+    for share in plan.shares:
+        yield f"target {share.target}: {share.load:.0%} of the load, {len(share.directories)} directories"
+        yield from (f"  {path}" for path in share.directories[:_MOST_NAMED])
+        if len(share.directories) > _MOST_NAMED:
+            yield f"  and {len(share.directories) - _MOST_NAMED} more; --json names all"
+    if count > 1:
+        yield ""
+        if not commands:
+            yield "This file system has no command that puts a directory on a metadata target."
+        else:
+            yield "To put them there (moving takes time; do it when the tree is quiet):"
+            yield from (f"  {shlex.join(command)}" for command in commands)

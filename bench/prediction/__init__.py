@@ -1,1 +1,1 @@
-"""How good forecasts are, on systems that others measured: the yardstick, fixed before the data were looked at, and the page it writes."""
+"""How good forecasts are: yardsticks that were fixed before the data were looked at, and the page they write."""

@@ -1,15 +1,21 @@
-"""The yardstick on IO500 submissions: from the smallest to the largest number of nodes of every system, whole systems left out.
+"""The yardstick on IO500 submissions: from the fewest to the most nodes of every system, institutions left out.
 
 Fixed before any forecast was made:
-- A *system* is one institution, system and file system (names without regard to case and white space), submitted in years at most one
-  apart. Its smallest and its largest number of nodes are a *pair* if the larger is at least 1.5 times the smaller. Of several
+- A *system* is one institution, system and file system (names without regard to case and white space), submitted in
+years at most one
+  apart. Its smallest and its largest number of nodes are a *pair* if the larger is at least 1.5 times the smaller. Of
+  several
   submissions with one number of nodes the later one is taken.
-- *Phases* are those of ior and mdtest that both submissions have with a rate above zero. Before 2020 sources disagree about creates:
+- *Phases* are those of ior and mdtest that both submissions have with a rate above zero. Before 2020 sources disagree
+about creates:
   of those years the phases that create or write through mdtest are left out.
 - A forecast for one system is made by a model that has seen no submission of that institution.
-- *Factor of error*: forecast / measured or its inverse, whichever is above 1. Stated is the median over all phases of all pairs, and
-  *coverage*: the share of phases whose measured rate lies in the forecast's 80 % interval. Aim: at most 1.25, and 74 to 86 %.
-- Beside it, on the same phases: constant (the small rate), linear in nodes, and a power law with the median exponent of the phase
+- *Factor of error*: forecast / measured or its inverse, whichever is above 1. Stated is the median over all phases of
+all pairs, and
+  *coverage*: the share of phases whose measured rate lies in the forecast's 80 % interval. Aim: at most 1.25, and 74
+  to 86 %.
+- Beside it, on the same phases: constant (the small rate), linear in nodes, and a power law with the median exponent
+of the phase
   over the other institutions' pairs.
 """
 
@@ -85,7 +91,7 @@ Learner = Callable[[Sequence[Pair]], Forecaster]
 
 
 def read_submissions(path: Path) -> tuple[Submission, ...]:
-    """Read ``io500/submissions.json`` of the data of others; an entry without a number of nodes, of tasks or a year is left out."""
+    """Read ``io500/submissions.json`` of others; entries without nodes, tasks or year are left out."""
     return tuple(
         Submission(
             _plain(entry["inst"]),

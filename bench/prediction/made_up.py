@@ -1,19 +1,26 @@
 """The yardstick on made-up systems: 300 of known truth, measured small with noise, forecast large.
 
-Fixed before the model was tried on them. A system has clients, their links, metadata targets, data targets and a lock of the shared
+Fixed before the model was tried on them. A system has clients, their links, metadata targets, data targets and a lock
+of the shared
 directory, each with a capacity of its own, and one of four shapes:
 
 - *caps*: the rate is the least of what each part can carry; nothing is lost before.
-- *queue*: the parts are stations of a closed queueing network, solved exactly (mean value analysis, a client's every rank a customer).
+- *queue*: the parts are stations of a closed queueing network, solved exactly (mean value analysis, a client's every
+rank a customer).
 - *retrograde*: a lock whose holder is passed on more dearly the more ask for it: the rate falls beyond a peak.
-- *swap*: two parts of nearly the same capacity, one of which grows with the number of metadata targets: which is scarce changes.
+- *swap*: two parts of nearly the same capacity, one of which grows with the number of metadata targets: which is
+scarce changes.
 
-Measured are 1, 2, 4 and 8 clients (16 in every other system), and where there are several metadata targets also 2 of them, each level
-3 to 12 times with 2 to 8 % of log-normal noise. Counters tell the busy share of each part with a probability of 0.8, with an error of
+Measured are 1, 2, 4 and 8 clients (16 in every other system), and where there are several metadata targets also 2 of
+them, each level
+3 to 12 times with 2 to 8 % of log-normal noise. Counters tell the busy share of each part with a probability of 0.8,
+with an error of
 4 points. Forecast is the rate with 4 to 32 times as many clients and 1 to 4 times as many metadata targets.
 
-*Coverage* of the 80 % interval (aim 74 to 86 %), the median factor of error, and how often what saturates first at the forecast's
-scale is named right (aim at least 80 %) and wrong (at most 5 %); where the forecast says that it is not known, neither. Right is the
+*Coverage* of the 80 % interval (aim 74 to 86 %), the median factor of error, and how often what saturates first at
+the forecast's
+scale is named right (aim at least 80 %) and wrong (at most 5 %); where the forecast says that it is not known,
+neither. Right is the
 part with the largest busy share in truth, or any whose share is within 5 points of that.
 """
 
@@ -118,7 +125,8 @@ def make_tasks(number: int = 300, seed: int = 2026) -> list[Task]:
 
 def _task(shape: Shape, index: int, generator: np.random.Generator) -> Task:
     latency_s = 10 ** generator.uniform(-3.5, -2)
-    # How many ranks that never wait each part could carry: some saturate while they are measured, some far beyond; a client
+    # How many ranks that never wait each part could carry: some saturate while they are measured, some far beyond; a
+    # client
     # or its link is asked by its own few ranks only.
     demands: dict[Part, float] = {}
     for part in PARTS:

@@ -64,7 +64,7 @@ def learn_io500(pairs: Sequence[io500.Pair]) -> io500.Forecaster:
 
 @dataclass(frozen=True)
 class Judged:
-    """A forecast beside the truth. ``named``: whether what saturates first is named right, wrong (False), or not at all (None)."""
+    """A forecast beside the truth. ``named``: what saturates first, right (True), wrong, or not at all (None)."""
 
     name: str
     forecast: Forecast

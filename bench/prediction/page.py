@@ -14,14 +14,17 @@ from bench.prediction.simple import RULES
 
 _INTRODUCTION = """# How good forecasts are
 
-Made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit. [The guide](guide/predict.md) says how to
-make forecasts. Each yardstick was fixed before the model was tried on it (`bench/prediction`); the model's constants were
+Made by `python -m bench.prediction DATA --page docs/prediction.md`; do not edit. [The guide](guide/predict.md) says
+how to
+make forecasts. Each yardstick was fixed before the model was tried on it (`bench/prediction`); the model's constants
+were
 chosen on made-up systems of another seed. A *factor of error* of 1.25 means 25 % too high or 20 % too low.
 """
 
 _IO500 = """## IO500: from the smallest to the largest number of nodes
 
-{pairs} systems of the IO500 list (IO500/submission-data), {phases} phases of ior and mdtest. Each is forecast from its small
+{pairs} systems of the IO500 list (IO500/submission-data), {phases} phases of ior and mdtest. Each is forecast from
+its small
 submission by what all other institutions' systems taught: of one size, only what is typical of a phase is known.
 
 | rule | median factor of error | inside the 80 % interval |
@@ -29,7 +32,8 @@ submission by what all other institutions' systems taught: of one size, only wha
 
 _HINDSIGHT = """
 The aim was 1.25. A submission does not tell enough for that: even a rule that knows in hindsight by how much a system's
-*other* phases grew, which no forecast can know, has {best:.2f} on these phases. How a system grows is a matter of how many of its
+*other* phases grew, which no forecast can know, has {best:.2f} on these phases. How a system grows is a matter of how
+many of its
 servers were there to begin with, and of what the submitter chose; neither is told.
 """
 
@@ -39,13 +43,15 @@ _SERIES = """## Published series, the outermost value left out
 |---|---|---|---|---|---|---|"""
 
 _SEVERAL = """
-Of the {number} series with two values or more to learn from: median error {error:.0%}, {inside} inside their intervals. One value
+Of the {number} series with two values or more to learn from: median error {error:.0%}, {inside} inside their
+intervals. One value
 tells nothing of a shape: there the forecast is what is typical.
 """
 
 _MADE_UP = """## {number} made-up systems of known truth
 
-Measured with up to 8 or 16 clients, forecast for 4 to 32 times as many; `bench/prediction/made_up.py` says how they are made.
+Measured with up to 8 or 16 clients, forecast for 4 to 32 times as many; `bench/prediction/made_up.py` says how they
+are made.
 Counters tell the busy share of each part with a probability of 0.8 only, so that what saturates cannot always be known.
 
 | shape | systems | inside the 80 % interval | median factor of error | named right | named wrong | not known |
@@ -53,11 +59,16 @@ Counters tell the busy share of each part with a probability of 0.8 only, so tha
 
 _MODEL = """## The model
 
-The ranks are customers of a closed queueing network whose stations are the clients' processors, their links, the metadata
-targets, the data targets and what all share, solved by approximate mean value analysis; beside it parts that carry so much and
-no more, and a power law in clients, ranks, targets and files. Each family's parameters start from what is plausible, and the
-runs' medians, the busy shares that counters tell and stated limits narrow them down (sequential Monte Carlo); families count by
-how well each, shown all but the outermost level, says that level. Times of recovery or of a walk are a fixed part and one that
+The ranks are customers of a closed queueing network whose stations are the clients' processors, their links, the
+metadata
+targets, the data targets and what all share, solved by approximate mean value analysis; beside it parts that carry so
+much and
+no more, and a power law in clients, ranks, targets and files. Each family's parameters start from what is plausible,
+and the
+runs' medians, the busy shares that counters tell and stated limits narrow them down (sequential Monte Carlo);
+families count by
+how well each, shown all but the outermost level, says that level. Times of recovery or of a walk are a fixed part and
+one that
 grows with what there is to do.
 """
 
@@ -91,8 +102,8 @@ def _series(data: Path) -> Iterator[str]:
         said = result.forecast
         mark = "" if result.covered else " (outside)"
         yield (
-            f"| {each.name} | {each.unit} | {len(each.shown)} | {said.median:.4g} | {said.low:.4g} to {said.high:.4g}{mark} "
-            f"| {result.truth:.4g} | {result.factor:.2f} |"
+            f"| {each.name} | {each.unit} | {len(each.shown)} | {said.median:.4g} "
+            f"| {said.low:.4g} to {said.high:.4g}{mark} | {result.truth:.4g} | {result.factor:.2f} |"
         )
     several = [result for each, result in judged if len(each.shown) > 1]
     error = median(abs(result.forecast.median / result.truth - 1) for result in several)

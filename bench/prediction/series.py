@@ -1,7 +1,9 @@
-"""The yardstick on published series: of every series of three values or more, the one furthest out is forecast from the others.
+"""The yardstick on published series: the value furthest out is forecast from the others.
 
-Fixed before the values were looked at. *Error* is |forecast / published - 1|; stated is the median over the series (aim: at most
-15 %), and how many of the 80 % intervals hold the published value. Series of two values have nothing to learn a shape from: their
+Fixed before the values were looked at. *Error* is |forecast / published - 1|; stated is the median over the series
+(aim: at most
+15 %), and how many of the 80 % intervals hold the published value. Series of two values have nothing to learn a shape
+from: their
 second value is forecast from the first with what is typical, and stated apart.
 """
 

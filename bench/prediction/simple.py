@@ -1,4 +1,4 @@
-"""The simple rules that a forecast has to beat, with intervals as wide as the other systems' errors under the same rule."""
+"""The simple rules that a forecast has to beat, with intervals from the other systems' errors."""
 
 from __future__ import annotations
 

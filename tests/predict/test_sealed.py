@@ -24,7 +24,7 @@ RUNS = Path(__file__).parent.parent / "store" / "runs"
 
 @pytest.fixture
 def small_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A stored run of 1 to 4 ranks."""
+    """Return a stored run of 1 to 4 ranks."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
     with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
         stored = json.load(file)

@@ -165,7 +165,8 @@ def namespace(
 ) -> None:
     """Say how many metadata targets DIR needs, and what to put where.
 
-    Counts entries and recent changes; changes nothing. Give --mdts, or --need and --each: what the tree has to bear, and
+    Counts entries and recent changes; changes nothing. Give --mdts, or --need and --each: what the tree has to bear,
+    and
     what one target carries (strakes study namespace-scaling DIR measures it).
     """
     from strakes.errors import BadInputError

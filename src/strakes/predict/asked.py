@@ -103,7 +103,7 @@ def parse_asked(text: str) -> Asked:
 
 
 def read_stated(path: Path) -> Stated:
-    """Read what one client, link, metadata target (mdt), data target (ost) and what all share can do: tables in ``[limits]``.
+    """Read the tables in ``[limits]``: what one client, link, metadata target, data target and what all share can do.
 
     Raises BadInputError.
     """
@@ -135,7 +135,7 @@ def _capacity(value: Any, error: BadInputError) -> float:
 
 
 def link_factor(asked: Asked, stated: Stated) -> float:
-    """Return how much faster the links asked for are than those that were measured. Raises BadInputError where nobody says."""
+    """Return by what factor the links asked for are faster. Raises BadInputError where nobody says what they are."""
     if asked.link_bytes_per_s is None:
         return 1.0
     today = stated.of("B/s").get("links")

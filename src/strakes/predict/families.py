@@ -1,4 +1,4 @@
-"""Families of curves: how a rate may grow with the scale. Each draws parameters from what is plausible before anything is measured.
+"""Families of curves: how a rate may grow with the scale, and what is plausible before anything is measured.
 
 All rates are up to a common factor, which the measured rates fix. Arrays: ``n`` draws, ``l`` scales, ``p`` parts.
 """
@@ -47,11 +47,12 @@ class Family(Protocol):
     deviations: Array
 
     def rates(self, parameters: Array, scales: Scales) -> tuple[Array, Array | None]:
-        """Return the logarithms of the rates (n, l), and the busy share of a unit of each part (n, l, p) where parts are known."""
+        """Return the logarithms of the rates (n, l), and the busy share of a unit of each part (n, l, p) or None."""
         ...
 
 
-# log10 of a part's demand of one operation by what a rank waits for besides: a unit carries 10 to the minus that many ranks.
+# log10 of a part's demand of one operation by what a rank waits for besides: a unit carries 10 to the minus that many
+# ranks.
 _DEMANDS = {
     "clients": (-0.8, 0.9),
     "links": (-0.8, 0.9),
@@ -76,7 +77,8 @@ def _demands(parameters: Array, scales: Scales) -> Array:
 class Network:
     """A closed queueing network: ranks are its customers, units of parts its stations; approximate mean value analysis.
 
-    Schweitzer's approximation: an arriving operation meets the queue that all others would leave, (N - 1) / N of what is there.
+    Schweitzer's approximation: an arriving operation meets the queue that all others would leave, (N - 1) / N of what
+    is there.
     """
 
     name = "network"
@@ -121,7 +123,8 @@ class Caps:
 class Typical:
     """Exponents with which rates usually grow, each with its standard deviation.
 
-    Those of clients and ranks are of 139 phases of 13 systems of the IO500 list, each measured with two numbers of nodes
+    Those of clients and ranks are of 139 phases of 13 systems of the IO500 list, each measured with two numbers of
+    nodes
     (IO500/submission-data, 2018 to 2025); phases hardly differ.
 
     ``same``: those of clients and of ranks each are one and the same, as far as is known.
@@ -167,7 +170,7 @@ class Power:
 
 
 class Waiting:
-    """A time that has a part of its own and a part that grows with what there is to do: clients to come back, files to walk."""
+    """A time with a fixed part and one that grows with what there is to do: clients to come back, files to walk."""
 
     name = "time"
     knows_parts = False

@@ -1,4 +1,4 @@
-"""Forecasts as one HTML page that needs nothing else, not even scripts: each figure's way from measured to forecast, with its band."""
+"""Forecasts as one HTML page that needs nothing else: each figure's way from measured to forecast, with its band."""
 
 from __future__ import annotations
 

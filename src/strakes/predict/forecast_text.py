@@ -19,7 +19,7 @@ _NAMES = {
 
 
 def render(forecasts: Sequence[FigureForecast], record: tuple[int, float, float] | None) -> str:
-    """Return the text; ``record``: how many figures of sealed forecasts were scored, median factor of error, share inside."""
+    """Return the text; ``record``: figures of sealed forecasts scored, their median factor of error, share inside."""
     known = [each for each in forecasts if each.forecast is not None]
     lines = []
     for each in known:

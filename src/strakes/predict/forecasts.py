@@ -1,4 +1,4 @@
-"""All forecasts of some runs: each figure at the scale asked for, the way there, what becomes scarce, and what would help."""
+"""All forecasts of some runs: each figure at the scale asked for, the way there, and what would help."""
 
 from __future__ import annotations
 

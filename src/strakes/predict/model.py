@@ -1,4 +1,4 @@
-"""The forecast of one figure: families of curves averaged by how well each says the outermost of the measured levels."""
+"""The forecast of one figure: families of curves, averaged by how well each says the outermost level."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ SURE = 0.65
 class Forecast:
     """In the unit of the figure: the median, the ends of the 80 % interval, and what becomes scarce first.
 
-    ``scarce``: how probable it is that the busiest part is among some parts. Parts of which neither a counter, nor a stated limit,
-    nor a change of their number tells anything are one such group: together they can be scarce, which of them is not known.
+    ``scarce``: how probable it is that the busiest part is among some parts. Parts of which neither a counter, nor a
+    stated limit,
+    nor a change of their number tells anything are one such group: together they can be scarce, which of them is not
+    known.
     """
 
     median: float
@@ -61,7 +63,7 @@ class Model:
         *,
         is_time: bool = False,
     ) -> None:
-        """Learn from at least one level. ``is_time``: what is forecast is a time that grows with the scale, and no rate."""
+        """Learn from at least one level. ``is_time``: the figure is a time that grows with the scale."""
         self.levels = tuple(levels)
         self._generator_seed = seed
         self._stated = dict(stated or {})
@@ -125,7 +127,7 @@ class Model:
 
 
 def _groups(levels: Sequence[Level], stated: Mapping[Part, float]) -> list[tuple[Part, ...]]:
-    """Return the parts, those that nothing tells apart together: of the clients' side, and of what does not grow with them."""
+    """Return the parts, those together that nothing tells apart: of the clients, and of what does not grow with them."""
     told = {part for level in levels for part in level.busy} | set(stated)
     told |= {part for part in ("mdts", "osts") if len({level.scale.units(part) for level in levels}) > 1}
     groups: list[tuple[Part, ...]] = [(part,) for part in PARTS if part in told]

@@ -1,4 +1,4 @@
-"""How many metadata targets a live tree needs, and which directories to put where, from what is in them and what changes there."""
+"""How many metadata targets a live tree needs, and which directories to put where."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Share:
-    """Directories for one metadata target; ``load``: their share of all changes, or of all entries where nothing changed."""
+    """Directories for one metadata target; ``load``: of all changes, or of all entries where nothing changed."""
 
     target: int
     directories: tuple[Path, ...]
@@ -54,8 +54,10 @@ class NamespacePlan:
 def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> tuple[Tally, bool]:
     """Count below ``root``, its directories to ``depth`` apart from one another.
 
-    Follows no symbolic link and enters no other file system. Where CephFS counts entries itself, the numbers are its own and
-    nothing below ``depth`` is read. Returns the counts, and whether all was seen within ``limit_s``. Raises BadInputError.
+    Follows no symbolic link and enters no other file system. Where CephFS counts entries itself, the numbers are its
+    own and
+    nothing below ``depth`` is read. Returns the counts, and whether all was seen within ``limit_s``. Raises
+    BadInputError.
     """
     try:
         status = os.stat(root, follow_symlinks=True)
@@ -160,7 +162,7 @@ def place(tally: Tally, targets: int, *, whole: bool = True) -> NamespacePlan:
 
 
 def targets_needed(tally: Tally, wanted_per_s: float, each_per_s: float, most: int = 64) -> NamespacePlan | None:
-    """Return the plan with the fewest targets of which none gets more than four fifths of what it carries; None: no such number."""
+    """Return the plan with the fewest targets that none fills beyond four fifths; None: no number is enough."""
     for targets in range(1, most + 1):
         plan = place(tally, targets)
         if plan.most * wanted_per_s <= _FULL * each_per_s:
@@ -169,8 +171,8 @@ def targets_needed(tally: Tally, wanted_per_s: float, each_per_s: float, most: i
 
 
 def commands(plan: NamespacePlan, file_system: str) -> Sequence[tuple[str, ...]]:
-    """Return what puts the directories there, as argument lists: CephFS pins, Lustre migrates; others have no such command."""
-    if file_system == "ceph":
+    """Return what puts the directories there, as argument lists; only CephFS and Lustre have such commands."""
+    if "ceph" in file_system:
         return [
             ("setfattr", "-n", "ceph.dir.pin", "-v", str(share.target), str(path))
             for share in plan.shares

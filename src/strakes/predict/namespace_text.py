@@ -17,7 +17,8 @@ def render_namespace(plan: NamespacePlan, commands: Sequence[tuple[str, ...]], *
     if not whole:
         yield "Counting ended by --limit: what was not reached is missing. Give a larger --limit."
     count = len(plan.shares)
-    yield f"{count} metadata target{'s' if count > 1 else ''}: the busiest bears {plan.most:.0%}, a fair share is {1 / count:.0%}."
+    plural = "s" if count > 1 else ""
+    yield f"{count} metadata target{plural}: the busiest bears {plan.most:.0%}, a fair share is {1 / count:.0%}."
     for share in plan.shares:
         yield f"target {share.target}: {share.load:.0%} of the load, {len(share.directories)} directories"
         yield from (f"  {path}" for path in share.directories[:_MOST_NAMED])

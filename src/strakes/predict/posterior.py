@@ -1,7 +1,9 @@
 """What the measured levels leave of a family of curves.
 
-Sequential Monte Carlo: draws from what is plausible before, the likelihood taken in step by step, resampling and random walks in
-between (Del Moral, Doucet, Jasra 2006). The common factor of all rates is integrated out. Each draw misses by something of its own
+Sequential Monte Carlo: draws from what is plausible before, the likelihood taken in step by step, resampling and
+random walks in
+between (Del Moral, Doucet, Jasra 2006). The common factor of all rates is integrated out. Each draw misses by
+something of its own
 (``misfit``), so that no fit to little scatter makes an interval without width.
 """
 
@@ -31,7 +33,8 @@ _KEPT = 0.5
 class Draws:
     """A family after the data, as draws of equal weight.
 
-    ``parameters`` (n, d), ``factor`` (n): logarithm of the common factor, ``misfit`` (n): how far each misses, as a standard
+    ``parameters`` (n, d), ``factor`` (n): logarithm of the common factor, ``misfit`` (n): how far each misses, as a
+    standard
     deviation of the logarithm. ``log_evidence``: of the data under the family.
     """
 

@@ -51,7 +51,8 @@ class Scale:
 class Level:
     """What was measured with one scale.
 
-    ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time for
+    ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time
+    for
     which a unit of a part was at work, of those parts whose counters tell.
     """
 

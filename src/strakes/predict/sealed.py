@@ -1,4 +1,4 @@
-"""Forecasts under a hash, so that nobody can change them once the large system is measured, and how good each turned out."""
+"""Forecasts under a hash, so that nobody changes them later, and how good each turned out."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def seal(document: Mapping[str, Any], store: Path) -> str:
 
 
 def open_sealed(name: str, store: Path) -> dict[str, Any]:
-    """Return a sealed forecast by its id, a beginning of it, or its file. Raises BadInputError where the seal is broken."""
+    """Return a sealed forecast by its id, a beginning of it, or its file. Raises BadInputError for a broken seal."""
     given = Path(name)
     matches = [given] if given.is_file() else sorted((store / _DIRECTORY).glob(f"{_plain(name)}*.json"))
     if len(matches) != 1:
@@ -82,7 +82,7 @@ def open_sealed(name: str, store: Path) -> dict[str, Any]:
 
 
 def score(document: Mapping[str, Any], figures: Sequence[FigureLevels]) -> list[Score]:
-    """Return the figures of a sealed forecast that were measured at the scale asked for. Raises BadInputError where none was."""
+    """Return the figures of a sealed forecast that were measured at that scale. Raises BadInputError where none was."""
     measured = {
         (figure.name, figure.unit, level.scale): math.exp(level.log_value)
         for figure in figures

@@ -127,7 +127,7 @@ class Model:
 
 
 def _groups(levels: Sequence[Level], stated: Mapping[Part, float]) -> list[tuple[Part, ...]]:
-    """Return the parts, those together that nothing tells apart: of the clients, and of what does not grow with them."""
+    """Return the parts, those together that nothing tells apart: of the clients, and of what is beside them."""
     told = {part for level in levels for part in level.busy} | set(stated)
     told |= {part for part in ("mdts", "osts") if len({level.scale.units(part) for level in levels}) > 1}
     groups: list[tuple[Part, ...]] = [(part,) for part in PARTS if part in told]

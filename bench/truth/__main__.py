@@ -5,65 +5,57 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from bench.simulate.document import placed
 from bench.truth.judge import Verdict, judge
-from bench.truth.noise import Noise, dependent, drifting, five, log_normal, stalls
-from bench.truth.planted import truth_named, truths
+from bench.truth.noise import five, log_normal, more_noises, noise_named
+from bench.truth.planted import more_truths, truth_named, truths
+from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 from strakes.studies.registry import SURVEY
 
 EQUAL = "all cells equal"
-
-
-def noise_named(name: str) -> Noise:
-    """Raises StopIteration for a name that none has."""
-    every = (*five(), log_normal(0.05), stalls(0.3), dependent(0.5), drifting(0.1))
-    return next(noise for noise in every if noise.name == name)
-
-
-def one_survey(truth: str, noise: str, seed: int) -> Verdict:
-    """Make a survey and judge it; everything is named, so that processes can share the work."""
-    with tempfile.TemporaryDirectory() as place:
-        run = survey(truth_named(truth), noise_named(noise), seed, SURVEY, Path(place))
-        return judge(run, portrait_of(run), truth_named(truth), noise_named(noise))
-
-
-def verdicts(truth: str, noise: str, surveys: int, processes: int) -> list[Verdict]:
-    """Judge that many surveys of one truth."""
-    with ProcessPoolExecutor(processes) as pool:
-        return list(pool.map(partial(one_survey, truth, noise), range(surveys)))
-
-
-def rows(equal: int, planted: int, processes: int) -> Iterator[tuple[str, str, list[Verdict]]]:
-    """All equal under five noises; every planted truth with 5 % of noise."""
-    for noise in five():
-        yield EQUAL, noise.name, verdicts(EQUAL, noise.name, equal, processes)
-    usual = log_normal(0.05).name
-    for truth in truths():
-        if truth.name != EQUAL:
-            yield truth.name, usual, verdicts(truth.name, usual, planted, processes)
-
-
-def line(truth: str, noise: str, judged: list[Verdict]) -> str:
-    """One row of the table."""
-    surveys = len(judged)
-    false = sum(bool(one.false) for one in judged) / surveys
-    told = "" if truth == EQUAL else f"{100 * sum(one.told for one in judged) / surveys:.0f} %"
-    decided, confirmed = (
-        sum(values) / surveys for values in zip(*((v.decided, v.confirmed) for v in judged), strict=True)
-    )
-    return f"| {truth} | {noise} | {surveys} | {100 * false:.1f} % | {told} | {decided:.1f} | {confirmed:.1f} |"
-
+USUAL = log_normal(0.05).name
 
 HEAD = (
-    "| planted | noise | surveys | with a false sentence | truth or cause said | decided findings | settings confirmed |\n"
-    "| --- | --- | --- | --- | --- | --- | --- |"
+    "| planted | noise | surveys | with a false sentence | truth or cause said | decided findings "
+    "| settings confirmed | intervals that hold |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- |"
 )
+
+
+def judge_survey(case: Case, seed: int) -> Verdict:
+    """Make a survey and judge it."""
+    truth, noise = truth_named(case.truth), noise_named(case.noise)
+    with tempfile.TemporaryDirectory() as place:
+        run = survey(truth, noise, seed, SURVEY, Path(place))
+        return judge(run, portrait_of(run), truth, noise)
+
+
+def cases() -> tuple[list[Case], list[Case]]:
+    """Return all cells equal under every noise, and every planted truth with 5 % of noise."""
+    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises())]
+    planted = [Case(truth.name, USUAL) for truth in (*truths(), *more_truths()) if truth.name != EQUAL]
+    return equal, planted
+
+
+def line(case: Case, verdicts: Sequence[Verdict]) -> str:
+    """One row of the table."""
+    surveys = len(verdicts)
+    false = sum(bool(verdict.false) for verdict in verdicts)
+    told = "" if case.truth == EQUAL else f"{100 * sum(verdict.told for verdict in verdicts) / surveys:.0f} %"
+    decided = sum(verdict.decided for verdict in verdicts) / surveys
+    confirmed = sum(verdict.confirmed for verdict in verdicts) / surveys
+    intervals = sum(verdict.intervals for verdict in verdicts)
+    held = f"{100 * sum(verdict.held for verdict in verdicts) / intervals:.0f} %" if intervals else "none given"
+    return (
+        f"| {case.truth} | {case.noise} | {surveys} | {100 * false / surveys:.1f} % | {told} | {decided:.1f} "
+        f"| {confirmed:.1f} | {held} |"
+    )
 
 
 def main() -> None:
@@ -73,6 +65,8 @@ def main() -> None:
     parser.add_argument("--surveys", type=int, default=200, help="of each noise, with all cells equal")
     parser.add_argument("--planted", type=int, default=100, help="of each planted truth")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--results", type=Path, help="keep verdicts here, and go on with those that are there")
+    parser.add_argument("--only", default="", help="cases whose truth or noise has this in its name")
     parser.add_argument("--tell", action="store_true", help="name the false sentences")
     arguments = parser.parse_args()
     table = partial(_table, arguments)
@@ -84,14 +78,32 @@ def main() -> None:
 
 
 def _table(arguments: argparse.Namespace) -> str:
+    results = Results(arguments.results)
+    equal, planted = cases()
+    wanted = [
+        (case, count)
+        for group, count in ((equal, arguments.surveys), (planted, arguments.planted))
+        for case in group
+        if arguments.only in f"{case.truth} {case.noise}"
+    ]
+    results.make(_in_turn(wanted), arguments.processes, judge_survey)
     lines = [HEAD]
-    for truth, noise, judged in rows(arguments.surveys, arguments.planted, arguments.processes):
-        lines.append(line(truth, noise, judged))
-        sys.stderr.write(f"{lines[-1]}\n")
+    for case, _ in wanted:
+        verdicts = results.verdicts(case)
+        if not verdicts:
+            continue
+        lines.append(line(case, verdicts))
         if arguments.tell:
-            for text in sorted({text for one in judged for text in one.false})[:8]:
+            sys.stderr.write(f"{lines[-1]}\n")
+            for text in sorted({text for verdict in verdicts for text in verdict.false})[:12]:
                 sys.stderr.write(f"    {text}\n")
     return "\n".join(lines)
+
+
+def _in_turn(wanted: Sequence[tuple[Case, int]]) -> Iterator[tuple[Case, int]]:
+    """Return every case once, then again: whoever ends it early has as many of each."""
+    most = max((count for _, count in wanted), default=0)
+    return chain.from_iterable(((case, seed) for case, count in wanted if seed < count) for seed in range(most))
 
 
 if __name__ == "__main__":

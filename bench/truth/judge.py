@@ -22,12 +22,17 @@ CHANGED = "not-stationary"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The false sentences of one survey, whether it told the truth or its cause, and how much of use it said."""
+    """The false sentences of one survey, whether it told the truth or its cause, and how much of use it said.
+
+    ``intervals``: how many intervals of single figures there were, of which ``held`` hold the true value.
+    """
 
     false: tuple[str, ...]
     told: bool
     decided: int
     confirmed: int
+    intervals: int = 0
+    held: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,14 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     false = [*_claims(portrait, measures, truth, flagged[CACHE]), *_tones(portrait)]
     false += _warnings(measures, flagged, truth, noise)
     false += _figures(portrait, measures, flagged[CHANGED], truth)
+    false += _absolutes(portrait, measures, truth)
+    intervals = list(_intervals(portrait, measures, flagged[CHANGED], truth, noise))
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
     texts += [f"{one.code} {one.text}" for one in portrait.warnings]
     texts += [f"{one.setting} = {one.value}" for one in portrait.recommendations if one.confirmed]
     told = not truth.told_by or any(part in text for part in truth.told_by for text in texts)
     decided = sum(bool(one.claims) for one in portrait.findings)
-    return Verdict(tuple(false), told, decided, len(portrait.recommendations))
+    return Verdict(tuple(false), told, decided, len(portrait.recommendations), len(intervals), sum(intervals))
 
 
 def _measures(run: Run) -> Iterator[tuple[str, _Measure]]:
@@ -108,3 +115,29 @@ def _figures(portrait: Portrait, measures: dict[str, _Measure], changed: set[str
         values = [truth.value(measure.phase, measure.ranks, state, measure.unit) for state in truth.states]
         if max(values) / min(values) > ALIKE and line.cell not in changed:
             yield f"one figure for {line.label}, of {min(values):.4g} and {max(values):.4g}"
+
+
+def _absolutes(portrait: Portrait, measures: dict[str, _Measure], truth: Truth) -> Iterator[str]:
+    """A finding that states a figure of cells which the file system changed under."""
+    for finding in portrait.findings:
+        if finding.verdict != "measured" or finding.claims or "op/s" not in finding.statement:
+            continue
+        of = [measures[cell] for cell in finding.evidence if cell in measures]
+        values = [sum(truth.value(one.phase, one.ranks, state, one.unit) for one in of) for state in truth.states if of]
+        if values and max(values) / min(values) > ALIKE:
+            yield f"one figure for what changed: {finding.statement}"
+
+
+def _intervals(
+    portrait: Portrait, measures: dict[str, _Measure], changed: set[str], truth: Truth, noise: Noise
+) -> Iterator[bool]:
+    """Whether the interval of each figure holds its true value, where there is one."""
+    if noise.changes or len(truth.states) > 1:
+        return
+    for cell in portrait.cells:
+        if cell.low is None or cell.high is None or cell.id not in measures or cell.id in changed:
+            continue
+        measure = measures[cell.id]
+        value = truth.value(measure.phase, measure.ranks, truth.states[0], measure.unit)
+        value *= 1 / noise.median if measure.unit == "s" else noise.median
+        yield cell.low * (1 - SLACK) <= value <= cell.high * (1 + SLACK)

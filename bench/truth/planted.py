@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from strakes.plan import MetadataPhase, Phase, TransferPhase
 from strakes.units import GIB, KIB, MIB
@@ -61,13 +63,8 @@ def truths() -> tuple[Truth, ...]:
         Truth("all cells equal"),
         Truth(
             "saturation at 4 ranks",
-            _four_ranks,
-            told_by=(
-                "saturate at 4 ranks",
-                "4 ranks suffice",
-                "processes per node, writes = 4",
-                "processes per node, reads = 4",
-            ),
+            partial(_ranks, 4),
+            told_by=_ranks_told(4),
         ),
         Truth(
             "64 KiB as good as 1 MiB",
@@ -98,13 +95,68 @@ def truths() -> tuple[Truth, ...]:
     )
 
 
+def more_truths() -> tuple[Truth, ...]:
+    """Others than those that the survey was made with in mind."""
+    late = State(now_s=100.0, written_bytes=20.0 * GIB, made=200_000.0, removed=200_000.0)
+    changed = ("not-stationary", "depends on")
+    return (
+        Truth("saturation at 2 ranks", partial(_ranks, 2), told_by=_ranks_told(2)),
+        Truth("saturation between levels, at 6 ranks", partial(_ranks, 6), told_by=_ranks_told(8)),
+        Truth("grows with the root of the ranks", _root_of_ranks, told_by=("still grow at the largest",)),
+        Truth("more than 2 ranks are in each other's way", _crowded, told_by=_ranks_told(2)),
+        Truth("O_DIRECT is fast in large calls only", _large_direct, told_by=("O_DIRECT", "saturate at 1 MiB")),
+        Truth("twice as fast from 60 s on", _step_up, (State(), late), changed),
+        Truth("half as fast from 85 s on", _step_down, (State(), late), changed),
+        Truth("reads at 70 % from 40 s on", _reads_down, (State(), late), changed),
+        Truth("neighbour 20 s on, 20 s off", partial(_periodic, 40.0), (State(), State(now_s=30.0)), changed),
+        Truth("neighbour 1.5 s on, 1.5 s off", partial(_periodic, 3.0), (State(), State(now_s=2.0)), changed),
+    )
+
+
 def truth_named(name: str) -> Truth:
     """Raises StopIteration for a name that none has."""
-    return next(truth for truth in truths() if truth.name == name)
+    return next(truth for truth in (*truths(), *more_truths()) if truth.name == name)
 
 
-def _four_ranks(phase: Phase, ranks: int, state: State) -> float:
-    return equal(phase, ranks, state) * (min(ranks, 4) / 4 if isinstance(phase, TransferPhase) else 1.0)
+def _ranks_told(ranks: int) -> tuple[str, ...]:
+    ways = (f"processes per node, {operation} = {ranks}" for operation in ("writes", "reads"))
+    return (f"saturate at {ranks} ranks", f"{ranks} ranks suffice", *ways)
+
+
+def _ranks(most: int, phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * (min(ranks, most) / most if isinstance(phase, TransferPhase) else 1.0)
+
+
+def _root_of_ranks(phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * math.sqrt(ranks / 4)
+
+
+def _crowded(phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * (min(ranks, 2) / 2 / (1 + 0.2 * max(0, ranks - 2)))
+
+
+def _large_direct(phase: Phase, ranks: int, state: State) -> float:
+    """Latency-bound below 1 MiB, and faster than the page cache from there on."""
+    if not isinstance(phase, TransferPhase) or not phase.direct:
+        return equal(phase, ranks, state)
+    return equal(phase, ranks, state) * 1.5 * min(1.0, phase.transfer_bytes / MIB)
+
+
+def _step_up(phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * (1.0 if state.now_s < 60 else 2.0)
+
+
+def _step_down(phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * (1.0 if state.now_s < 85 else 0.5)
+
+
+def _reads_down(phase: Phase, ranks: int, state: State) -> float:
+    reads = isinstance(phase, TransferPhase) and phase.operation == "read"
+    return equal(phase, ranks, state) * (0.7 if reads and state.now_s >= 40 else 1.0)
+
+
+def _periodic(period_s: float, phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * (0.5 if state.now_s % period_s >= period_s / 2 else 1.0)
 
 
 def _small_calls(phase: Phase, ranks: int, state: State) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -66,6 +67,7 @@ class SimulatedEngine(Engine):
 
         super().__init__()
         self._truth, self._clock, self._budget_s = truth, clock, budget_s
+        self._tick_s = noise.tick_s
         self._factors = noise.start(np.random.default_rng(seed))
         self.state = State()
         self.served: dict[str, dict[str, float]] = {
@@ -87,7 +89,7 @@ class SimulatedEngine(Engine):
         """Nothing runs."""
 
     def run(self, plan: Plan, directory: Path, cell_id: str, limit_s: float, *_: Any, **__: Any) -> PlanResult:
-        factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s)
+        factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s, str(id(plan)))
         samples = []
         for number, (phase, factor) in enumerate(zip(plan.phases, factors, strict=True)):
             samples.append(sample_from_message(self._perform(number, phase, plan.ranks, factor, cell_id)))
@@ -101,12 +103,14 @@ class SimulatedEngine(Engine):
         asked = phase.operations(ranks)
         amount = float(asked * size)
         rate = self._truth.rate(phase, ranks, self.state) * factor
-        elapsed_s, stopped_by = amount / rate, "amount"
+        elapsed_s, stopped_by, operations = amount / rate, "amount", asked
         limit_s = phase.stop.seconds if phase.stop.rule != "amount" else None
         if limit_s is not None and elapsed_s > limit_s:
             # What was begun is finished.
-            elapsed_s, stopped_by = max(ranks, math.ceil(rate * limit_s / size)) * size / rate, "seconds"
-        operations = min(asked, round(rate * elapsed_s / size))
+            operations = min(asked, max(ranks, math.ceil(rate * limit_s / size)))
+            elapsed_s, stopped_by = operations * size / rate, "seconds"
+        if self._tick_s:
+            elapsed_s = max(1, round(elapsed_s / self._tick_s)) * self._tick_s
         amount = float(operations * size)
         self._clock.now_s += elapsed_s
         self.state = replace(moved(self.state, phase, amount, elapsed_s), now_s=self._clock.now_s)
@@ -190,6 +194,12 @@ class SimulatedTarget(LocalTarget):
         return {"host": "simulated", "cpus": CPUS, "memory_bytes": 64 * GIB, "load_average": [0.0, 0.0, 0.0]}
 
 
+def _remove(_kind: str, parent: int, name: str, *_: object) -> tuple[()]:
+    """Remove a workspace here, where no file system can hang."""
+    shutil.rmtree(Path(f"/proc/self/fd/{parent}").resolve() / name)
+    return ()
+
+
 class _Quiet:
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Nobody looks."""
@@ -224,6 +234,10 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
     with ExitStack() as stack:
         stack.enter_context(patch("strakes.survey.runner.engine_for", lambda *_: engine))
         stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))
+        # Nothing is at stake here that has to outlive a power cut, and the client's own speed is nobody's question.
+        stack.enter_context(patch("os.fsync", lambda _: None))
+        stack.enter_context(patch("strakes.measure.visit.time_client", lambda: 0.01))
+        stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
         for name, module in list(sys.modules.items()):
             if name.startswith(("strakes.survey.", "strakes.measure.")) and hasattr(module, "time"):
                 stack.enter_context(patch.object(module, "time", clock))

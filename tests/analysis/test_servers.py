@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from strakes.analysis.servers import server_counts
+from strakes.analysis.servers import server_counts, slow_servers
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
 from strakes.report.servers import server_table
@@ -52,3 +52,21 @@ def test_where_only_the_client_counted_its_counts_stand_and_kinds_add_up() -> No
         "creates": "2 (100%)",
         "removes": "2 (100%)",
     }
+
+
+def busy(**seconds: float) -> dict[str, dict[str, float]]:
+    return {server: {"data.read_bytes": 1e6, "data.busy_s": spent} for server, spent in seconds.items()}
+
+
+def test_a_server_that_moves_a_third_in_each_busy_second_is_named() -> None:
+    visits = [Visit(cell="a", servers=busy(osd0=0.1, osd1=0.3 + 0.01 * number, osd2=0.11)) for number in range(10)]
+    (slow,) = slow_servers(visits, 0.98)
+    assert slow == "osd1"
+    assert slow_servers(visits[:5], 0.98) == {}
+
+
+def test_servers_that_are_alike_or_do_not_count_both_are_not_named() -> None:
+    alike = [Visit(cell="a", servers=busy(osd0=0.1 + 0.001 * number, osd1=0.11)) for number in range(20)]
+    uncounted = [Visit(cell="a", servers={"osd0": {"data.read_bytes": 1.0}, "osd1": {"data.read_bytes": 9.0}})] * 20
+    assert slow_servers(alike, 0.98) == slow_servers(uncounted, 0.98) == {}
+    assert slow_servers([Visit(cell="a", servers=busy(osd0=9.0))] * 20, 0.98) == {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bench.truth.__main__ import EQUAL, line, noise_named, verdicts
+from bench.truth.__main__ import EQUAL, USUAL, cases, judge_survey, line
 from bench.truth.judge import Verdict, judge
-from bench.truth.noise import five
-from bench.truth.planted import truth_named, truths
+from bench.truth.noise import noise_named
+from bench.truth.planted import truth_named
+from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 
 from strakes.studies.metadata_ops import MetadataOps
@@ -18,7 +19,7 @@ from strakes.studies.study import Study
 from strakes.studies.transfer_size import TransferSize
 
 FEW: tuple[Study, ...] = (TransferSize(), ProcessesPerNode(), OpenClose(), MetadataOps())
-USUAL = "log-normal, 3 %"
+EQUAL_CASES, PLANTED_CASES = cases()
 
 
 def judged(truth: str, noise: str, seed: int, place: Path) -> Verdict:
@@ -26,23 +27,21 @@ def judged(truth: str, noise: str, seed: int, place: Path) -> Verdict:
     return judge(run, portrait_of(run), truth_named(truth), noise_named(noise))
 
 
-@pytest.mark.parametrize("noise", [noise.name for noise in five()])
-def test_of_equal_cells_nothing_false_is_said(noise: str, tmp_path: Path) -> None:
-    """At most one survey in ten may err, and these few were seen not to: the same seeds give the same surveys."""
-    assert judged(EQUAL, noise, 1, tmp_path).false == ()
+@pytest.mark.parametrize("case", EQUAL_CASES, ids=lambda case: case.noise)
+def test_of_equal_cells_nothing_false_is_said(case: Case) -> None:
+    """At most one survey in ten may err, and these were seen not to: the same seeds give the same surveys."""
+    assert judge_survey(case, 6).false == ()
 
 
-@pytest.mark.parametrize(
-    "truth", ["saturation at 4 ranks", "64 KiB as good as 1 MiB", "client cache", "server cache", "slow first 48 s"]
-)
-def test_a_planted_truth_is_said_and_nothing_false(truth: str, tmp_path: Path) -> None:
-    verdict = judged(truth, USUAL, 1, tmp_path)
+@pytest.mark.parametrize("case", PLANTED_CASES, ids=lambda case: case.truth)
+def test_a_planted_truth_is_said_and_nothing_false(case: Case) -> None:
+    verdict = judge_survey(case, 1)
     assert verdict.false == ()
     assert verdict.told
 
 
 def test_the_same_seed_gives_the_same_survey(tmp_path: Path) -> None:
-    first, second = (judged("saturation at 4 ranks", USUAL, 7, tmp_path / name) for name in ("a", "b"))
+    first, second = (judged("saturation at 4 ranks", "log-normal, 3 %", 7, tmp_path / name) for name in ("a", "b"))
     assert first == second
 
 
@@ -52,15 +51,35 @@ def test_a_false_sentence_is_found(tmp_path: Path) -> None:
     assert judge(run, portrait_of(run), truth_named(EQUAL), noise_named(USUAL)).false
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("noise", [noise.name for noise in five()])
-def test_surveys_of_equal_cells_err_no_more_often_than_stated(noise: str) -> None:
-    surveys = verdicts(EQUAL, noise, 200, 2)
-    assert sum(bool(one.false) for one in surveys) <= 20, line(EQUAL, noise, surveys)
+def test_a_later_call_goes_on_where_an_earlier_one_ended(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make(_: Case, seed: int) -> Verdict:
+        made.append(seed)
+        return Verdict(("false",) if seed == 1 else (), told=True, decided=seed, confirmed=0)
+
+    case, file = EQUAL_CASES[0], tmp_path / "verdicts"
+    Results(file).make([(case, 0), (case, 1)], 1, make)
+    again = Results(file)
+    again.make([(case, seed) for seed in range(3)], 1, make)
+    assert made == [0, 1, 2]
+    assert [verdict.decided for verdict in Results(file).verdicts(case)] == [0, 1, 2]
+    assert "33.3 %" in line(case, again.verdicts(case))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("truth", [truth.name for truth in truths() if truth.name != EQUAL])
-def test_surveys_of_a_planted_truth_hardly_err(truth: str) -> None:
-    surveys = verdicts(truth, "log-normal, 5 %", 100, 2)
-    assert sum(bool(one.false) for one in surveys) <= 5, line(truth, "log-normal, 5 %", surveys)
+@pytest.mark.parametrize("case", EQUAL_CASES, ids=lambda case: case.noise)
+def test_surveys_of_equal_cells_err_no_more_often_than_stated(case: Case) -> None:
+    results = Results()
+    results.make([(case, seed) for seed in range(200)], 2, judge_survey)
+    assert sum(bool(verdict.false) for verdict in results.verdicts(case)) <= 20, line(case, results.verdicts(case))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", PLANTED_CASES, ids=lambda case: case.truth)
+def test_surveys_of_a_planted_truth_hardly_err(case: Case) -> None:
+    results = Results()
+    results.make([(case, seed) for seed in range(100)], 2, judge_survey)
+    verdicts = results.verdicts(case)
+    assert sum(bool(verdict.false) for verdict in verdicts) <= 5, line(case, verdicts)
+    assert sum(verdict.told for verdict in verdicts) >= 60, line(case, verdicts)

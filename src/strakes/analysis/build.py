@@ -38,7 +38,7 @@ def results_of(run: Run) -> Results:
         facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}
     results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
     settled = {event.cell for event in run.events_of(CellSettled)}
-    return Results(tuple(_settled(one, settled) for one in results.measured), results.confidence, facts)
+    return replace(results, measured=tuple(_settled(one, settled) for one in results.measured))
 
 
 def _settled(one: Measured, settled: Collection[str]) -> Measured:
@@ -66,7 +66,7 @@ def study_portrait(run: Run) -> Portrait:
         replace(
             one.estimate,
             warnings=tuple(dict.fromkeys(warning.code for warning in warnings if one.id in warning.cells)),
-            levels=medians_of(one, levels.shifts, first_s),
+            levels=medians_of(one, levels, first_s),
         )
         for one in results.measured
         if one.estimate is not None

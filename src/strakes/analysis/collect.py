@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,15 @@ from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample, sample_named
 from strakes.plan import MixedPhase, Plan
+from strakes.statistics.dependence import pooled_correlation, stretched
+from strakes.statistics.interval import median
 from strakes.statistics.pooled import pooled_rate
 from strakes.statistics.stopping import StoppingRule
 from strakes.store.records import Visit
+from strakes.studies.registry import study_named
+
+# With fewer cells nothing can be told from what their blocks have in common.
+_FEWEST_CELLS = 4
 
 
 def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
@@ -65,7 +72,64 @@ def collect(
         for cell in cells
         for measure in cell.measures
     ]
-    return Results(tuple(measured), rule.confidence, facts)
+    single, within = correlations(measured)
+    if single:
+        measured = [_widened(one, rule, single) for one in measured]
+    return Results(tuple(replace(one, correlation=within) for one in measured), rule.confidence, facts, single)
+
+
+def correlations(measured: Sequence[Measured]) -> tuple[float, float]:
+    """How much each run resembles its cell's run before it: in all, and beyond what all cells of a block have in common.
+
+    Zero where that is not shown. All measures of a visit count as one, because what slowed the visit slowed them all.
+    """
+    cells = _by_cell(measured)
+    by_block: dict[int, list[float]] = {}
+    for values in cells:
+        for block, better in values.items():
+            by_block.setdefault(block, []).append(better)
+    own = [list(values.values()) for values in cells]
+    if len(cells) < _FEWEST_CELLS:
+        within = pooled_correlation(own)
+        return within, within
+    common = {block: median(values) for block, values in by_block.items()}
+    beyond = [[better - common[block] for block, better in values.items()] for values in cells]
+    within = pooled_correlation(beyond)
+    shared = pooled_correlation([[common[block] for block in sorted(common)]])
+    return max(within, shared), within
+
+
+def _by_cell(measured: Sequence[Measured]) -> list[dict[int, float]]:
+    """Return for each cell by block how much better its visit was than its median visit, as a logarithm.
+
+    A study that goes on where its last visit ended changes as it should; of what other tools ran the order is not known.
+    """
+    cells: dict[str, dict[int, list[float]]] = {}
+    for one in measured:
+        values = one.by_block()
+        if (
+            one.is_side
+            or one.estimate is None
+            or one.estimate.stopped_because == "imported"
+            or study_named(one.study).visits_in_sequence
+            or min(values.values()) <= 0
+        ):
+            continue
+        middle = math.log(median(list(values.values())))
+        for block, value in values.items():
+            better = (math.log(value) - middle) * (-1 if one.lower_is_better else 1)
+            cells.setdefault(one.id.rsplit(":", 1)[0], {}).setdefault(block, []).append(better)
+    return [{block: median(of_block) for block, of_block in sorted(values.items())} for values in cells.values()]
+
+
+def _widened(one: Measured, rule: StoppingRule, correlation: float) -> Measured:
+    """As many runs that depend on each other tell less than as many independent ones."""
+    if one.estimate is None or one.estimate.low is None:
+        return one
+    values = list(one.estimate.values)
+    interval = replace(rule, confidence=stretched(rule.confidence, correlation)).estimate(values).interval
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return replace(one, estimate=replace(one.estimate, low=low, high=high))
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from strakes.findings.begun import APART_S, Begun
 from strakes.findings.portrait import RunWarning
 from strakes.statistics.bimodality import TwoGroups
 from strakes.statistics.drift import Trend
-from strakes.statistics.interval import Estimate, smallest_runs
+from strakes.statistics.interval import Estimate, Interval, smallest_runs
 from strakes.statistics.stopping import runs_for
 from strakes.targets.description import Interruption
 from strakes.units import format_bytes, format_seconds, format_value
@@ -40,6 +40,8 @@ REMEDIES: Mapping[str, str] = {
     "nodes read the data.",
     "target-unlike": "strakes target DIR shows them. Measure again when they are like the others, or mention it with "
     "the figures.",
+    "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures each data target by "
+    "itself. Figures of files on several servers are those of the slowest one.",
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures are those of undisturbed runs, unless it "
     "says that runs could not be repeated.",
@@ -227,6 +229,16 @@ def not_stationary(what: str, after_s: float, factor: float, p_value: float, cel
     return [_warning("not-stationary", f"{text} (p = {p_value:.2g}).", cells)]
 
 
+def taking_turns(what: str, factor: float, share: float, lasting_s: float, cells: Sequence[str]) -> list[RunWarning]:
+    """`not-stationary` where two levels of a kind of work take turns.
+
+    >>> taking_turns("all that was measured", 0.4, 0.5, 5.0, [])[0].text
+    'Two levels of all that was measured take turns, each for about 5.00 s: 0.4 times as fast in 50 % of the runs as in the others.'
+    """
+    text = f"Two levels of {what} take turns, each for about {format_seconds(lasting_s)}: {factor:.2g} times as fast in {_percent(share)}"
+    return [_warning("not-stationary", f"{text} of the runs as in the others.", cells)]
+
+
 def dependent_runs(correlation: float) -> list[RunWarning]:
     """`dependent-runs` where runs made one after the other resemble each other, whatever they measure.
 
@@ -237,6 +249,18 @@ def dependent_runs(correlation: float) -> list[RunWarning]:
         return []
     text = f"Runs made one after the other resemble each other, whatever they measure (correlation {correlation:.2g})."
     return [_warning("dependent-runs", text)]
+
+
+def dependent_cells(correlation: float) -> list[RunWarning]:
+    """`dependent-runs` where runs of one cell resemble the one before.
+
+    >>> dependent_cells(0.5)[0].text
+    'Runs of one cell resemble the one before (correlation 0.5): its intervals are wider for it, or there are none.'
+    """
+    if correlation <= 0:
+        return []
+    text = f"Runs of one cell resemble the one before (correlation {correlation:.2g})"
+    return [_warning("dependent-runs", f"{text}: its intervals are wider for it, or there are none.")]
 
 
 def bimodal(groups: TwoGroups | None, unit: str, cells: Sequence[str] = ()) -> list[RunWarning]:
@@ -301,6 +325,16 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
 def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
     """`target-unlike` for servers' targets that bend every figure."""
     return [_warning("target-unlike", " ".join(sentences))] if sentences else []
+
+
+def server_unlike(server: str, ratio: Interval) -> list[RunWarning]:
+    """`server-unlike` for a server that is slower than the others by its own counters.
+
+    >>> server_unlike("oss1", Interval(0.31, 0.35, 0.99))[0].text
+    'Server oss1 moves 0.31 - 0.35 times as much as the others in each second that it is busy: files on it are slower.'
+    """
+    text = f"Server {server} moves {ratio.low:.2f} - {ratio.high:.2f} times as much as the others in each second that it is busy"
+    return [_warning("server-unlike", f"{text}: files on it are slower.")]
 
 
 def nodes_unlike(lines: Sequence[str]) -> list[RunWarning]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from strakes.findings.results import Measured, Observation, Results
+from strakes.statistics.bimodality import two_groups
 from strakes.statistics.change_points import change_points, correlation_of
-from strakes.statistics.interval import median
+from strakes.statistics.interval import in_order, median
 from strakes.studies.registry import study_named
 
 # Of the error that a run may make in all; the rest is that of findings and advice.
@@ -21,6 +23,10 @@ LEVELS_SHARE = 0.2
 _SHORTEST = 3
 # Levels closer than this are not worth a word.
 _LEAST_CHANGE = 1.1
+# Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
+_STILL_ALIKE = 0.3
+# The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
+_FAST_SHARE = 0.8
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
 _KINDS = ("create", "remove", "rename", "stat", "open", "write", "read")
 _ALL = "all that was measured"
@@ -30,7 +36,7 @@ _ALL = "all that was measured"
 class Shift:
     """From ``after_s`` into the run on ``what`` was ``factor`` times as fast as before.
 
-    ``cells`` are the measures it shows in.
+    ``cells`` are the measures it shows in, or that were not run often enough to tell.
     """
 
     what: str
@@ -41,16 +47,29 @@ class Shift:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Two levels of ``what`` take turns: for a ``share`` of the runs it is ``factor`` times as fast as else, for ``lasting_s`` at a time."""
+
+    what: str
+    factor: float
+    share: float
+    lasting_s: float
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Levels:
     """``correlation``: of each run with the one before it, whatever they measured; 0 where that is not shown."""
 
     shifts: tuple[Shift, ...]
     correlation: float
+    turns: tuple[Turns, ...] = ()
 
     @property
     def changed(self) -> Mapping[str, str]:
         """Return for each measure with several levels in which kind of work."""
-        return {cell: shift.what for shift in self.shifts for cell in shift.cells}
+        changes: list[Shift | Turns] = [*self.shifts, *self.turns]
+        return {cell: change.what for change in changes for cell in change.cells}
 
 
 @dataclass(frozen=True)
@@ -58,104 +77,171 @@ class _Run:
     """One value: ``better`` is the logarithm of how much better it was than its measure's median."""
 
     at_s: float
+    cell: str
     measure: str
+    better: float
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A visit, whatever it measured: what slowed it slowed all its phases."""
+
+    at_s: float
+    cell: str
     better: float
 
 
 def levels_of(results: Results) -> Levels:
     """Find the changes of level of a run, with an error that all of them share."""
     measures = [
-        one
-        for one in results.measured
+        measured
+        for measured in results.measured
         # A study that goes on where its last visit ended changes as it should: its own findings say how.
-        if one.estimate is not None and not one.is_side and not study_named(one.study).visits_in_sequence
+        if measured.estimate is not None and not measured.is_side and not study_named(measured.study).visits_in_sequence
     ]
-    runs = sorted((run for one in measures for run in _runs(one)), key=lambda run: run.at_s)
+    runs = sorted((run for measured in measures for run in _runs(measured)), key=lambda run: run.at_s)
     visits = _by_visit(runs)
     if len(visits) < 2 * _SHORTEST:
         return Levels((), 0.0)
-    correlation = correlation_of([better for _, better in visits])
-    kinds = {one.id: _kind(one) for one in measures}
+    correlation = correlation_of([visit.better for visit in visits])
+    kinds = {measured.id: _kind(measured) for measured in measures}
     groups = {_ALL: runs, **{kind: [run for run in runs if kinds[run.measure] == kind] for kind in _KINDS}}
     error = (1 - results.confidence) * LEVELS_SHARE / len(groups)
     shifts: list[Shift] = []
+    turns: list[Turns] = []
     for what, group in groups.items():
         series = _by_visit(group)
-        if len(series) < 2 * _SHORTEST or any(shift.what == _ALL for shift in shifts):
+        if len(series) < 2 * _SHORTEST or _ALL in Levels(tuple(shifts), 0.0, tuple(turns)).changed.values():
             continue
         # The farther apart its runs are, the less they depend on each other.
         own = correlation ** (len(visits) / len(series))
-        shifts += _shifts(what, group, series, error, own, runs[0].at_s)
-    return Levels(tuple(shifts), correlation)
+        found = list(_shifts(what, group, series, kinds, error, own))
+        taking_turns = _turns(what, group, series, [shift.after_s for shift in found])
+        turns += taking_turns
+        shifts += [] if taking_turns else found
+    start_s = runs[0].at_s
+    return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
 
 
-def _runs(one: Measured) -> Iterator[_Run]:
-    values: Sequence[Observation] = [seen for seen in one.observations if seen.value > 0]
+def _runs(measured: Measured) -> Iterator[_Run]:
+    values: Sequence[Observation] = [seen for seen in measured.observations if seen.value > 0]
     if not values:
         return
+    cell = measured.id.rsplit(":", 1)[0]
     middle = math.log(median([seen.value for seen in values]))
     for seen in values:
         better = math.log(seen.value) - middle
-        yield _Run(seen.at_s, one.id, -better if one.lower_is_better else better)
+        yield _Run(seen.at_s, cell, measured.id, -better if measured.lower_is_better else better)
 
 
-def _by_visit(runs: Sequence[_Run]) -> list[tuple[float, float]]:
-    """Return one value a visit, whatever it measured: what slowed it slowed all its phases."""
-    visits: dict[float, list[float]] = {}
+def _by_visit(runs: Sequence[_Run]) -> list[_Visit]:
+    visits: dict[float, list[_Run]] = {}
     for run in runs:
-        visits.setdefault(run.at_s, []).append(run.better)
-    return [(at_s, median(values)) for at_s, values in visits.items()]
+        visits.setdefault(run.at_s, []).append(run)
+    return [
+        _Visit(at_s, of_visit[0].cell, median([run.better for run in of_visit])) for at_s, of_visit in visits.items()
+    ]
 
 
 def _shifts(
     what: str,
     group: Sequence[_Run],
-    series: Sequence[tuple[float, float]],
+    series: Sequence[_Visit],
+    kinds: Mapping[str, str],
     error: float,
     correlation: float,
-    start_s: float,
 ) -> Iterator[Shift]:
-    values = [better for _, better in series]
-    found = change_points(values, error, shortest=_SHORTEST, correlation=correlation)
-    for change in found:
-        factor = math.exp(change.after - change.before)
+    values, cells = [visit.better for visit in series], [visit.cell for visit in series]
+    for change in change_points(values, error, shortest=_SHORTEST, correlation=correlation, groups=cells):
+        at_s = series[change.index].at_s
+        factor = math.exp(_difference(group, at_s) or change.after - change.before)
         if 1 / _LEAST_CHANGE < factor < _LEAST_CHANGE:
             continue
-        at_s = series[change.index][0]
-        cells = tuple(
-            measure for measure in dict.fromkeys(run.measure for run in group) if _shows(measure, group, at_s, factor)
+        touched = tuple(
+            measure
+            for measure in dict.fromkeys(run.measure for run in group)
+            if _shows(measure, group, kinds, at_s, factor)
         )
-        if cells:
-            yield Shift(what, at_s - start_s, factor, change.p_value, cells)
+        if touched:
+            yield Shift(what, at_s, factor, change.p_value, touched)
 
 
-def _shows(measure: str, group: Sequence[_Run], at_s: float, factor: float) -> bool:
-    """Whether the measure itself, where it was run on both sides, changed in that direction.
-
-    Else it is taken to have.
-    """
+def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
+    """Return by how much better measures were from ``at_s`` on: of those that were run on both sides; None without any."""
+    early = {run.measure for run in runs if run.at_s < at_s}
+    both = early & {run.measure for run in runs if run.at_s >= at_s}
     sides = [
-        [run.better for run in group if run.measure == measure and (run.at_s < at_s) == early]
-        for early in (True, False)
+        [run.better for run in runs if run.measure in both and (run.at_s < at_s) == before] for before in (True, False)
     ]
-    if not all(sides):
-        return True
-    own = median(sides[1]) - median(sides[0])
-    return own * math.log(factor) > 0 and abs(own) >= math.log(_LEAST_CHANGE)
+    return median(sides[1]) - median(sides[0]) if all(len(side) >= _SHORTEST for side in sides) else None
 
 
-def _kind(one: Measured) -> str:
-    operation = str(one.settings.get("operation", one.id))
+def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:
+    """Whether a measure changed in that direction, by its own runs, else by those of its kind; else it is taken to have."""
+    own = [run for run in group if run.measure == measure]
+    difference = _difference(own, at_s)
+    if difference is None:
+        difference = _difference([run for run in group if kinds[run.measure] == kinds[measure]], at_s)
+    return difference is None or (difference * math.log(factor) > 0 and abs(difference) >= math.log(_LEAST_CHANGE))
+
+
+def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: Sequence[float]) -> list[Turns]:
+    """Two groups of runs, and neighbours in time mostly in the same one, also between the changes of level found."""
+    parts: dict[int, list[float]] = {}
+    for visit in series:
+        parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
+    middles = {part: median(values) for part, values in parts.items()}
+    rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
+    if correlation_of(rest) < _STILL_ALIKE:
+        return []
+    fast = _fast_levels([(visit.cell, visit.better) for visit in series])
+    below = [visit.better - fast[visit.cell] for visit in series if visit.cell in fast]
+    groups = two_groups([math.exp(better) for better in below]) if below else None
+    if groups is None:
+        return []
+    border = (math.log(groups.low) + math.log(groups.high)) / 2
+    slow = [visit.better - fast[visit.cell] < border for visit in series if visit.cell in fast]
+    spells = 1 + sum(before != after for before, after in pairwise(slow))
+    return [
+        Turns(
+            what,
+            groups.low / groups.high,
+            sum(slow) / len(slow),
+            (series[-1].at_s - series[0].at_s) / spells,
+            tuple(dict.fromkeys(run.measure for run in group)),
+        )
+    ]
+
+
+def _fast_levels(values: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+    """Return the faster level of everything that was run often enough to have met it."""
+    by_name: dict[str, list[float]] = {}
+    for name, better in values:
+        by_name.setdefault(name, []).append(better)
+    return {
+        name: in_order(own)[int(_FAST_SHARE * len(own))] for name, own in by_name.items() if len(own) >= 2 * _SHORTEST
+    }
+
+
+def _kind(measured: Measured) -> str:
+    operation = str(measured.settings.get("operation", measured.id))
     return next((kind for kind in _KINDS if kind in operation), "")
 
 
-def medians_of(one: Measured, shifts: Sequence[Shift], start_s: float) -> tuple[float, ...]:
-    """Return the measure's medians before and after each of its changes.
+def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[float, ...]:
+    """Return the measure's medians before and after each of its changes, or of the slow and the fast runs where levels take turns.
 
-    None where it was not run on both sides of one.
+    One where all its runs are on one side; none where it did not change.
     """
-    moments = sorted(start_s + shift.after_s for shift in shifts if one.id in shift.cells)
     parts: dict[int, list[float]] = {}
-    for seen in one.observations:
-        parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
-    return tuple(median(parts[part]) for part in sorted(parts)) if len(parts) > 1 else ()
+    turns = next((turns for turns in levels.turns if measured.id in turns.cells), None)
+    if turns is not None:
+        fast = _fast_levels([(run.measure, run.better) for run in _runs(measured)]).get(measured.id, 0.0)
+        slow = {run.at_s for run in _runs(measured) if run.better - fast < math.log(turns.factor) / 2}
+        for seen in measured.observations:
+            parts.setdefault(int(seen.at_s not in slow), []).append(seen.value)
+    else:
+        moments = sorted(start_s + shift.after_s for shift in levels.shifts if measured.id in shift.cells)
+        for seen in measured.observations:
+            parts.setdefault(sum(moment <= seen.at_s for moment in moments), []).append(seen.value)
+    return tuple(median(parts[part]) for part in sorted(parts)) if measured.id in levels.changed else ()

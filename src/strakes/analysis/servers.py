@@ -1,12 +1,14 @@
-"""What servers counted while cells ran: sums over the visits at which somebody looked."""
+"""What servers counted while cells ran: sums over the visits at which somebody looked, and servers slower than the others."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
+from strakes.statistics.contrast import bonferroni
+from strakes.statistics.interval import Interval, median, median_interval
 from strakes.store.records import Visit
 from strakes.targets.description import NOW
 
@@ -27,3 +29,32 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
         for (cell, server), counters in sorted(sums.items(), key=lambda one: (order.get(one[0][0], -1), one[0][1]))
         if cell in studies  # the pilot is no cell
     )
+
+
+# A server that moves two thirds of what the others do in the same time is slower than disks of one kind differ.
+UNLIKE = 2 / 3
+
+
+def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
+    """Return servers that surely move less than the others in each second that they are busy, and how many times as much.
+
+    Only where servers count both; all of them together are as sure as ``confidence``.
+    """
+    ratios: dict[str, list[float]] = {}
+    for visit in visits:
+        rates = {
+            server: rate for server, counters in visit.servers.items() if (rate := _while_busy(counters)) is not None
+        }
+        for server, rate in rates.items():
+            others = [other for name, other in rates.items() if name != server]
+            if others:
+                ratios.setdefault(server, []).append(rate / median(others))
+    each = bonferroni(confidence, max(1, len(ratios)))
+    intervals = {server: median_interval(values, each) for server, values in ratios.items()}
+    return {server: found for server, found in intervals.items() if found is not None and found.high < UNLIKE}
+
+
+def _while_busy(counters: Mapping[str, float]) -> float | None:
+    moved = counters.get("data.read_bytes", 0.0) + counters.get("data.write_bytes", 0.0)
+    busy_s = counters.get("data.busy_s", 0.0)
+    return moved / busy_s if moved > 0 and busy_s > 0 else None

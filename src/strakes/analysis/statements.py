@@ -96,8 +96,12 @@ _STEADY = "figures that do not change during the run: see the warning not-statio
 
 
 def _unless_changed(finding: Finding, changed: Mapping[str, str]) -> Finding:
-    """Return what compares work that changed its level with work that did not was true for a while only."""
-    if not _across_levels(finding.claims, changed):
+    """Return a finding as one that depends, where it was true for a while only.
+
+    What compares work that changed its level with work that did not, and a figure of work that changed.
+    """
+    single = finding.verdict == "measured" and not finding.claims and any(cell in changed for cell in finding.evidence)
+    if not single and not _across_levels(finding.claims, changed):
         return finding
     text = f"Depends on what was done before: {finding.statement}"
     return replace(finding, statement=text, verdict="inconclusive", needs=_STEADY, tone="neutral", claims=())

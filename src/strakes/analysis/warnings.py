@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from strakes.analysis import evidence
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
 from strakes.analysis.levels import Levels
+from strakes.analysis.servers import slow_servers
 from strakes.findings.begun import all_begun, begun
 from strakes.findings.portrait import RunWarning
 from strakes.findings.record import to_record
@@ -23,6 +24,7 @@ from strakes.studies.compose import better_ratio
 from strakes.studies.registry import study_named
 from strakes.targets.description import Layout
 
+_SURE_OF_SERVERS = 0.98
 _STOPPED_BY = {"budget-spent": "the end of the budget", "max-runs": "the most runs allowed"}
 
 
@@ -35,7 +37,7 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *_limits(run, results),
         *_cache(results),
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
-        *_levels(levels),
+        *_levels(levels, results.correlation),
         *_intervals(results, float(options["relative_half_width"]), levels),
         *_stonewalled(results),
         *_hints(results),
@@ -150,10 +152,12 @@ def _against_direct(buffered: Measured, results: Results) -> list[RunWarning]:
     return []
 
 
-def _levels(levels: Levels) -> list[RunWarning]:
-    found = evidence.dependent_runs(levels.correlation)
+def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
+    found = evidence.dependent_runs(levels.correlation) + evidence.dependent_cells(correlation)
     for one in levels.shifts:
         found += evidence.not_stationary(one.what, one.after_s, one.factor, one.p_value, one.cells)
+    for turns in levels.turns:
+        found += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.lasting_s, turns.cells)
     return found
 
 
@@ -243,8 +247,10 @@ def _target(run: Run) -> list[RunWarning]:
     lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
     again = sum(1 for visit in run.visits if visit.ended == "interrupted")
+    slow = slow_servers([visit for visit in run.visits if visit.cell not in drills], _SURE_OF_SERVERS)
     return [
         *found,
+        *(warning for server, ratio in slow.items() for warning in evidence.server_unlike(server, ratio)),
         *evidence.servers_disturbed(list(dict.fromkeys(lines))),
         *evidence.service_interrupted(lost, again),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,8 @@ class Observation:
 class Measured:
     """One measure of one cell with everything observed for it, in time order.
 
-    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times.
+    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``correlation``: of each run with the run
+    before it, beyond what their blocks have in common; 0 where that is not shown.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Measured:
     unit: str
     observations: tuple[Observation, ...]
     estimate: CellEstimate | None
+    correlation: float = 0.0
 
     @property
     def lower_is_better(self) -> bool:
@@ -58,11 +60,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Results:
-    """All measured cells of one study (or of a whole survey)."""
+    """All measured cells of one study (or of a whole survey).
+
+    ``correlation``: of each run with the run of its cell before it; 0 where that is not shown.
+    """
 
     measured: tuple[Measured, ...]
     confidence: float
     facts: Mapping[str, Any]
+    correlation: float = 0.0
 
     @cached_property
     def _by_id(self) -> Mapping[str, Measured]:
@@ -74,7 +80,7 @@ class Results:
 
     def of_study(self, study: str) -> Results:
         """Only one study's cells."""
-        return Results(tuple(one for one in self.measured if one.study == study), self.confidence, self.facts)
+        return replace(self, measured=tuple(one for one in self.measured if one.study == study))
 
     def where(self, **settings: Setting) -> list[Measured]:
         """Estimated rates and times whose settings agree with all those given, in declared order."""

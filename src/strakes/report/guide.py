@@ -89,6 +89,8 @@ def _expect(portrait: Portrait) -> Iterator[str]:
 
 
 def _figures(cell: CellEstimate) -> tuple[str, str]:
+    if len(cell.levels) == 1:
+        return "one of its levels", show(cell.levels[0], cell.unit)
     return "changed while it was measured", " then ".join(show(level, cell.unit) for level in cell.levels)
 
 

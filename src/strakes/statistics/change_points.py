@@ -24,6 +24,7 @@ SHORTEST = 5
 RANDOM_ORDERS = 1999
 # Random orders are made a few at a time so that long series do not fill the memory.
 VALUES_AT_ONCE = 2_000_000
+FIRST_ORDERS = 199
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,22 @@ class ChangePoint:
 
 
 def change_points(
-    values: Sequence[float], error: float = 0.01, *, shortest: int = SHORTEST, correlation: float = 0.0
+    values: Sequence[float],
+    error: float = 0.01,
+    *,
+    shortest: int = SHORTEST,
+    correlation: float = 0.0,
+    groups: Sequence[str] | None = None,
 ) -> tuple[ChangePoint, ...]:
     """Return the changes of level in time order; a series without any is given one with probability ``error``.
 
     ``shortest``: the fewest runs of a level. ``correlation``: of each run with the one before it, within a level; so many
     dependent runs tell less than as many independent ones, by the factor (1 - r) / (1 + r) of an autoregression
-    (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184). A slow drift appears as one or more steps: see
-    :func:`strakes.statistics.drift.trend`. The random orders are the same at every call. Raises ValueError for no
-    values or one that is not finite.
+    (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184). ``groups``: what each run measured; runs are then
+    ranked and reordered among their own only, so that it does not matter which of them come first, and how each scatters.
+
+    A slow drift appears as one or more steps: see :func:`strakes.statistics.drift.trend`. The random orders are the same at
+    every call. Raises ValueError for no values or one that is not finite.
 
     >>> found = change_points([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(change.index, change.before, change.after) for change in found]
@@ -58,7 +66,8 @@ def change_points(
 
     in_order(values)
     scan = _Scan(shortest, math.sqrt((1 - correlation) / (1 + correlation)), np.random.default_rng(0))
-    steps = dict(scan.steps(np.asarray(values, dtype=float), error))
+    names = np.unique(list(groups or [""] * len(values)), return_inverse=True)[1]
+    steps = dict(scan.steps(np.asarray(values, dtype=float), names, error))
     ends = [*sorted(steps), len(values)]
     changes = []
     start = 0
@@ -101,24 +110,40 @@ class _Scan:
     scale: float
     generator: np.random.Generator
 
-    def steps(self, series: NDArray[np.float64], error: float, offset: int = 0) -> list[tuple[int, float]]:
+    def steps(
+        self, series: NDArray[np.float64], groups: NDArray[np.intp], error: float, offset: int = 0
+    ) -> list[tuple[int, float]]:
         """Return places and p-values. Each part is tested at half the error of the whole, so that the parts share it."""
+        import numpy as np
+
         if len(series) < 2 * self.shortest or error < 1 / (RANDOM_ORDERS + 1):
             return []
-        ranks = _centred_ranks(series)
-        found = _contrasts(ranks[None, :], self.shortest)[0] * self.scale
-        place = int(found.argmax())
-        beaten = sum(
-            int((_contrasts(orders, self.shortest).max(axis=1) >= found[place] - 1e-9).sum())
-            for orders in _random_orders(ranks, self.generator)
-        )
+        members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+        ranks = _ranks_within(series, members)
+        contrasts = _contrasts(ranks[None, :], self.shortest)[0] * self.scale
+        place = int(contrasts.argmax())
+        beaten = 0
+        for orders in _random_orders(ranks, members, self.generator):
+            beaten += int((_contrasts(orders, self.shortest).max(axis=1) >= contrasts[place] - 1e-9).sum())
+            if beaten >= error * (1 + RANDOM_ORDERS):
+                return []
         p_value = (1 + beaten) / (1 + RANDOM_ORDERS)
         if p_value > error:
             return []
         split = place + self.shortest
-        before = self.steps(series[:split], error / 2, offset)
-        after = self.steps(series[split:], error / 2, offset + split)
+        before = self.steps(series[:split], groups[:split], error / 2, offset)
+        after = self.steps(series[split:], groups[split:], error / 2, offset + split)
         return [*before, (offset + split, p_value), *after]
+
+
+def _ranks_within(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Return ranks among their own, centred; where there are several groups, as shares of their numbers."""
+    import numpy as np
+
+    ranks = np.zeros(len(series))
+    for places in members:
+        ranks[places] = _centred_ranks(series[places]) / (len(places) + 1 if len(members) > 1 else 1)
+    return ranks
 
 
 def _centred_ranks(series: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -139,9 +164,17 @@ def _contrasts(ranks: NDArray[np.float64], shortest: int) -> NDArray[np.float64]
     return np.asarray(np.abs(sums) / np.sqrt(splits * (length - splits)))
 
 
-def _random_orders(ranks: NDArray[np.float64], generator: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def _random_orders(
+    ranks: NDArray[np.float64], members: Sequence[NDArray[np.intp]], generator: np.random.Generator
+) -> Iterator[NDArray[np.float64]]:
+    """Yield RANDOM_ORDERS of them in parts, each run among its own; most series are told from a change by the first few."""
     import numpy as np
 
-    rows = max(1, VALUES_AT_ONCE // len(ranks))
-    for done in range(0, RANDOM_ORDERS, rows):
-        yield generator.permuted(np.tile(ranks, (min(rows, RANDOM_ORDERS - done), 1)), axis=1)
+    done, rows = 0, FIRST_ORDERS
+    while done < RANDOM_ORDERS:
+        rows = min(rows, RANDOM_ORDERS - done, max(1, VALUES_AT_ONCE // len(ranks)))
+        orders = np.empty((rows, len(ranks)))
+        for places in members:
+            orders[:, places] = generator.permuted(np.tile(ranks[places], (rows, 1)), axis=1)
+        yield orders
+        done, rows = done + rows, RANDOM_ORDERS

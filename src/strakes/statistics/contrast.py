@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
+from strakes.statistics.dependence import stretched
 from strakes.statistics.interval import Estimate, Interval, interpolated_interval, median
 
 
@@ -23,13 +25,15 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
-def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
+def paired_ratio(
+    a: Mapping[int, float], b: Mapping[int, float], confidence: float, correlation: float = 0.0
+) -> Estimate:
     """Return the median over the common blocks of a / b, by block number.
 
     Whatever slows a whole block (drift, a neighbour's job) cancels.
 
-    No interval with fewer than ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises
-    ValueError without a common block.
+    ``correlation``: of each ratio with that of the block before; the interval is as much wider. No interval with fewer than
+    ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 3), ratio.runs
@@ -39,7 +43,8 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
     if logs is None:
         common = a.keys() & b.keys()
         return Estimate(_plain_ratio([a[block] for block in common], [b[block] for block in common]), None, len(common))
-    return Estimate(math.exp(median(logs)), _exponential(interpolated_interval(logs, confidence)), len(logs))
+    interval = _exponential(interpolated_interval(logs, stretched(confidence, correlation)))
+    return Estimate(math.exp(median(logs)), interval and replace(interval, confidence=confidence), len(logs))
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:

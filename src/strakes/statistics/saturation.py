@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.statistics.contrast import paired_ratio
+from strakes.statistics.dependence import stretched
 from strakes.statistics.interval import Estimate, median, smallest_runs
 
 BLOCKS_PER_CHOOSING_BLOCK = 12
@@ -58,10 +59,13 @@ class Saturation:
     gain: Estimate | None = None
 
 
-def saturation(levels: Sequence[Level], confidence: float, threshold: float = 0.95) -> Saturation:
+def saturation(
+    levels: Sequence[Level], confidence: float, threshold: float = 0.95, correlation: float = 0.0
+) -> Saturation:
     """Find the saturation point of rates measured in common blocks.
 
-    What is said is false with probability at most 1 - confidence.
+    What is said is false with probability at most 1 - confidence. ``correlation``: of what is measured in one block with what is in
+    the next.
 
     Raises ValueError for fewer than two levels, a level twice, or one without values.
 
@@ -76,10 +80,10 @@ def saturation(levels: Sequence[Level], confidence: float, threshold: float = 0.
     best_x = max(ordered, key=lambda level: median(list(level.values.values()))).x
     common = sorted(set.intersection(*(set(level.values) for level in ordered)))
     choosing = common[: max(1, len(common) // BLOCKS_PER_CHOOSING_BLOCK)]
-    missing = smallest_runs(confidence) + len(choosing) - len(common)
+    missing = smallest_runs(stretched(confidence, correlation)) + len(choosing) - len(common)
     if missing > 0:
         return Saturation(None, None, best_x, None, "inconclusive", missing)
-    rival, ratio = _hardest_rival(ordered[-1], ordered, confidence)
+    rival, ratio = _hardest_rival(ordered[-1], ordered, confidence, correlation)
     if _lower_bound(ratio) > 1:
         return Saturation(ordered[-1].x, ratio, best_x, rival.x, "grows")
     start = max(range(len(ordered)), key=lambda index: _standing(ordered[index], ordered, choosing))
@@ -88,7 +92,7 @@ def saturation(levels: Sequence[Level], confidence: float, threshold: float = 0.
     ]
     passed: tuple[int, Level, Estimate] | None = None
     for index in range(start, -1, -1):
-        rival, ratio = _hardest_rival(fresh[index], fresh, confidence)
+        rival, ratio = _hardest_rival(fresh[index], fresh, confidence, correlation)
         if _lower_bound(ratio) < threshold:
             break
         passed = (index, rival, ratio)
@@ -98,7 +102,7 @@ def saturation(levels: Sequence[Level], confidence: float, threshold: float = 0.
     if index == 0:
         return Saturation(ordered[0].x, ratio, best_x, rival.x, "saturated")
     below = ordered[index - 1]
-    gain = paired_ratio(ordered[index].values, below.values, confidence)
+    gain = paired_ratio(ordered[index].values, below.values, confidence, correlation)
     verdict: SaturationVerdict = "saturated" if _lower_bound(gain) > 1 else "suffices"
     return Saturation(ordered[index].x, ratio, best_x, rival.x, verdict, below_x=below.x, gain=gain)
 
@@ -109,8 +113,14 @@ def _standing(level: Level, levels: Sequence[Level], blocks: Sequence[int]) -> f
     return median([level.values[block] / fastest[block] if fastest[block] > 0 else 0.0 for block in blocks])
 
 
-def _hardest_rival(level: Level, levels: Sequence[Level], confidence: float) -> tuple[Level, Estimate]:
-    ratios = [(rival, paired_ratio(level.values, rival.values, confidence)) for rival in levels if rival is not level]
+def _hardest_rival(
+    level: Level, levels: Sequence[Level], confidence: float, correlation: float
+) -> tuple[Level, Estimate]:
+    ratios = [
+        (rival, paired_ratio(level.values, rival.values, confidence, correlation))
+        for rival in levels
+        if rival is not level
+    ]
     return min(ratios, key=lambda pair: (_lower_bound(pair[1]), pair[1].median))
 
 

@@ -47,7 +47,7 @@ def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "me
         return None
     if a.lower_is_better:
         first, second = second, first
-    return paired_ratio(first, second, confidence)
+    return paired_ratio(first, second, confidence, max(a.correlation, b.correlation))
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ _NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes":
 def find_saturation(measured: Sequence[Measured], factor: str, confidence: float) -> Saturation | None:
     """Return the smallest level that is as good as the best; None with fewer than two levels."""
     levels = [Level(float(one.settings[factor]), one.by_block()) for one in measured if one.by_block()]
-    return saturation(levels, confidence, SATURATED) if len(levels) >= 2 else None
+    correlation = max((one.correlation for one in measured), default=0.0)
+    return saturation(levels, confidence, SATURATED, correlation) if len(levels) >= 2 else None
 
 
 def saturation_finding(

@@ -34,6 +34,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
         block = schedule.next_block()
         if not block:
             return
+        before = len(session.visits)
         for cell in block:
             expected_s = schedule.expected_s(cell)
             if schedule.block > 1 and expected_s > session.left_s(share):
@@ -44,7 +45,8 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
             visit = visit_cell(session, cell, "measure", schedule.block, limit_s)
             schedule.take(visit, session.visits)
-        if all(schedule.expected_s(cell) > session.left_s(share) for cell in schedule.open_cells()):
+        # What is left of this block takes longer than what is left of the time.
+        if len(session.visits) == before:
             return
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +36,8 @@ def confirm(session: Session, cells: list[Cell], facts: Mapping[str, Any]) -> No
     by_key = {cell.key: cell for cell in cells}
     first_block = 1 + max((visit.block for visit in session.visits), default=0)
     for block in range(first_block, first_block + (rounds if contests else 0)):
-        for key in keys if block % 2 else reversed(keys):
+        # A neighbour with a rhythm of his own must not meet the same cell in every round.
+        for key in random.Random(f"{request.seed}/{block}").sample(keys, len(keys)):
             session.progress.update(
                 f"confirming: {key}",
                 session.elapsed_s() / request.budget_s,

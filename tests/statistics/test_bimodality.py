@@ -117,3 +117,23 @@ def test_groups_that_hardly_differ_are_not_mentioned() -> None:
 
 def test_rates_of_zero_are_not_grouped() -> None:
     assert two_groups([0.0] * 6 + [100.0] * 6) is None
+
+
+@pytest.mark.parametrize("step_s", [0.002, 0.004, 0.008])
+def test_values_of_a_coarse_clock_are_hardly_ever_two_groups(step_s: float) -> None:
+    """A test at 1 % of error called 40 to 100 % of them two groups."""
+    generator = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(200):
+        seconds = 0.04 * np.exp(0.1 * generator.standard_normal(30))
+        wrong += two_groups((1 / (step_s * np.maximum(1, np.round(seconds / step_s)))).tolist()) is not None
+    assert wrong <= 10
+
+
+def test_two_groups_are_found_through_a_coarse_clock() -> None:
+    generator = np.random.default_rng(7)
+    slow = generator.random(60) < 0.5
+    seconds = np.where(slow, 0.08, 0.04) * np.exp(0.03 * generator.standard_normal(60))
+    groups = two_groups((1 / (0.001 * np.round(seconds / 0.001))).tolist())
+    assert groups is not None
+    assert groups.high / groups.low == pytest.approx(2.0, rel=0.1)

@@ -97,3 +97,24 @@ def test_too_few_numbers_of_clients_are_refused(rates: dict[int, list[float]]) -
 def test_a_rate_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="above zero"):
         fit({1: [1.0], 2: [0.0], 4: [3.0], 8: [4.0]})
+
+
+@given(laws, st.lists(st.lists(st.floats(0.8, 1.25), min_size=5, max_size=5), min_size=4, max_size=6))
+def test_every_interval_holds_what_the_law_itself_says(true: Law, noise: list[list[float]]) -> None:
+    found = fit(
+        {clients: [true.rate(clients) * factor for factor in row] for clients, row in zip(CLIENTS, noise, strict=False)}
+    )
+    assert found.contention.contains(found.law.contention)
+    assert found.coherency.contains(found.law.coherency)
+    assert found.peak.contains(found.law.peak)
+    assert all(found.rate(clients).contains(found.law.rate(clients)) for clients in (1, 16, 64))
+
+
+@pytest.mark.parametrize("cap", [3, 4, 6])
+def test_a_hard_limit_that_the_law_does_not_know_is_in_its_interval(cap: int) -> None:
+    generator = np.random.default_rng(cap)
+    rates = {
+        clients: (100.0 * min(clients, cap) * np.exp(0.03 * generator.standard_normal(6))).tolist()
+        for clients in (1, 2, 3, 4, 8)
+    }
+    assert fit(rates).rate(16).contains(100.0 * cap)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strakes.analysis.collect import collect
+from strakes.analysis.collect import collect, with_dependence
 from strakes.analysis.held_back import gave_way
 from strakes.analysis.levels import levels_of, medians_of
 from strakes.analysis.scope import amounts_of, scope_of
@@ -61,6 +61,12 @@ def study_portrait(run: Run) -> Portrait:
     imported = options.get("imported")
     levels = levels_of(results)
     first_s = min((seen.at_s for one in results.measured for seen in one.observations), default=0.0)
+    moments: dict[str, list[float]] = {}
+    for shift in levels.shifts:
+        for cell in shift.cells:
+            moments.setdefault(cell, []).append(first_s + shift.after_s)
+    if moments:
+        results = with_dependence(results, rule_of(options), moments)
     warnings = imported_warnings(imported) if imported else run_warnings(run, results, levels)
     cells = tuple(
         replace(

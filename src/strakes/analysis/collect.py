@@ -72,64 +72,76 @@ def collect(
         for cell in cells
         for measure in cell.measures
     ]
-    single, within = correlations(measured)
-    if single:
-        measured = [_widened(one, rule, single) for one in measured]
-    return Results(tuple(replace(one, correlation=within) for one in measured), rule.confidence, facts, single)
+    return with_dependence(Results(tuple(measured), rule.confidence, facts), rule, {})
 
 
-def correlations(measured: Sequence[Measured]) -> tuple[float, float]:
+def with_dependence(results: Results, rule: StoppingRule, moments: Mapping[str, Sequence[float]]) -> Results:
+    """Return the results with intervals as wide as runs that resemble the one before make them.
+
+    ``moments``: when measures are known to have changed their level, which is no resemblance.
+    """
+    single, within = correlations(results.measured, moments)
+    own = replace(rule, confidence=stretched(rule.confidence, single))
+    measured = tuple(
+        replace(one, estimate=_estimated(one.estimate, own), correlation=within) for one in results.measured
+    )
+    return replace(results, measured=measured, correlation=single)
+
+
+def _estimated(estimate: CellEstimate | None, rule: StoppingRule) -> CellEstimate | None:
+    """Return the estimate with the interval that this rule gives it; of other tools' repetitions there is none."""
+    if estimate is None or estimate.stopped_because == "imported":
+        return estimate
+    interval = rule.estimate(estimate.values).interval
+    return replace(estimate, low=interval.low if interval else None, high=interval.high if interval else None)
+
+
+def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> tuple[float, float]:
     """How much each run resembles its cell's run before it: in all, and beyond what all cells of a block have in common.
 
     Zero where that is not shown. All measures of a visit count as one, because what slowed the visit slowed them all.
     """
-    cells = _by_cell(measured)
+    cells = _by_cell(measured, moments)
     by_block: dict[int, list[float]] = {}
     for values in cells:
         for block, better in values.items():
             by_block.setdefault(block, []).append(better)
-    own = [list(values.values()) for values in cells]
     if len(cells) < _FEWEST_CELLS:
-        within = pooled_correlation(own)
+        within = pooled_correlation([list(values.values()) for values in cells])
         return within, within
     common = {block: median(values) for block, values in by_block.items()}
-    beyond = [[better - common[block] for block, better in values.items()] for values in cells]
-    within = pooled_correlation(beyond)
+    within = pooled_correlation([[better - common[block] for block, better in values.items()] for values in cells])
     shared = pooled_correlation([[common[block] for block in sorted(common)]])
     return max(within, shared), within
 
 
-def _by_cell(measured: Sequence[Measured]) -> list[dict[int, float]]:
+def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> list[dict[int, float]]:
     """Return for each cell by block how much better its visit was than its median visit, as a logarithm.
 
     A study that goes on where its last visit ended changes as it should; of what other tools ran the order is not known.
     """
     cells: dict[str, dict[int, list[float]]] = {}
     for one in measured:
-        values = one.by_block()
+        seen = [run for run in one.observations if run.purpose == "measure"]
         if (
             one.is_side
             or one.estimate is None
             or one.estimate.stopped_because == "imported"
             or study_named(one.study).visits_in_sequence
-            or min(values.values()) <= 0
+            or min(run.value for run in seen) <= 0
         ):
             continue
-        middle = math.log(median(list(values.values())))
-        for block, value in values.items():
-            better = (math.log(value) - middle) * (-1 if one.lower_is_better else 1)
-            cells.setdefault(one.id.rsplit(":", 1)[0], {}).setdefault(block, []).append(better)
+        levels: dict[int, list[tuple[int, float]]] = {}
+        for run in seen:
+            level = sum(moment <= run.at_s for moment in moments.get(one.id, ()))
+            better = math.log(run.value) * (-1 if one.lower_is_better else 1)
+            levels.setdefault(level, []).append((run.block, better))
+        of_cell = cells.setdefault(one.id.rsplit(":", 1)[0], {})
+        for runs in levels.values():
+            middle = median([better for _, better in runs])
+            for block, better in runs:
+                of_cell.setdefault(block, []).append(better - middle)
     return [{block: median(of_block) for block, of_block in sorted(values.items())} for values in cells.values()]
-
-
-def _widened(one: Measured, rule: StoppingRule, correlation: float) -> Measured:
-    """As many runs that depend on each other tell less than as many independent ones."""
-    if one.estimate is None or one.estimate.low is None:
-        return one
-    values = list(one.estimate.values)
-    interval = replace(rule, confidence=stretched(rule.confidence, correlation)).estimate(values).interval
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    return replace(one, estimate=replace(one.estimate, low=low, high=high))
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:

@@ -165,12 +165,15 @@ def memory_file_system(file_system: str) -> list[RunWarning]:
 
 
 def interval_not_reached(
-    estimate: Estimate, wanted: float, stopped_because: str, cells: Sequence[str] = ()
+    estimate: Estimate, wanted: float, stopped_because: str, cells: Sequence[str] = (), *, foreseen: bool = True
 ) -> list[RunWarning]:
-    """`interval-not-reached` or, while there is no interval at all, nothing: that is :func:`few_runs`."""
+    """`interval-not-reached` or, while there is no interval at all, nothing: that is :func:`few_runs`.
+
+    ``foreseen``: more runs of the same kind would make it narrower; not where each resembles the one before.
+    """
     if estimate.interval is None or estimate.relative_half_width <= wanted:
         return []
-    needed = runs_for(estimate, wanted)
+    needed = runs_for(estimate, wanted) if foreseen else None
     guess = f"; about {needed} runs would be enough" if needed else ""
     text = (
         f"After {estimate.runs} runs the interval is ±{_percent(estimate.relative_half_width)}, not "

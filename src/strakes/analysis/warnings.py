@@ -171,9 +171,9 @@ def _intervals(results: Results, wanted: float, levels: Levels) -> list[RunWarni
             few.setdefault(cell.runs, []).append(one.id)
         elif cell.stopped_because != "findings-settled" and one.id not in levels.changed:
             estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
-            found += evidence.interval_not_reached(
-                estimate, wanted, _STOPPED_BY.get(cell.stopped_because, cell.stopped_because), (one.id,)
-            )
+            stopped_by = _STOPPED_BY.get(cell.stopped_because, cell.stopped_because)
+            foreseen = results.correlation == 0
+            found += evidence.interval_not_reached(estimate, wanted, stopped_by, (one.id,), foreseen=foreseen)
     for runs, cells in sorted(few.items()):
         found += evidence.few_runs(runs, results.confidence, cells)
     return found

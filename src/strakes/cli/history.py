@@ -26,7 +26,7 @@ FAILED_STATUS = 1
 def command(
     name: str, target: str, cells: tuple[str, ...], since: float | None, fail_on: str | None, json: Output | None
 ) -> int:
-    """Show how the figures of a repeated measurement changed over time: SLOWER, FASTER, STEADY or INCONCLUSIVE.
+    """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 
     Runs with the same DIR and options are one repeated measurement. NAME selects measurements of that name, such as
     survey, transfer-size or ior. A figure is SLOWER or FASTER when its level changed. The test uses ranks of the runs'

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from strakes.foreign_text import for_terminal
-from strakes.history.series import History, HistorySeries
+from strakes.history.series import NO_CHANGE, History, HistorySeries
 from strakes.report.numbers import show
 
 _BARS = "▁▂▃▄▅▆▇█"
-_ORDER = ("SLOWER", "FASTER", "INCONCLUSIVE", "STEADY")
+_ORDER = ("SLOWER", "FASTER", "INCONCLUSIVE", NO_CHANGE)
 _LONGEST_LINE = 24
 _MOST_STEADY = 12
 
@@ -31,12 +31,12 @@ def _block(history: History) -> str:
     what = history.kind if history.kind == history.name else f"{history.kind} {history.name}"
     lines = [f"{what} of {for_terminal(history.target)}: {len(history.runs)} runs, {whens[0][:10]} to {whens[-1][:10]}"]
     ordered = sorted(history.series, key=lambda one: _ORDER.index(one.verdict))
-    steady = [one for one in ordered if one.verdict == "STEADY"]
-    shown = [one for one in ordered if one.verdict != "STEADY"] + steady[:_MOST_STEADY]
+    steady = [one for one in ordered if one.verdict == NO_CHANGE]
+    shown = [one for one in ordered if one.verdict != NO_CHANGE] + steady[:_MOST_STEADY]
     width = min(60, max(len(one.cell) for one in shown))
     lines += [_line(one, width) for one in shown]
     if len(steady) > _MOST_STEADY:
-        lines.append(f"  {len(steady) - _MOST_STEADY} more are STEADY: --json has them all")
+        lines.append(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all")
     needs = sorted({one.needs for one in history.series if one.needs})
     if needs:
         lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
@@ -48,9 +48,10 @@ def _block(history: History) -> str:
 
 
 def _line(one: HistorySeries, width: int) -> str:
-    line = f"  {one.verdict:<12} {for_terminal(one.cell):<{width}}  {_bars(one)}  "
+    line = f"  {one.verdict:<15} {for_terminal(one.cell):<{width}}  {_bars(one)}  "
     if not one.changes:
-        return line + show(one.points[-1].median, one.unit)
+        seen = f" (a change of {100 * one.seen_from:.2g} % would have been seen)" if one.seen_from is not None else ""
+        return line + show(one.points[-1].median, one.unit) + seen
     last = one.changes[-1]
     earlier = f", {len(one.changes) - 1} earlier changes" if len(one.changes) > 1 else ""
     return (

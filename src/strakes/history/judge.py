@@ -1,17 +1,20 @@
 """Which series changed.
 
-The chance that any of them is said to have changed without having done so is ``error`` for all together.
+The chance that any of them is said to have changed without having done so is ``error`` for all together, also where each run
+resembles the one before it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from strakes.compare.fail_on import Condition
-from strakes.history.series import History, HistorySeries, LevelChange, Verdict
-from strakes.statistics.change_points import RANDOM_ORDERS, SHORTEST, change_points
+from strakes.history.series import NO_CHANGE, History, HistorySeries, LevelChange, Verdict
+from strakes.statistics.autoregression import seen_change
+from strakes.statistics.change_points import MOST_ORDERS, SHORTEST, change_points
 
 # Runs before a change of level can be told from chance.
 FEWEST = 2 * SHORTEST
@@ -24,7 +27,7 @@ def judged(histories: Sequence[History], error: float = 0.05, since: datetime | 
     """
     series = sum(len(one.points) >= FEWEST for history in histories for one in history.series)
     # Divided among the series (Bonferroni), but not below what random orders can resolve.
-    share = max(error / max(series, 1), 1 / (RANDOM_ORDERS + 1))
+    share = max(error / max(series, 1), 1 / (MOST_ORDERS + 1))
     return [
         replace(history, series=tuple(_judged(one, share, since) for one in history.series)) for history in histories
     ]
@@ -49,16 +52,21 @@ def _judged(one: HistorySeries, error: float, since: datetime | None) -> History
         return replace(
             one, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of this measurement"
         )
+    values = [point.median for point in one.points]
+    if min(values) <= 0:
+        return replace(one, verdict="INCONCLUSIVE", needs="figures above zero")
     changes = []
-    for found in change_points([point.median for point in one.points], error):
+    for found in change_points([math.log(value) for value in values], error, dependent=True):
         point = one.points[found.index]
-        ratio = found.before / found.after if one.lower_is_better else found.after / found.before
-        changes.append(LevelChange(point.run, point.when, found.before, found.after, ratio, found.p_value))
+        before, after = math.exp(found.before), math.exp(found.after)
+        ratio = before / after if one.lower_is_better else after / before
+        changes.append(LevelChange(point.run, point.when, before, after, ratio, found.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
-    verdict: Verdict = "STEADY"
     if recent:
-        verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"
-    return replace(one, changes=tuple(changes), verdict=verdict)
+        verdict: Verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"
+        return replace(one, changes=tuple(changes), verdict=verdict)
+    seen_from = math.expm1(seen_change([math.log(value) for value in values], error, SHORTEST))
+    return replace(one, changes=tuple(changes), verdict=NO_CHANGE, seen_from=seen_from)
 
 
 def _meets(condition: Condition, verdict: Verdict, ratio: float) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from strakes.findings.portrait import Setting
 
-# STEADY: enough runs, and no change of level among them. INCONCLUSIVE: too few runs to find one.
-Verdict = Literal["SLOWER", "FASTER", "STEADY", "INCONCLUSIVE"]
+# NO CHANGE SHOWN: enough runs to find one of the size that the series says. INCONCLUSIVE: too few runs to find any.
+NO_CHANGE: Final = "NO CHANGE SHOWN"
+Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class LevelChange:
 class HistorySeries:
     """One cell over time.
 
-    ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run.
+    ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run. ``seen_from``: a lasting
+    change by this share of the level, half of the runs ago, would have been seen in four of five such series.
     """
 
     cell: str
@@ -53,6 +55,7 @@ class HistorySeries:
     changes: tuple[LevelChange, ...] = ()
     verdict: Verdict = "INCONCLUSIVE"
     needs: str = ""
+    seen_from: float | None = None
 
     @property
     def lower_is_better(self) -> bool:

@@ -9,6 +9,7 @@ one mode raise fewer false alarms than the error stated.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +20,8 @@ from strakes.statistics.interval import in_order, median
 MINIMUM_RUNS = 12
 # Groups closer than this do no harm to a recommendation.
 MINIMUM_DISTANCE = 0.1
+
+WIDEST_STEP = math.log(2)
 
 # The dip times the root of the runs that 1 % of uniform samples exceed: simulated, 40,000 samples of 500 values to
 # 400,000 of 12.
@@ -50,7 +53,7 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
     if (
         runs < MINIMUM_RUNS
         or ordered[0] <= 0
-        or dip([math.log(value) for value in ordered]) * math.sqrt(runs) <= critical_value(runs)
+        or dip(_spread([math.log(value) for value in ordered])) * math.sqrt(runs) <= critical_value(runs)
     ):
         return None
     # The dip says that there are groups; they are parted at the widest gap that leaves each at least a fifth of the
@@ -59,6 +62,28 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
     split = max(range(fifth, runs - fifth + 1), key=lambda count: ordered[count] / ordered[count - 1])
     low, high = median(ordered[:split]), median(ordered[split:])
     return TwoGroups(low, high, split / runs, runs) if high >= low * (1 + MINIMUM_DISTANCE) else None
+
+
+def _spread(ordered: Sequence[float]) -> list[float]:
+    """Return the values with ties spread over what one step of the clock, or of the amount of work, hides.
+
+    They are logarithms. Values that tie came in steps: heaps of them are no groups. A step is as wide as the way to the values
+    beside it, but no wider than one of two of the smallest steps.
+
+    >>> _spread([1.0, 1.5, 1.5, 2.0]), _spread([1.0, 2.0, 4.0])
+    ([1.0, 1.375, 1.625, 2.0], [1.0, 2.0, 4.0])
+    """
+    steps = sorted(set(ordered))
+    if len(steps) == len(ordered) or len(steps) == 1:
+        return list(ordered)
+    spread = []
+    for place, value in enumerate(steps):
+        below = value - steps[place - 1] if place else steps[1] - steps[0]
+        above = steps[place + 1] - value if place + 1 < len(steps) else steps[-1] - steps[-2]
+        count = bisect_right(ordered, value) - bisect_left(ordered, value)
+        width = min(below, above, WIDEST_STEP)
+        spread += [value + width * ((number + 0.5) / count - 0.5) for number in range(count)]
+    return spread
 
 
 def critical_value(runs: int) -> float:

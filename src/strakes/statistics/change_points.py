@@ -8,11 +8,12 @@ same runs, and again within each part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from strakes.statistics.autoregression import p_value_of_change
 from strakes.statistics.interval import in_order, median
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # A level needs as many runs as a median needs for an interval.
 SHORTEST = 5
 RANDOM_ORDERS = 1999
+# For errors below what those can show, as many as it takes, up to this many.
+MOST_ORDERS = 99_999
 # Random orders are made a few at a time so that long series do not fill the memory.
 VALUES_AT_ONCE = 2_000_000
 FIRST_ORDERS = 199
@@ -47,6 +50,7 @@ def change_points(
     shortest: int = SHORTEST,
     correlation: float = 0.0,
     groups: Sequence[str] | None = None,
+    dependent: bool = False,
 ) -> tuple[ChangePoint, ...]:
     """Return the changes of level in time order; a series without any is given one with probability ``error``.
 
@@ -54,6 +58,8 @@ def change_points(
     dependent runs tell less than as many independent ones, by the factor (1 - r) / (1 + r) of an autoregression
     (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184). ``groups``: what each run measured; runs are then
     ranked and reordered among their own only, so that it does not matter which of them come first, and how each scatters.
+    ``dependent``: what runs that resemble the one before them do anyway is no change either
+    (:mod:`strakes.statistics.autoregression`).
 
     A slow drift appears as one or more steps: see :func:`strakes.statistics.drift.trend`. The random orders are the same at
     every call. Raises ValueError for no values or one that is not finite.
@@ -65,9 +71,13 @@ def change_points(
     import numpy as np
 
     in_order(values)
-    scan = _Scan(shortest, math.sqrt((1 - correlation) / (1 + correlation)), np.random.default_rng(0))
+    orders = max(RANDOM_ORDERS, min(MOST_ORDERS, math.ceil(2 / error)))
+    scale = math.sqrt((1 - correlation) / (1 + correlation))
+    scan = _Scan(shortest, scale, np.random.default_rng(0), orders)
     names = np.unique(list(groups or [""] * len(values)), return_inverse=True)[1]
     steps = dict(scan.steps(np.asarray(values, dtype=float), names, error))
+    if dependent:
+        steps = _beyond_dependence(values, steps, error, shortest)
     ends = [*sorted(steps), len(values)]
     changes = []
     start = 0
@@ -102,13 +112,36 @@ def correlation_of(values: Sequence[float]) -> float:
     return min(0.95, max(0.0, found + (1 + 3 * found) / len(values)))
 
 
+def _beyond_dependence(
+    values: Sequence[float], steps: Mapping[int, float], error: float, shortest: int
+) -> dict[int, float]:
+    """Leave out changes that runs which resemble each other show anyway, the least likely one first.
+
+    Each is judged on the two levels beside it: those farther away would only add to what looks like scatter. All that were proposed share
+    the error.
+    """
+    kept = dict(steps)
+    while kept:
+        ends = [0, *sorted(kept), len(values)]
+        judged = {
+            place: max(kept[place], p_value_of_change(values[start:end], shortest))
+            for start, place, end in zip(ends, ends[1:], ends[2:], strict=False)
+        }
+        weakest = max(judged, key=lambda place: judged[place])
+        if judged[weakest] <= error / len(steps):
+            return judged
+        del kept[weakest]
+    return {}
+
+
 @dataclass
 class _Scan:
-    """``scale``: how much less a contrast weighs because runs depend on each other."""
+    """``scale``: how much less a contrast weighs because runs depend on each other. ``orders``: how many random ones."""
 
     shortest: int
     scale: float
     generator: np.random.Generator
+    orders: int
 
     def steps(
         self, series: NDArray[np.float64], groups: NDArray[np.intp], error: float, offset: int = 0
@@ -116,18 +149,18 @@ class _Scan:
         """Return places and p-values. Each part is tested at half the error of the whole, so that the parts share it."""
         import numpy as np
 
-        if len(series) < 2 * self.shortest or error < 1 / (RANDOM_ORDERS + 1):
+        if len(series) < 2 * self.shortest or error < 1 / (self.orders + 1):
             return []
         members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
         ranks = _ranks_within(series, members)
         contrasts = _contrasts(ranks[None, :], self.shortest)[0] * self.scale
         place = int(contrasts.argmax())
         beaten = 0
-        for orders in _random_orders(ranks, members, self.generator):
+        for orders in _random_orders(ranks, members, self.orders, self.generator):
             beaten += int((_contrasts(orders, self.shortest).max(axis=1) >= contrasts[place] - 1e-9).sum())
-            if beaten >= error * (1 + RANDOM_ORDERS):
+            if beaten >= error * (1 + self.orders):
                 return []
-        p_value = (1 + beaten) / (1 + RANDOM_ORDERS)
+        p_value = (1 + beaten) / (1 + self.orders)
         if p_value > error:
             return []
         split = place + self.shortest
@@ -165,16 +198,16 @@ def _contrasts(ranks: NDArray[np.float64], shortest: int) -> NDArray[np.float64]
 
 
 def _random_orders(
-    ranks: NDArray[np.float64], members: Sequence[NDArray[np.intp]], generator: np.random.Generator
+    ranks: NDArray[np.float64], members: Sequence[NDArray[np.intp]], number: int, generator: np.random.Generator
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield RANDOM_ORDERS of them in parts, each run among its own; most series are told from a change by the first few."""
+    """Yield so many of them in parts, each run among its own; most series are told from a change by the first few."""
     import numpy as np
 
     done, rows = 0, FIRST_ORDERS
-    while done < RANDOM_ORDERS:
-        rows = min(rows, RANDOM_ORDERS - done, max(1, VALUES_AT_ONCE // len(ranks)))
+    while done < number:
+        rows = min(rows, number - done, max(1, VALUES_AT_ONCE // len(ranks)))
         orders = np.empty((rows, len(ranks)))
         for places in members:
             orders[:, places] = generator.permuted(np.tile(ranks[places], (rows, 1)), axis=1)
         yield orders
-        done, rows = done + rows, RANDOM_ORDERS
+        done, rows = done + rows, number

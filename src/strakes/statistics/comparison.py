@@ -11,7 +11,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from strakes.statistics.contrast import Verdict, bonferroni, half_width_for, independent_ratio, paired_ratio, verdict
+from strakes.statistics.contrast import (
+    Verdict,
+    bonferroni,
+    half_width_for,
+    independent_ratio,
+    paired_logs,
+    paired_ratio,
+    verdict,
+)
+from strakes.statistics.dependence import pooled_correlation
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 
 FEWEST_BATCHES = 8
@@ -55,9 +64,16 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
+    # Parts of a run differ less than runs do where each of its values resembles the one before.
+    alike = pooled_correlation([first, second])
+    # Of few values it is known to a standard error only, and too small a one would call differences that are none.
+    alike = min(0.95, alike + 1 / math.sqrt(min(len(first), len(second)))) if alike else 0.0
+    stretch = math.sqrt((1 + alike) / (1 - alike))
+
     def ratio(confidence: float) -> Estimate:
         number = max(FEWEST_BATCHES, smallest_runs(confidence) + 2)
-        return _widened(independent_ratio(batches(first, number), batches(second, number), confidence), first, second)
+        found = independent_ratio(batches(first, number), batches(second, number), confidence)
+        return _widened(found, first, second, stretch)
 
     return ratio
 
@@ -87,11 +103,11 @@ def wander(values: Sequence[float]) -> float:
     return sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
 
 
-def _widened(found: Estimate, first: Sequence[float], second: Sequence[float]) -> Estimate:
+def _widened(found: Estimate, first: Sequence[float], second: Sequence[float], stretch: float) -> Estimate:
     if found.interval is None:
         return found
     confidence = found.interval.confidence
-    half = t_quantile(confidence) * math.sqrt(wander(first) + wander(second))
+    half = stretch * t_quantile(confidence) * math.sqrt(wander(first) + wander(second))
     low, high = found.median * math.exp(-half), found.median * math.exp(half)
     return replace(found, interval=Interval(min(low, found.interval.low), max(high, found.interval.high), confidence))
 
@@ -135,7 +151,9 @@ def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_be
     Raises ValueError when asked without any.
     """
     first, second = (a, b) if lower_is_better else (b, a)
-    return lambda confidence: paired_ratio(first, second, confidence)
+    logs = paired_logs(first, second)
+    correlation = pooled_correlation([logs]) if logs else 0.0
+    return lambda confidence: paired_ratio(first, second, confidence, correlation)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:

@@ -13,18 +13,22 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import NormalDist
 
+from strakes.statistics.interval import median
+
 # Shorter series say nothing about it.
-FEWEST = 5
+FEWEST = 6
 # Standard errors beyond which it counts as shown: an error of 5 % only makes intervals wider.
 _SHOWN = 1.645
+# The standard error of a median, in those of a mean.
+_OF_MEDIANS = math.sqrt(math.pi / 2)
 _MOST = 0.95
 
 
 def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
     """Return how much each value resembles the one before it in its own series; 0 where that is not shown.
 
-    The correlation of neighbours in ranks, weighed by the lengths of the series, with its bias of -(1 + 3 r) / n put right
-    (Marriott and Pope, Biometrika 41 (1954) 390).
+    The correlation of neighbours in ranks, with its bias of -(1 + 4 r) / n put right (Kendall, Biometrika 41 (1954)
+    403). The median over the series: a change of level in some of them is none of all.
 
     >>> pooled_correlation([[1.0, 2.0, 3.0, 4.0, 5.0, 4.5, 3.5, 2.5, 1.5, 0.5]] * 5)
     0.95
@@ -32,13 +36,13 @@ def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
     0.0
     """
     found = [(len(values), correlation) for values in series if (correlation := _of_neighbours(values)) is not None]
-    total = sum(runs for runs, _ in found)
-    # Of independent values each has a mean of -1 / n and a variance of about 1 / n.
-    score = sum(runs * correlation + 1 for runs, correlation in found)
-    if not found or score < _SHOWN * math.sqrt(total):
+    if not found:
         return 0.0
-    mean, length = score / total, total / len(found)
-    return min(_MOST, mean + 3 * mean / length)
+    # Of independent values each has a mean of -1 / n and a variance of about 1 / n.
+    scores = [(runs * correlation + 1) / math.sqrt(runs) for runs, correlation in found]
+    if median(scores) < _SHOWN * (_OF_MEDIANS if len(scores) > 2 else 1.0) / math.sqrt(len(scores)):
+        return 0.0
+    return min(_MOST, max(0.0, median([(runs * correlation + 1) / (runs - 4) for runs, correlation in found])))
 
 
 def _of_neighbours(values: Sequence[float]) -> float | None:

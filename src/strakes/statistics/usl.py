@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FEWEST_LEVELS = 4
 RESAMPLES = 500
+# A law that misses a median by more does not describe a system.
+_DESCRIBES = 0.05
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,10 @@ class Scalability:
     """The law fitted to medians, and to resampled runs for the intervals.
 
     Resampled coefficients may be negative, as the scatter of the runs has it; cut at zero they would make every rate
-    beyond look too low. ``worst_residual`` is the largest relative distance of a measured median from the fit: where it
-    is larger than the scatter of the runs, the law does not describe this system and its coefficients mean nothing.
+    beyond look too low. The law itself has none below zero, so an interval reaches as far as what the law says.
+    ``worst_residual`` is the largest relative distance of a measured median from the fit: where it is larger than the
+    scatter of the runs, the law does not describe this system and its coefficients mean nothing. Where it misses a median
+    by more than 5 %, something else may limit the rate: beyond what was measured it may then stay as it is.
     """
 
     law: Law
@@ -71,31 +75,36 @@ class Scalability:
     @property
     def rate_of_one(self) -> Interval:
         """The rate of one client."""
-        return self._interval([law.rate_of_one for law in self.resampled])
+        return self._interval([law.rate_of_one for law in self.resampled], self.law.rate_of_one)
 
     @property
     def contention(self) -> Interval:
         """The share of work that queues."""
-        return self._interval([max(0.0, law.contention) for law in self.resampled])
+        return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)
 
     @property
     def coherency(self) -> Interval:
         """The cost of agreement between clients."""
-        return self._interval([max(0.0, law.coherency) for law in self.resampled])
+        return self._interval([max(0.0, law.coherency) for law in self.resampled], self.law.coherency)
 
     @property
     def peak(self) -> Interval:
         """Its upper end is infinite where the data do not show that the rate ever falls."""
-        return self._interval([law.peak for law in self.resampled])
+        return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
         """Beyond ``measured_up_to`` this is extrapolation: it holds only if nothing new becomes scarce."""
-        return self._interval([law.rate(clients) for law in self.resampled])
+        interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
+        if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
+            return interval
+        last = self.law.rate(self.measured_up_to)
+        stays_low, stays_high = last * (1 - self.worst_residual), last * (1 + self.worst_residual)
+        return Interval(min(interval.low, stays_low), max(interval.high, stays_high), self.confidence)
 
-    def _interval(self, values: Sequence[float]) -> Interval:
+    def _interval(self, values: Sequence[float], of_law: float) -> Interval:
         ordered = sorted(values)
         cut = int((1 - self.confidence) / 2 * len(ordered))
-        return Interval(ordered[cut], ordered[-1 - cut], self.confidence)
+        return Interval(min(of_law, ordered[cut]), max(of_law, ordered[-1 - cut]), self.confidence)
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:

@@ -1,0 +1,75 @@
+"""Runs that depend on each other are told from independent ones, and intervals made wider for it hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from strakes.statistics.change_points import change_points
+from strakes.statistics.comparison import between_runs, judge
+from strakes.statistics.contrast import Verdict
+from strakes.statistics.dependence import pooled_correlation, stretched
+from strakes.statistics.interval import median_interval
+
+
+def autoregressions(correlation: float, rows: int, runs: int, seed: int = 1) -> NDArray[np.float64]:
+    generator = np.random.default_rng(seed)
+    series = generator.standard_normal((rows, runs))
+    for run in range(1, runs):
+        series[:, run] = correlation * series[:, run - 1] + np.sqrt(1 - correlation**2) * series[:, run]
+    return series
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.8])
+def test_the_correlation_of_many_short_series_is_found(correlation: float) -> None:
+    found = pooled_correlation(autoregressions(correlation, 30, 40).tolist())
+    assert found == pytest.approx(correlation, abs=0.2)
+
+
+def test_independent_series_are_seldom_called_dependent() -> None:
+    called = [pooled_correlation(autoregressions(0.0, 30, 12, seed).tolist()) > 0 for seed in range(200)]
+    assert sum(called) <= 24
+
+
+def test_a_change_of_level_in_a_third_of_the_series_is_no_dependence_of_all() -> None:
+    series = autoregressions(0.0, 30, 12)
+    series[:10, 6:] += 5.0
+    assert pooled_correlation(series.tolist()) == 0.0
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.8])
+def test_intervals_of_dependent_runs_hold_or_there_are_none(correlation: float) -> None:
+    held = total = 0
+    for seed in range(40):
+        series = autoregressions(correlation, 20, 40, seed).tolist()
+        confidence = stretched(0.9, pooled_correlation(series))
+        intervals = [median_interval(values, confidence) for values in series]
+        held += sum(interval.contains(0.0) for interval in intervals if interval is not None)
+        total += sum(interval is not None for interval in intervals)
+    assert held >= 0.88 * total
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
+def test_changes_are_found_in_dependent_series_at_most_twice_as_often_as_stated(correlation: float) -> None:
+    series = 0.05 * autoregressions(correlation, 200, 30)
+    assert sum(bool(change_points(values, 0.05, dependent=True)) for values in series.tolist()) <= 20
+
+
+def test_a_change_far_beyond_the_scatter_is_found_among_dependent_runs() -> None:
+    series = 0.05 * autoregressions(0.5, 50, 40)
+    series[:, 20:] -= 0.4
+    found = [change_points(values, 0.05, dependent=True) for values in series.tolist()]
+    assert sum(any(abs(change.index - 20) <= 2 for change in changes) for changes in found) >= 40
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_two_like_runs_are_told_apart_no_more_often_than_stated(correlation: float) -> None:
+    wrong = 0
+    for first, second in zip(
+        autoregressions(correlation, 150, 40), autoregressions(correlation, 150, 40, 2), strict=True
+    ):
+        a, b = np.exp(0.1 * first).tolist(), np.exp(0.1 * second).tolist()
+        (judged,) = judge([between_runs(a, b)], 0.9, 0.05, least=0.05)
+        wrong += judged.verdict in (Verdict.FASTER, Verdict.SLOWER)
+    assert wrong <= 15

@@ -77,3 +77,17 @@ def test_a_variable_of_nothing_is_no_portrait(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path))
     with pytest.raises(BadInputError, match="no measurements to base advice on"):
         run_to_advise_from(None)
+
+
+def test_the_newest_run_that_answers_something_is_taken_and_none_is_said(
+    strakes: StrakesRunner, published: Path, tmp_path: Path
+) -> None:
+    assert strakes("study", "open-close", tmp_path, "--budget", "2s", "--quiet").returncode == 0
+    assert (
+        run_to_advise_from(None, lambda run: run.manifest["name"] == "transfer-size").manifest["name"]
+        == "transfer-size"
+    )
+    assert run_to_advise_from(None, lambda _run: False).manifest["name"] == "open-close"
+    assert run_to_advise_from(None).manifest["name"] == "open-close"
+    nothing = strakes("advise", "--app", APP, "--from", "latest")
+    assert nothing.returncode == 0 and "answers nothing about this application" in nothing.stdout

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from strakes.cli.target import command, layout_text, placement_text
-from strakes.targets.description import Layout, Placement
+from strakes.targets import registry
+from strakes.targets.description import Description, Layout, Placement, Server
 from targets.lustre.test_target import target
 
 
@@ -65,3 +67,26 @@ def test_layouts_and_placements_are_words() -> None:
     )
     assert placement_text(Placement("manual", (1,), inherited=True)) == "on metadata target 1, also for subdirectories"
     assert placement_text(Placement("inherit", (0,))) == "same as the parent directory (metadata target 0)"
+
+
+def test_a_server_s_file_system_is_on_this_machine(lustre: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(servers: tuple[Server, ...], network: tuple[str, ...]) -> str:
+        file_system = registry.detect(lustre)
+        described = replace(Description("labfs", "2.17"), servers=servers, network=network)
+        monkeypatch.setattr(file_system, "describe", lambda: described)
+        done = CliRunner().invoke(command, [str(lustre)], catch_exceptions=False)
+        return next(line for line in done.output.splitlines() if line.startswith("file system"))
+
+    here, there = Server("a", "mds", "10.0.0.1@tcp", "active"), Server("b", "oss", "10.0.0.2@tcp", "active")
+    assert shown((here, there), ("10.0.0.3@tcp",)).endswith("lustre (on other machines)")
+    assert shown((here, there), ("10.0.0.1@tcp",)).endswith("lustre (on this machine and others)")
+    assert shown((here,), ("10.0.0.1@tcp",)).endswith("lustre (on this machine)")
+    assert shown((), ()).endswith("lustre (on other machines)")
+
+
+def test_a_striped_directory_is_shown_with_its_count_and_targets() -> None:
+    striped = Placement("automatic", (1, 0), 2, "fnv_1a_64")
+    assert placement_text(striped) == "spread by the file system over 2 metadata targets (1, 0), fnv_1a_64"
+    in_turn = Placement("automatic", (3,), 1, inherited=True)
+    assert placement_text(in_turn).startswith("on metadata target 3, its subdirectories spread by the file system")
+    assert placement_text(Placement("manual", (2, 3))) == "on metadata targets 2, 3"

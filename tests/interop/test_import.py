@@ -437,3 +437,29 @@ def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys:
     assert strakes(["compare", first, second]) == 2
     assert "did not do the same work" in capsys.readouterr().err
     assert strakes(["compare", first, second, "--factor", "transfer_bytes"]) == 0
+
+
+def test_several_directories_and_the_ranks_of_mdtest_are_in_the_command_to_repeat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (SAMPLES / "mdtest-3.4.txt").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("Command line used"))
+    several = tmp_path / "multi_mdtest.txt"
+    several.write_text(text.replace(line, "Command line used: /usr/bin/mdtest '-n' '500' '-d' '/lustre/a@/lustre/b'"))
+    assert read_file(several)[1].path == "/lustre/a@/lustre/b"
+    assert strakes(["import", str(several)]) == 0
+    run = Store().runs()[-1]
+    options = Store().open(run.id).manifest["options"]
+    assert options["command"].startswith("mpiexec -n 4 /usr/bin/mdtest ")
+    assert options["imported"]["again"].startswith("strakes run -n 4 mdtest ")
+    printed = text.replace("Path", "Path                : /lustre/first\nPath", 1)
+    several.write_text(printed)
+    assert read_file(several)[1].path.startswith("/lustre/first@")
+
+
+def test_one_rank_needs_nothing_that_starts_it(tmp_path: Path) -> None:
+    text = (SAMPLES / "mdtest-3.4.txt").read_text().replace("with 4 total task(s)", "with 1 total task(s)")
+    (tmp_path / "one.txt").write_text(text)
+    assert strakes(["import", str(tmp_path / "one.txt")]) == 0
+    options = Store().open(Store().runs()[-1].id).manifest["options"]
+    assert "mpiexec" not in options["command"] and "run mdtest" in options["imported"]["again"]

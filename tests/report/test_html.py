@@ -175,7 +175,7 @@ def test_a_portrait_of_nothing_is_still_a_report() -> None:
             plotly_bundle(), PLACEHOLDER
         )
     ).text
-    assert "Nothing was measured often enough" in text
+    assert "Nothing was measured." in text
     assert "No setting is recommended" in text
 
 

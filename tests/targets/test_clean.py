@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mounts import bind_mounted, other_user
+from conftest import StrakesRunner
+from mounts import bind_mounted, faulty_mounted, other_user
 from strakes.errors import BadInputError
 from strakes.targets.clean import clean
+from strakes.targets.clean_apart import clean_apart
 from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
 from strakes.targets.workspace import Workspace
 from targets.test_workspace import RUN, killed_workspace
@@ -259,3 +261,30 @@ def test_the_host_of_a_marker_is_this_one() -> None:
     assert Marker.of_this_process(RUN).host == socket.gethostname()
     assert Marker.of_this_process(RUN).seems_live()
     assert not dead_marker().seems_live()
+
+
+@pytest.mark.long
+def test_cleaning_a_directory_that_hangs_is_given_up_and_said(strakes: StrakesRunner) -> None:
+    with faulty_mounted() as mount:
+        try:
+            make(mount.place)
+            mount.hang("opendir", "readdir", "unlink", "rmdir")
+            done = strakes("clean", mount.place)
+        finally:
+            mount.mend()
+    assert done.returncode == 1 and "the file system does not answer" in done.stderr, done.stderr
+
+
+def test_what_the_sweeper_s_own_process_finds_is_what_it_finds_here(strakes: StrakesRunner, tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    place = make(odd)
+    here = clean(odd, dry_run=True)
+    assert clean_apart(odd, dry_run=True) == here and here.removed == (str(place),)
+    assert clean_apart(odd).removed == (str(place),) and not place.exists()
+    with pytest.raises(BadInputError) as error:
+        clean_apart(tmp_path / "missing")
+    with pytest.raises(BadInputError) as here_too:
+        clean(tmp_path / "missing")
+    assert str(error.value) == str(here_too.value)
+    assert strakes("clean", tmp_path / "missing").returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from strakes.errors import BadInputError
@@ -10,14 +11,18 @@ from strakes.store import Run, Store
 from strakes.store.published import PublishedRun
 
 VARIABLE = "STRAKES_PORTRAIT"
+# Reading one takes about a second.
+_MOST_LOOKED_AT = 10
 # Below each of the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
 
 
-def run_to_advise_from(wanted: str | None) -> Run:
+def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
     """``wanted`` (a run's id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else what the
     site has published.
+
+    With ``answers``: of the newest ones of the user's the first that answers anything, else the newest.
 
     Raises BadInputError when there is none, with the shortest measurement that would do.
     """
@@ -30,7 +35,8 @@ def run_to_advise_from(wanted: str | None) -> Run:
         run for run in store.runs() if run.kind in ("survey", "study") and run.status in ("complete", "partial")
     ]
     if measured:
-        return store.open(measured[-1].id)
+        newest = [store.open(run.id) for run in measured[: -1 - _MOST_LOOKED_AT : -1]]
+        return next((run for run in newest if answers is None or answers(run)), newest[0])
     for place in published_places():
         if place.exists():
             return PublishedRun(place)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="Base the advice on this run, or on a file written by strakes export  [default: $STRAKES_PORTRAIT, else the "
     "newest "
-    "finished survey or study, else the one that the site has published]",
+    "finished survey or study that answers anything about the application, else the one that the site has published]",
 )
 @json_option
 def command(app_path: Path | None, darshan: Path | None, run: str | None, json: Output | None) -> int:
@@ -60,7 +60,7 @@ def command(app_path: Path | None, darshan: Path | None, run: str | None, json: 
     from strakes.analysis.build import results_of
 
     app = read_app(app_path)
-    stored = run_to_advise_from(run)
+    stored = run_to_advise_from(run, lambda candidate: bool(choose(app, results_of(candidate)).choices))
     results = results_of(stored)
     chosen = choose(app, results)
     file_system = str(results.facts.get("file_system", ""))
@@ -112,6 +112,8 @@ def _describe(log: Path, json: Output | None) -> int:
 
 def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> None:
     say(f"{app.title}: {app.ranks:,} ranks on {app.nodes:,} nodes, {app.interface}; from run {run.id} on {file_system}")
+    if not chosen.choices:
+        say("It answers nothing about this application. What would, is below; --from RUN takes another run.")
     for phase in app.phases:
         say()
         say(f"{phase.name} ({phase.operation}, {phase.files}):")

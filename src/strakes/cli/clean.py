@@ -28,9 +28,9 @@ def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
     Only directories that have a marker of strakes and belong to you or root are touched; those of running measurements
     are not. Exits with status 1 if something could not be removed.
     """
-    from strakes.targets.clean import clean
+    from strakes.targets.clean_apart import clean_apart
 
-    report = clean(directory, dry_run=dry_run, force=force)
+    report = clean_apart(directory, dry_run=dry_run, force=force)
     if as_json:
         import json
         from dataclasses import asdict

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from strakes.targets.command import Servers
     from strakes.targets.description import DataTarget, Description, Layout, MetadataTarget, Placement
     from strakes.targets.knowledge import Knowledge
-    from strakes.targets.target import TargetFacts
 
 _Row = tuple[str, str]
 
@@ -37,7 +36,7 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
         click.echo(json.dumps(known.document(), indent=1))
         return
     rows = [
-        *_rows(known.facts),
+        *_rows(known),
         *(_device_rows(known.facts.block_device) if known.facts.block_device else []),
         *_told(known),
     ]
@@ -50,9 +49,10 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
         click.echo(for_terminal(line))
 
 
-def _rows(facts: TargetFacts) -> list[_Row]:
+def _rows(known: Knowledge) -> list[_Row]:
     from strakes.units import format_bytes
 
+    facts = known.facts
     inodes = (
         f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
         if facts.total_inodes
@@ -60,7 +60,7 @@ def _rows(facts: TargetFacts) -> list[_Row]:
     )
     return [
         ("directory", click.format_filename(facts.path)),
-        ("file system", f"{facts.file_system} ({'on other machines' if facts.remote else 'on this machine'})"),
+        ("file system", f"{facts.file_system} ({_where(known)})"),
         ("device", facts.device),
         ("mounted on", click.format_filename(facts.mount_point)),
         ("mount options", ",".join(facts.mount_options)),
@@ -85,6 +85,17 @@ def _device_rows(device: BlockDevice) -> list[_Row]:
     if device.raid or device.members:
         rows.append(("made of", f"{device.raid} {', '.join(device.members)}".strip()))
     return [*rows, ("backing file", click.format_filename(device.backing_file))] if device.backing_file else rows
+
+
+def _where(known: Knowledge) -> str:
+    """Return which machines serve it: this one, others, or both."""
+    if not known.facts.remote:
+        return "on this machine"
+    servers, own = known.description.servers, known.description.network
+    here = [server for server in servers if server.address in own]
+    if not here:
+        return "on other machines"
+    return "on this machine" if len(here) == len(servers) else "on this machine and others"
 
 
 def _told(known: Knowledge) -> Iterator[_Row]:
@@ -128,7 +139,13 @@ def placement_text(placement: Placement) -> str:
     targets = ", ".join(map(str, placement.metadata_targets))
     if placement.kind == "inherit":
         return f"same as the parent directory{f' (metadata target {targets})' if targets else ''}"
-    how = f"on metadata target {targets}" if placement.kind == "manual" else "spread by the file system"
+    many = len(placement.metadata_targets) > 1
+    if placement.kind == "manual":
+        how = f"on metadata target{'s' * many} {targets}"
+    elif many:
+        how = f"spread by the file system over {len(placement.metadata_targets)} metadata targets ({targets})"
+    else:
+        how = f"on metadata target {targets}, its subdirectories spread by the file system" if targets else "spread"
     return ", ".join(
         part for part in (how, placement.hash, "also for subdirectories" if placement.inherited else "") if part
     )

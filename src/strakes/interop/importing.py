@@ -30,7 +30,7 @@ def import_file(path: Path, store: Store, target: str = "") -> Run:
         "confidence": 0.9,
         "relative_half_width": 0.1,
         "budget_s": 0.0,
-        "command": for_shell(foreign.command) or shlex.join(["strakes", "import", str(path)]),
+        "command": _launched(foreign) or shlex.join(["strakes", "import", str(path)]),
         "imported": _provenance(path, chosen, foreign),
     }
     environment = {"host": foreign.host} if foreign.host else {}
@@ -48,6 +48,8 @@ def import_file(path: Path, store: Store, target: str = "") -> Run:
 def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, object]:
     words = for_shell(foreign.command).split(" ")
     runnable = foreign.tool in _RUNNABLE and len(words) > 1
+    ranks = _ranks(foreign)
+    ours = ["strakes run", *(["-n", str(ranks)] if ranks > 1 else []), foreign.tool]
     return {
         "tool": foreign.tool,
         "version": foreign.version,
@@ -55,5 +57,18 @@ def _provenance(path: Path, chosen: Format, foreign: Foreign) -> dict[str, objec
         "file": os.path.abspath(path),
         "when": foreign.when.isoformat() if foreign.when else "",
         "notes": list(foreign.notes),
-        "again": " ".join(["strakes run", foreign.tool, *words[1:]]) if runnable else "",
+        "again": " ".join([*ours, *words[1:]]) if runnable else "",
     }
+
+
+def _ranks(foreign: Foreign) -> int:
+    """Return how many ranks the tool had, 1 where it does not say."""
+    ranks = {figure.settings.get("ranks") for figure in foreign.figures}
+    (only,) = ranks if len(ranks) == 1 else (None,)
+    return only if isinstance(only, int) else 1
+
+
+def _launched(foreign: Foreign) -> str:
+    """Return the command line with what started its ranks, which the tools leave out of what they print."""
+    command, ranks = for_shell(foreign.command), _ranks(foreign)
+    return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

@@ -89,3 +89,13 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
         ("Run", portrait.run.get("id")),
     )
     return tuple((name, str(value)) for name, value in rows if value)
+
+
+def no_headline(portrait: Portrait) -> str:
+    """Say what there is instead, where a run has no headline figures."""
+    if not portrait.cells:
+        return "nothing was measured"
+    runs = sorted(cell.runs for cell in portrait.cells)
+    times = f"{runs[0]}" if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
+    figures = f"{len(runs)} figures" if len(runs) > 1 else "1 figure"
+    return f"no headline figures: the {figures} of this run, measured {times} times each, are in the report"

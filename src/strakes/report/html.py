@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from strakes.findings.portrait import CellEstimate, Portrait, Recommendation
-from strakes.report.facts import ended_early, facts_of, title_of
+from strakes.report.facts import ended_early, facts_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import flat_facts, label_of, level_of, percent, show, show_interval, show_interval_of
 from strakes.report.published import published
@@ -66,6 +66,7 @@ def render_html(portrait: Portrait) -> str:
         title=title_of(portrait),
         ended=ended_early(portrait),
         facts=facts_of(portrait),
+        no_headline=no_headline(portrait),
         scope=portrait.scope,
         headlines=[
             _headline(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells

@@ -99,7 +99,7 @@ def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: i
             )
         except PermissionError:  # another user's interpreter
             return _remove(kind, parent, directory, name, path)
-        if not _wait(remover):
+        if not wait_while_at_work(remover):
             return (Left(path, _HANGS),)
         output.seek(0)
         answer = output.read()
@@ -108,18 +108,18 @@ def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: i
     return tuple(Left(os.fsdecode(bytes.fromhex(one)), why) for one, why in json.loads(answer))
 
 
-def _wait(remover: subprocess.Popen[bytes]) -> bool:
-    """Until it ends (True), or uses no processor for too long."""
+def wait_while_at_work(worker: subprocess.Popen[bytes]) -> bool:
+    """Until it ends (True), or uses no processor for too long: it is then given up (False)."""
     used, since = -1, time.monotonic()
     while True:
         try:
-            remover.wait(_TICK_S)
+            worker.wait(_TICK_S)
         except subprocess.TimeoutExpired:
-            now = _processor_ticks(remover.pid)
+            now = _processor_ticks(worker.pid)
             if now != used:
                 used, since = now, time.monotonic()
             elif time.monotonic() - since > STUCK_S:
-                remover.kill()
+                worker.kill()
                 return False
         else:
             return True

@@ -47,10 +47,11 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
     except UnansweredError as error:
         # By its name alone, which no server is asked for.
         name = os.path.abspath(path)
-        raise error.naming(_target(Path(name), find_mount(read_mounts(), name), servers).trouble()) from error
-    return _target(directory, mount, servers)
+        raise error.naming(target_of_mount(Path(name), find_mount(read_mounts(), name), servers).trouble()) from error
+    return target_of_mount(directory, mount, servers)
 
 
-def _target(directory: Path, mount: Mount, servers: Servers | None) -> Target:
+def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
+    """Return the target of a mount, without asking anybody whether the directory is there."""
     chosen = next(target for target in TARGETS if target.claims(mount))
     return chosen(directory, mount, servers=servers)

@@ -27,7 +27,7 @@ def read_text(text: str) -> Foreign:
     launched = _LAUNCHED.search(text)
     iterations = _ITERATIONS.search(text)
     command = re.search(r"^Command line used:\s*(.*)$", text, re.MULTILINE)
-    path = re.search(r"^Path\s*:\s*(\S+)", text, re.MULTILINE)
+    printed = command[1].strip() if command else ""
     started = re.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)", text)
     settings: dict[str, Setting] = {}
     if launched:
@@ -46,10 +46,19 @@ def read_text(text: str) -> Foreign:
         figures=tuple(figures),
         version=launched[1] if launched else "",
         when=time_of(started[1]) if started else None,
-        command=command[1].strip() if command else "",
-        path=path[1] if path else "",
+        command=printed,
+        path=_paths(text, printed),
         notes=note,
     )
+
+
+def _paths(text: str, command: str) -> str:
+    """Return the directories, as mdtest writes several ("a@b"): some versions print only the first of those that it used."""
+    paths = re.findall(r"^Path\s*:\s*(\S+)", text, re.MULTILINE)
+    asked = re.search(r"(?:^|\s)'?-d'?[ =]*'?([^\s']+)", command)
+    if asked and "@" in asked[1]:
+        return asked[1]
+    return "@".join(dict.fromkeys(paths))
 
 
 def _means(text: str) -> list[tuple[str, float]]:

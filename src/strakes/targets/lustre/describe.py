@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from strakes.errors import StrakesError
-from strakes.targets.command import Runner, Servers
+from strakes.targets.command import CommandTimeout, Runner, Servers
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Server
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import (
@@ -52,12 +52,10 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
         # As other clients call this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
-    space = answers.get(df(path), _NO_SPACE)
+    space = _space(answers, path)
     targets = _with_complaints(targets, space)
     room = {target.name: (target.total, target.free) for target in space.targets}
-    inodes = {
-        target.name: (target.total, target.free) for target in answers.get(df(path, inodes=True), _NO_SPACE).targets
-    }
+    inodes = {target.name: (target.total, target.free) for target in _space(answers, path, inodes=True).targets}
     in_pool = {
         pool: answers.get(members(name.file_system, pool), ()) for pool in answers.get(pools(name.file_system), ())
     }
@@ -88,6 +86,18 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         client=_client(answers, mount, name),
         notes=(*_quota_notes(answers, path), *answers.notes),
     )
+
+
+def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
+    """Return the room of all targets that answer: one that does not must not hide the others."""
+    try:
+        return df(path, inodes=inodes).ask(answers.run)
+    except CommandTimeout as error:
+        answers.note(error)
+        return answers.get(df(path, inodes=inodes, lazy=True), _NO_SPACE)
+    except StrakesError as error:
+        answers.note(error)
+        return _NO_SPACE
 
 
 def _with_complaints(targets: Iterable[Connection], space: LustreSpace) -> tuple[Connection, ...]:

@@ -48,9 +48,13 @@ class LustreSpace:
     missing: tuple[Missing, ...]
 
 
-def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
-    """Room of the file system at ``path``, of all that are mounted without one. Inactive targets are left out."""
-    return Command(("lfs", "df", *(["-i"] if inodes else []), *([path] if path else [])), read_df)
+def df(path: str = "", *, inodes: bool = False, lazy: bool = False) -> Command[LustreSpace]:
+    """Room of the file system at ``path``, of all that are mounted without one. Inactive targets are left out.
+
+    ``lazy``: waits for no target that does not answer.
+    """
+    options = [word for word, given in (("-i", inodes), ("-l", lazy)) if given]
+    return Command(("lfs", "df", *options, *([path] if path else [])), read_df)
 
 
 def read_df(done: Completed) -> LustreSpace:

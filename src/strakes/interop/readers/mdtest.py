@@ -53,7 +53,7 @@ def read_text(text: str) -> Foreign:
 
 
 def _paths(text: str, command: str) -> str:
-    """Return the directories, as mdtest writes several ("a@b"): some versions print only the first of those that it used."""
+    """Return the directories, as mdtest writes several ("a@b"): some versions print only one."""
     paths = re.findall(r"^Path\s*:\s*(\S+)", text, re.MULTILINE)
     asked = re.search(r"(?:^|\s)'?-d'?[ =]*'?([^\s']+)", command)
     if asked and "@" in asked[1]:

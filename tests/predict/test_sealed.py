@@ -50,6 +50,11 @@ def test_figures_of_a_run_have_a_level_for_each_number_of_ranks(small_files: Run
         assert all(level.log_error > 0 for level in figure.levels)
 
 
+def test_more_clients_of_a_local_file_system_are_ranks_of_its_node(small_files: Run) -> None:
+    assert all(figure.local for figure in figures_of([small_files]))
+    assert "with 1 client, " in call(small_files.id, "--at", "clients=100")
+
+
 def test_a_sealed_forecast_is_scored_by_a_run_of_that_size(small_files: Run, tmp_path: Path) -> None:
     ranks = max(level.scale.ranks for figure in figures_of([small_files]) for level in figure.levels)
     said = call(small_files.id, "--at", f"ranks={ranks}", "--seal")

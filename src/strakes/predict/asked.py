@@ -41,13 +41,14 @@ class Asked:
     counts: Mapping[str, int]
     link_bytes_per_s: float | None = None
 
-    def scale(self, measured: Scale, link_factor: float = 1.0) -> Scale:
-        """Return the scale asked for, seen from a measured one: ranks of each client stay as they are unless given."""
+    def scale(self, measured: Scale, link_factor: float = 1.0, *, rank_is_client: bool = False) -> Scale:
+        """Return the scale asked for, seen from a measured one.
+
+        Ranks of each client stay as many as they are unless given; one where each rank stands for a client.
+        """
         counts = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
-            counts["ranks"] = round(counts["clients"] * measured.ranks / measured.clients)
-        elif "ranks" in counts and "clients" not in counts and measured.clients == measured.ranks:
-            counts["clients"] = counts["ranks"]
+            counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
         scale = replace(measured, **counts, link=measured.link * link_factor)
         return replace(scale, clients=min(scale.clients, scale.ranks))
 

@@ -94,6 +94,8 @@ def _lines(each: FigureForecast) -> list[str]:
         f"  {say_forecast(each.forecast, unit)} with {say_scale(each.scale)}",
         f"  measured: {show(value, unit)} with {say_scale(scale)}",
     ]
+    if each.figure.local:
+        lines.append("  No other node can reach this file system: ranks of this one stand for clients.")
     if not each.figure.is_time:
         lines.append(f"  {say_scarce(each.forecast)}")
     return lines + [f"  With {addition.what}: {_say_gain(addition.gain)}" for addition in each.help]

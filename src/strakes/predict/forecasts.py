@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from strakes.predict.asked import Asked, Stated, link_factor, not_bounded
+from strakes.predict.families import Typical
 from strakes.predict.gather import FigureLevels
 from strakes.predict.model import Forecast, Model
 from strakes.predict.scale import Part, Scale
@@ -62,14 +63,16 @@ def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stat
 def _forecast(figure: FigureLevels, asked: Asked, stated: Mapping[Part, float], link: float) -> FigureForecast:
     outermost = max(figure.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
     measured = outermost.scale, math.exp(outermost.log_value)
-    scale = asked.scale(outermost.scale, link)
+    scale = asked.scale(outermost.scale, link, rank_is_client=figure.rank_is_client)
+    if figure.local:
+        scale = replace(scale, clients=1)
     if figure.unit not in ("op/s", "B/s", "s"):
         return FigureForecast(figure, scale, measured, None, "figures of this kind are not forecast")
     if why := not_bounded(figure.levels, scale, stated):
         return FigureForecast(figure, scale, measured, None, why)
     if len({level.scale for level in figure.levels}) < 2 and not stated:
         return FigureForecast(figure, scale, measured, None, "measured with one scale only")
-    model = Model(figure.levels, stated=stated, is_time=figure.is_time)
+    model = Model(figure.levels, Typical(same=figure.rank_is_client), stated, is_time=figure.is_time)
     return FigureForecast(
         figure,
         scale,

@@ -26,13 +26,19 @@ _NORMAL_MEDIAN = 1.2533
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure of one or more runs, at every scale that they measured it with. ``settings``: what tells it apart."""
+    """One figure of some runs, at every scale that they measured it with. ``settings``: what tells it apart.
+
+    ``rank_is_client``: its study takes every rank for a client, though they share a node. ``local``: no other
+    node can reach its file system, so that ranks of this one stand for clients.
+    """
 
     study: str
     operation: str
     unit: str
     settings: Mapping[str, Setting]
     levels: tuple[Level, ...]
+    rank_is_client: bool = False
+    local: bool = False
 
     @property
     def is_time(self) -> bool:
@@ -51,8 +57,10 @@ class FigureLevels:
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
     """Return every figure with at least two runs of its own at some scale, in the order of the runs' cells."""
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[Level]]] = defaultdict(dict)
+    of_clients, local = set(), set()
     for run in runs:
         cells = {cell.key: cell for cell in run.cells}
+        device = str((run.facts.get("block_device") or {}).get("name", ""))
         visits: dict[str, list[Visit]] = defaultdict(list)
         for visit in run.visits:
             visits[visit.cell].append(visit)
@@ -61,28 +69,34 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
             cell = cells.get(key)
             if measured.is_side or cell is None or cell.imported or not measured.observations:
                 continue
-            level = _level(measured, cell, phase, visits[key])
+            level = _level(measured, cell, phase, visits[key], device)
             if level is None:
                 continue
             apart = {name: value for name, value in measured.settings.items() if name not in _SCALE_SETTINGS}
             operation = str(apart.get("operation", phase))
             figure = (measured.study, operation, measured.unit, tuple(sorted(apart.items(), key=str)))
             levels[figure].setdefault(level.scale, []).append(level)
+            if "clients" in measured.settings:
+                of_clients.add(figure)
+            if run.facts and not run.facts.get("remote", True):
+                local.add(figure)
     return tuple(
-        FigureLevels(study, operation, unit, dict(settings), tuple(_together(same) for same in by_scale.values()))
-        for (study, operation, unit, settings), by_scale in levels.items()
+        FigureLevels(
+            *figure[:3],
+            dict(figure[3]),
+            tuple(_together(same) for same in by_scale.values()),
+            rank_is_client=figure in of_clients,
+            local=figure in local,
+        )
+        for figure, by_scale in levels.items()
     )
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
-    """Return the scale with which a cell was measured.
-
-    A client is a node; where a study takes each rank for a client of its own, it says so in its settings.
-    """
+    """Return the scale with which a cell was measured; clients are nodes."""
     ranks = max(1, cell.plan.ranks)
-    clients = _number(settings.get("clients")) or _number(settings.get("nodes")) or 1
     return Scale(
-        clients=min(clients, ranks),
+        clients=min(_number(settings.get("nodes")) or 1, ranks),
         ranks=ranks,
         mdts=_number(settings.get("metadata_targets")) or 1,
         osts=(cell.layout.stripe_count if cell.layout is not None else None) or 1,
@@ -100,22 +114,30 @@ def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None
     return Level(scale, middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy or {})
 
 
-def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]) -> Level | None:
+def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> Level | None:
     samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
-    busy = _busy([sample for sample in samples if sample is not None])
+    busy = _busy([sample for sample in samples if sample is not None], device)
     return level_of(measured, scale_of(cell, measured.settings), busy)
 
 
-def _busy(samples: Sequence[Sample]) -> dict[Part, float]:
-    """Return the busy share of the clients' processors, where the engine counted it."""
-    shares = []
+def _busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
+    """Return the busy shares of the clients' processors and of the file system's device, where they were counted."""
+    processors, devices = [], []
     for sample in samples:
         spent = {
             name: float(sample.counters.get(f"cpu_{name}_s", 0.0)) for name in ("user", "system", "iowait", "idle")
         }
         if sum(spent.values()) > 0:
-            shares.append((spent["user"] + spent["system"]) / sum(spent.values()))
-    return {"clients": fmean(shares)} if shares else {}
+            processors.append((spent["user"] + spent["system"]) / sum(spent.values()))
+        counted = sample.counters.get("devices", {}).get(device)
+        if counted is not None and sample.elapsed_s > 0:
+            devices.append(min(1.0, float(counted["busy_s"]) / sample.elapsed_s))
+    busy: dict[Part, float] = {}
+    if processors:
+        busy["clients"] = fmean(processors)
+    if devices:
+        busy["osts"] = fmean(devices)
+    return busy
 
 
 def _together(levels: Sequence[Level]) -> Level:

@@ -10,6 +10,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from strakes.targets.marker import MARKER_NAME
@@ -23,6 +24,7 @@ _MOST_PASSES = 1000
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
+_MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -85,16 +87,37 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove the empty directory ``name`` if it still is the open ``directory``."""
+    """Remove the open and empty ``directory`` under the name that it has now: its owner may have renamed it, or put another in its place."""
     try:
-        if not os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), os.fstat(directory)):
+        now = _name_now(parent, name, directory)
+        if now is not None:
+            os.rmdir(now, dir_fd=parent)
+        elif _is_there(parent, name):
             return (Left(path, "another directory has taken its place"),)
-        os.rmdir(name, dir_fd=parent)
     except FileNotFoundError:
         return ()
     except OSError as error:
         return (Left(path, _why(error)),)
     return ()
+
+
+def _name_now(parent: int, name: str, directory: int) -> str | None:
+    """Return what the open directory is called in ``parent``; None where it is not there any more."""
+    own = os.fstat(directory)
+    with os.scandir(parent) as entries:
+        for entry in (name, *(entry.name for entry in entries if entry.inode() == own.st_ino)):
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(entry, dir_fd=parent, follow_symlinks=False), own):
+                    return entry
+    return None
+
+
+def _is_there(parent: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
@@ -230,9 +253,34 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
         # An engine whose front end was killed notices within a second and stops making files.
         time.sleep(pause_s)
     try:
+        if _name_now(parent, name, directory) is None:
+            # Wherever it is now, it stays known as ours.
+            return remove_empty(parent, name, directory, path)
+        marker = _take_marker(directory)
+    except OSError as error:
+        return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
+    left = remove_empty(parent, name, directory, path)
+    if left and marker:
+        _put_back_marker(directory, marker)
+    return left
+
+
+def _take_marker(directory: int) -> bytes:
+    """Remove the marker; returns what was in it. Raises OSError."""
+    marker = b""
+    try:
+        descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        with os.fdopen(descriptor, "rb") as file:
+            marker = file.read(_MOST_MARKER_BYTES)
         os.unlink(MARKER_NAME, dir_fd=directory)
     except FileNotFoundError:
         pass
-    except OSError as error:
-        return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
-    return remove_empty(parent, name, directory, path)
+    return marker
+
+
+def _put_back_marker(directory: int, marker: bytes) -> None:
+    """Make it known as ours again."""
+    with suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
+            file.write(marker)

@@ -1,0 +1,147 @@
+"""Files of others, changed at random: every reader answers in a moment, or refuses in words.
+
+By hand, in ``tests``: ``python -m security.fuzz_readers SECONDS [SEED]``. What fails is kept beside the output, with its seed.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from strakes.accept.needs import needs_from_toml
+from strakes.advise.app import read_app
+from strakes.errors import StrakesError
+from strakes.failover.description import read_description
+from strakes.failover.setup import read_plan
+from strakes.interop.formats import read_file
+from strakes.plan.toml import plan_from_toml
+from strakes.store.published import PublishedRun
+
+ROOT = Path(__file__).parents[2]
+MOMENT_S = 10.0
+MEMORY_BYTES = 4 << 30
+Read = Callable[[Path], object]
+
+_PIECES = [
+    *(b"[", b"{", b'"', b"'", b"\n", b" ", b"\t", b"\0", b"\xff", b"=", b".", b",", b":", b"-", b"e", b"\r\n", b"#"),
+    *(b"9" * 30, b"1e999", b"NaN", b"-Infinity", b"inf", b"null", b"[[", b'"""', b"<!--", b"<a>", b"&lt;", b"=cmd()"),
+    *("\u202e".encode(), b"\x1b[2J", b"0x", b"1" * 5000, b"true", b"-0", b"1_000", b"1979-05-27T07:32:00Z"),
+]
+
+
+def mutate(draw: random.Random, text: bytes, other: bytes) -> bytes:
+    """Return the text after some changes, as other people's tools, editors and enemies make them."""
+    for _ in range(draw.choice([1, 1, 2, 4, 16])):
+        at = draw.randrange(len(text) + 1)
+        end = min(len(text), at + draw.choice([1, 2, 8, 64, 1000]))
+        piece = draw.choice(_PIECES)
+        match draw.randrange(8):
+            case 0:
+                text = text[:at] + text[end:]
+            case 1:
+                text = text[:at] + piece + text[at:]
+            case 2:
+                text = text[:at] + piece + text[end:]
+            case 3:
+                text = text[:at] + text[at:end] * draw.choice([2, 3, 100]) + text[end:]
+            case 4:
+                text = text[:at] + piece * draw.choice([10, 1000, 20_000]) + text[at:]
+            case 5:
+                start = draw.randrange(len(other) + 1)
+                text = text[:at] + other[start : start + end - at] + text[end:]
+            case 6:
+                lines = text.split(b"\n")
+                draw.shuffle(lines)
+                text = b"\n".join(lines)
+            case 7 if at < len(text):
+                text = text[:at] + bytes([text[at] ^ 1 << draw.randrange(8)]) + text[at + 1 :]
+    return text[: 1 << 20]
+
+
+def _published(path: Path) -> object:
+    return PublishedRun(path).manifest
+
+
+def _pair(path: Path) -> object:
+    """A configuration, whose file becomes what was drawn."""
+    place = path.parent / "pair"
+    shutil.rmtree(place, ignore_errors=True)
+    text = path.read_bytes()
+    for name in ("etc/corosync/corosync.conf", "etc/drbd.d/r0.res", "pacemaker/cib.xml"):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(text)
+    return read_plan(place)
+
+
+def corpus() -> list[tuple[Read, list[bytes]]]:
+    """Return readers with good files of theirs."""
+    pairs = [*(ROOT / "examples/failover").glob("*.toml"), ROOT / "examples/tianhe2.toml"]
+    cluster = [
+        b"totem {\n version: 2\n transport: knet\n}\nnodelist {\n node {\n  ring0_addr: 10.0.0.1\n  nodeid: 1\n }\n}\n",
+        b'resource r0 {\n device /dev/drbd0;\n on a { disk "/dev/sda"; address 10.0.0.1:7788; }\n}\n',
+        b'<cib><configuration><crm_config/><resources><primitive id="a" class="ocf" type="x"/></resources></configuration></cib>',
+    ]
+    return [
+        (read_file, [path.read_bytes() for path in sorted((ROOT / "tests/interop/samples").iterdir())]),
+        (lambda path: plan_from_toml(path, 1), [path.read_bytes() for path in (ROOT / "examples").glob("*.toml")]),
+        (read_app, [path.read_bytes() for path in (ROOT / "examples/apps").glob("*.toml")]),
+        (needs_from_toml, [(ROOT / "examples/needs-s3.toml").read_bytes()]),
+        (read_description, [path.read_bytes() for path in pairs]),
+        (_published, [b'{"schema": 1, "run": {"id": "x"}, "visits": [], "cells": [], "events": []}']),
+        (_pair, cluster),
+    ]
+
+
+class SlowError(Exception):
+    """A reader takes too long."""
+
+
+def _too_slow(number: int, frame: object) -> None:
+    raise SlowError(f"no answer in {MOMENT_S} s")
+
+
+def try_one(place: Path, readers: list[tuple[Read, list[bytes]]], seed: int) -> str:
+    """Return what is wrong with the reader of this seed; empty when nothing is."""
+    draw = random.Random(seed)
+    read, files = draw.choice(readers)
+    path = place / "file"
+    path.write_bytes(mutate(draw, draw.choice(files), draw.choice(files)))
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOMENT_S)
+    try:
+        read(path)
+    except StrakesError:
+        pass
+    except Exception:  # noqa: BLE001 - whatever it is, it is what was looked for
+        return traceback.format_exc()
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return ""
+
+
+def main(seconds: float, first: int) -> int:
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    signal.signal(signal.SIGVTALRM, _too_slow)
+    readers, until, seed, failed = corpus(), time.monotonic() + seconds, first, 0
+    place = Path(tempfile.mkdtemp(prefix="strakes-fuzz-"))
+    while time.monotonic() < until:
+        if wrong := try_one(place, readers, seed):
+            failed += 1
+            shutil.copy(place / "file", place / f"failed-{seed}")
+            print(seed, place / f"failed-{seed}", wrong, flush=True)
+        seed += 1
+    print(f"{seed - first} files, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))

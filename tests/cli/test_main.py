@@ -45,6 +45,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     assert ours == {
         "strakes.cli",
         "strakes.cli.main",
+        "strakes.cli.say",
         "strakes.cli.signals",
         "strakes.errors",
         "strakes.foreign_text",

@@ -88,7 +88,7 @@ def interruptions(target: str, changes: Iterable[Change]) -> tuple[Interruption,
 
     >>> lost = (Change(10, "DISCONN"), Change(15, "CONNECTING"), Change(15, "EVICTED"), Change(16, "FULL"))
     >>> interruptions("labfs-MDT0001", lost)
-    (Interruption(target='labfs-MDT0001', began_unix_s=10, ended_unix_s=16, evicted=True),)
+    (Interruption(target='labfs-MDT0001', began_unix_s=10, ended_unix_s=16, evicted=True, evicted_clients=None),)
     """
     ended: list[Interruption] = []
     began, evicted = None, False

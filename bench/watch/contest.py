@@ -10,7 +10,6 @@ from bench.watch.yardstick import (
     AsItIs,
     Detector,
     Score,
-    TargetDetector,
     as_they_are,
     plants,
     score,
@@ -51,14 +50,14 @@ def tune(series: Sequence[Series], name: str) -> tuple[str, Detector]:
 
 
 def judge(
-    series: Sequence[Series], name: str, settings: str, detector: Detector, targets: TargetDetector | None = None
+    series: Sequence[Series], name: str, settings: str, detector: Detector, count: Mapping[str, int]
 ) -> Contestant:
-    """Return everything that the yardstick asks of one detector."""
+    """Return everything that the yardstick asks of one detector. ``count``: of plants, of levels and of targets."""
     scores = {
-        (kind, ratio): score(series, list(plants(series, kind, ratio, _JUDGING_SEED)), detector)
+        (kind, ratio): score(series, list(plants(series, kind, ratio, _JUDGING_SEED, count["level"])), detector)
         for kind, ratio in KINDS
     }
     for ratio in RATIOS:
-        all_plants = list(plants(series, "target", ratio, _JUDGING_SEED))
-        scores["target", ratio] = score_targets(series, all_plants, targets or of_targets(detector))
+        all_plants = list(plants(series, "target", ratio, _JUDGING_SEED, count["target"]))
+        scores["target", ratio] = score_targets(series, all_plants, of_targets(detector))
     return Contestant(name, settings, as_they_are(series, detector), scores)

@@ -6,12 +6,173 @@ from pathlib import Path
 
 import click
 
-from strakes.cli.options import Output, json_option
+from strakes.cli.options import SECONDS, Output, OutputType, json_option, servers_option
+from strakes.targets.command import Servers
+
+_STORE_HELP = "Where it is kept (default: watch in the store of strakes)."
+_LEVEL_HELP = "A service level, such as 'p99 of create <= 20 ms in 99 % of minutes'; may be repeated."
 
 
-@click.group("watch")
+class _WatchGroup(click.Group):
+    """``strakes watch DIR`` is ``strakes watch run DIR``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("watch", cls=_WatchGroup)
 def command() -> None:
-    """Watch a file system in production: what changed, when, where, who causes the load, and how sure that is."""
+    """Watch a file system in production: what changed, when, where, who causes the load, and how sure that is.
+
+    strakes watch DIR... watches in the foreground until it is stopped.
+    """
+
+
+@command.command("run")
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
+@click.option(
+    "--metrics", metavar="[ADDRESS:]PORT", help="Answer scrapes of Prometheus there (default address: 127.0.0.1)."
+)
+@click.option("--alertmanager", metavar="URL", help="Send alarms to this Alertmanager.")
+@click.option("--mail", metavar="ADDRESS", help="Mail alarms, by the mail server of this host.")
+@click.option(
+    "--command", "alarm_command", metavar="WORDS", help="Start this for each alarm; it gets the event as JSON."
+)
+@click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
+@click.option("--no-probe", is_flag=True, help="Only read counters; write nothing to DIR.")
+@click.option(
+    "--alarms-a-month", type=click.FloatRange(0.001, 1000), default=1.0, help="False alarms of all series together."
+)
+@servers_option
+def run_command(
+    directories: tuple[Path, ...],
+    store_directory: Path | None,
+    metrics: str | None,
+    alertmanager: str | None,
+    mail: str | None,
+    alarm_command: str | None,
+    levels: tuple[str, ...],
+    no_probe: bool,
+    alarms_a_month: float,
+    servers: Servers | None,
+) -> int:
+    """Watch DIR in the foreground: read counters where that is allowed, and probe with a few operations a second."""
+    import shlex
+    import signal
+    import threading
+
+    from strakes.errors import EnvironmentLacksError
+    from strakes.targets.registry import detect
+    from strakes.watch.alerts import Alerts, to_alertmanager, to_command, to_mail
+    from strakes.watch.live import LiveWatch, run_live
+    from strakes.watch.metrics import serve
+    from strakes.watch.ring import Ring
+    from strakes.watch.service_level import parse_service_level
+    from strakes.watch.sources import sources_of
+    from strakes.watch.watch import Watch
+    from strakes.watch.watch_text import line
+
+    kept_levels = [parse_service_level(level) for level in levels]
+    sources = [source for directory in directories for source in sources_of(detect(directory, servers), servers)]
+    sends = [
+        *([to_alertmanager(alertmanager)] if alertmanager else []),
+        *([to_mail(mail)] if mail else []),
+        *([to_command(shlex.split(alarm_command))] if alarm_command else []),
+    ]
+    live = LiveWatch(
+        [directory.resolve() for directory in directories],
+        sources,
+        Ring(_store(store_directory)),
+        Alerts(sends),
+        watch=Watch(alarms_a_month),
+        levels=kept_levels,
+        probe=not no_probe,
+        say=lambda event: click.echo(line(event)),
+    )
+    if metrics:
+        address, _, port = metrics.rpartition(":")
+        try:
+            number, _ = serve(live.metrics, address or "127.0.0.1", int(port))
+        except (OSError, ValueError) as error:
+            remedy = "Give a free port, such as --metrics 9817."
+            raise EnvironmentLacksError(
+                "metrics cannot be served", where=metrics, why=str(error), remedy=remedy
+            ) from error
+        click.echo(f"metrics: http://{address or '127.0.0.1'}:{number}/metrics")
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, lambda *_: stopping.set())
+    click.echo(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
+    run_live(live, stopping.is_set)
+    return 0
+
+
+@command.command("report")
+@click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Look back so far (default: 30d).")
+@click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
+@click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
+@click.option(
+    "--html", "page", type=OutputType(), metavar="FILE", default="watch.html", help="The page (default: watch.html)."
+)
+def report_command(since: float, store_directory: Path | None, levels: tuple[str, ...], page: Output) -> int:
+    """Write a page of what changed, when, who, and how the service levels were kept; it works offline."""
+    import time
+
+    from strakes.watch.page import render_watch_page
+    from strakes.watch.ring import Ring
+    from strakes.watch.service_level import parse_service_level
+
+    now_s = time.time()
+    kept_levels = [parse_service_level(level) for level in levels]
+    page.write(render_watch_page(Ring(_store(store_directory)), now_s - since, now_s, kept_levels))
+    if page.path is not None:
+        click.echo(f"page: {page.path}")
+    return 0
+
+
+@command.command("compare")
+@click.option("--before", required=True, metavar="DATE", help="Compare what was seen until then ...")
+@click.option("--after", required=True, metavar="DATE", help="... with what was seen from then on.")
+@click.option("--over", type=SECONDS, default="28d", metavar="TIME", help="So far on each side (default: 28d).")
+@click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
+@json_option
+def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
+    """Tell whether an upgrade cost anything: SLOWER, FASTER, SAME or INCONCLUSIVE. SLOWER exits with status 1."""
+    import json as json_module
+    import math
+    from dataclasses import asdict
+
+    from strakes.errors import BadInputError
+    from strakes.watch.gate import compare
+    from strakes.watch.replay import parse_time
+    from strakes.watch.ring import Ring
+
+    times = [parse_time(before), parse_time(after)]
+    if not all(map(math.isfinite, times)) or times[0] > times[1]:
+        remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
+        raise BadInputError(f"not two dates in order: {before!r} and {after!r}", remedy=remedy)
+    ring = Ring(_store(store_directory))
+    gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
+    if not gates:
+        raise BadInputError(
+            "nothing was seen in these times", where=str(ring.directory), remedy="Watch first: strakes watch DIR"
+        )
+    if json is not None:
+        rows = [{key: None if value != value else value for key, value in asdict(gate).items()} for gate in gates]
+        json.write(json_module.dumps({"schema": 1, "figures": rows}, indent=1))
+    if json is None or json.path is not None:
+        for gate in gates:
+            click.echo(str(gate))
+    return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
+
+
+def _store(directory: Path | None) -> Path:
+    from strakes.store_root import default_root
+
+    return directory or default_root() / "watch"
 
 
 @command.command("replay")
@@ -70,7 +231,8 @@ def replay_command(
         }
         rate = result.alarms / result.months if result.months else 0.0
         summary = (
-            f"{result.series} series over {result.months:.1f} months: {result.alarms} alarm{'s' * (result.alarms != 1)} without a cause "
+            f"{result.series} series over {result.months:.1f} months: "
+            f"{result.alarms} alarm{'s' * (result.alarms != 1)} without a cause "
             f"({rate:.2f} a month), {sum(bool(event.cause) for event in events)} changes with one; "
             f"{len(result.learning)} series too short, {result.passed_over} rows passed over"
         )

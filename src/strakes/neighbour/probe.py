@@ -29,10 +29,10 @@ _JOIN_S = 45.0
 _NICE = -10
 
 
-def probe_plan(seconds: float) -> Plan:
+def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
     """A rank for each kind: a 4 KiB file made, looked at and removed; 4 KiB read past the page cache; 4 KiB written and synchronised."""
     parts = tuple(
-        Part(1, ProbePhase(kind, kind, RATE_PER_S, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
+        Part(1, ProbePhase(kind, kind, rate_per_s, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
         for kind in KINDS
     )
     return Plan(len(parts), (MixedPhase("neighbour", parts),), 1)
@@ -41,7 +41,10 @@ def probe_plan(seconds: float) -> Plan:
 class Probe:
     """Runs in a thread from ``start`` to ``stop``; ``take`` hands over what has been felt since the last time."""
 
-    def __init__(self, workspace: Path, engine: Callable[[], Engine] = LocalEngine) -> None:
+    def __init__(
+        self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
+    ) -> None:
+        self._rate_per_s = rate_per_s
         self._workspace = workspace
         self._engine = engine()
         self._felt: deque[LoggedOperation] = deque()
@@ -80,7 +83,7 @@ class Probe:
             number += 1
             try:
                 result = self._engine.run(
-                    probe_plan(_PLAN_S), self._workspace, f"n{number}", _LIMIT_S, on_log=self._felt.extend
+                    probe_plan(_PLAN_S, self._rate_per_s), self._workspace, f"n{number}", _LIMIT_S, on_log=self._felt.extend
                 )
             except StrakesError as error:
                 self._failed = error

@@ -11,7 +11,8 @@ from strakes.units import format_seconds
 
 # Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr, md.setattr,
 # md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes, data.read_requests,
-# data.write_requests, data.replicated_bytes, data.busy_s, and md.requests: all of a metadata target, also kinds without a name here. What
+# data.write_requests, data.replicated_bytes, data.busy_s, data.waited_s (of all
+# requests together), and md.requests: all of a metadata target, also kinds without a name here. What
 # the client counted begins with "client.".
 Observation = Mapping[str, Mapping[str, float]]
 

@@ -76,4 +76,6 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Of an object store, under the common names; what metadata servers keep in it is counted too."""
     own = dump.get("osd", {})
-    return {common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}
+    waited = own.get("op_latency", {})
+    times = {"data.waited_s": float(waited["sum"])} if isinstance(waited, Mapping) and "sum" in waited else {}
+    return {**{common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}, **times}

@@ -1,0 +1,42 @@
+"""Measure how well changes are found: ``python -m bench.watch YEAR.csv.gz``; with ``--page`` docs/watch.md is written."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bench.watch.contest import judge, tune
+from bench.watch.known import GRIDS
+from bench.watch.page import render
+from bench.watch.yardstick import PLANTS, Detector, explained_by_chance, read_series
+from strakes.watch.level import find_changes
+
+_PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
+
+
+def main() -> None:
+    """Print the page; it takes an hour of one processor."""
+    parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
+    parser.add_argument("year", type=Path)
+    parser.add_argument("--page", action="store_true", help="write docs/watch.md")
+    parser.add_argument("--plants", type=int, default=PLANTS, help="of levels and weeks")
+    parser.add_argument("--target-plants", type=int, default=PLANTS, help="of slow targets: each takes 16 series")
+    chosen = parser.parse_args()
+    series = read_series(chosen.year)
+    plants = {"level": chosen.plants, "target": chosen.target_plants}
+
+    def ours(share: int) -> Detector:
+        return lambda one: find_changes(one, 1 / share)
+
+    contestants = [judge(series, "strakes", "default", ours(len(series)), plants)]
+    for name in GRIDS:
+        contestants.append(judge(series, name, *tune(series, name), plants))
+        print(contestants[-1].name, contestants[-1].settings, flush=True)
+    text = render(contestants, explained_by_chance(series), plants, len(series))
+    print(text)
+    if chosen.page:
+        _PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

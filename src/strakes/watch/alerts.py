@@ -1,0 +1,108 @@
+"""Alarms to people: Alertmanager's API, mail, or a command that gets the event on its standard input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from email.message import EmailMessage
+
+from strakes.watch.values import Event
+
+_LIMIT_S = 10.0
+# What could not be told is tried again, the newest so many of it.
+_MOST_WAITING = 1000
+
+Send = Callable[[Event], None]
+
+
+def to_alertmanager(url: str) -> Send:
+    """Return what posts to ``URL/api/v2/alerts``; it raises OSError where that fails."""
+    import urllib.request
+
+    def send(event: Event) -> None:
+        alert = {
+            "labels": {"alertname": f"strakes-{event.kind}", "subject": event.subject, "began": _when(event.began_s)},
+            "annotations": {"summary": event.text, "sure": "" if event.sure is None else f"{event.sure:.3f}"},
+            "startsAt": _when(event.began_s),
+            **({} if event.ended_s is None else {"endsAt": _when(max(event.ended_s, event.began_s))}),
+        }
+        body = json.dumps([alert]).encode()
+        request = urllib.request.Request(
+            f"{url.rstrip('/')}/api/v2/alerts", data=body, headers={"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=_LIMIT_S):
+            pass
+
+    return send
+
+
+def to_command(words: Sequence[str]) -> Send:
+    """Return what starts a command with the event as JSON on its standard input; it raises OSError where that fails."""
+
+    def send(event: Event) -> None:
+        try:
+            done = subprocess.run(list(words), input=json.dumps(asdict(event)).encode(), timeout=_LIMIT_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"{words[0]} did not end within {_LIMIT_S:g} s") from error
+        if done.returncode:
+            raise OSError(f"{words[0]} ended with status {done.returncode}")
+
+    return send
+
+
+def to_mail(recipient: str, host: str = "localhost", port: int = 25) -> Send:
+    """Return what mails by the host's own server; it raises OSError where that fails."""
+    import smtplib
+
+    def send(event: Event) -> None:
+        message = EmailMessage()
+        message["To"], message["From"] = recipient, "strakes-watch@localhost"
+        message["Subject"] = f"strakes: {' '.join(event.text.split())}"[:200]
+        message.set_content(json.dumps(asdict(event), indent=1))
+        try:
+            with smtplib.SMTP(host, port, timeout=_LIMIT_S) as server:
+                server.send_message(message)
+        except smtplib.SMTPException as error:
+            raise OSError(str(error)) from error
+
+    return send
+
+
+class Alerts:
+    """Tells every alarm, its beginning and its end, to all; what fails waits for the next time."""
+
+    def __init__(self, sends: Sequence[Send]) -> None:
+        self._sends = sends
+        self._waiting: deque[tuple[Send, Event]] = deque(maxlen=_MOST_WAITING)
+        self.failed = ""
+        """Why the last one could not be told."""
+
+    @property
+    def waiting(self) -> int:
+        """Return how many are still to be told."""
+        return len(self._waiting)
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Tell what is an alarm, and what could not be told before."""
+        self._waiting.extend((send, event) for event in events if event.alarm for send in self._sends)
+        again = list(self._waiting)
+        self._waiting.clear()
+        failing: set[int] = set()
+        for send, event in again:
+            if id(send) in failing:
+                self._waiting.append((send, event))
+                continue
+            try:
+                send(event)
+            except OSError as error:
+                self.failed = str(error)
+                failing.add(id(send))
+                self._waiting.append((send, event))
+
+
+def _when(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).isoformat()

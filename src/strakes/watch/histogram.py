@@ -1,0 +1,64 @@
+"""Values of one figure in buckets that are 5 % wide: any two merge without loss, and any percentile is within 2.5 %."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_WIDTH = math.log(1.05)
+# Zero and below: a bucket of its own.
+_NOTHING = -100_000
+
+
+@dataclass
+class Histogram:
+    """Bucket number -> how often.
+
+    >>> histogram = Histogram.of([1.0] * 98 + [5.0, 9.0])
+    >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.count
+    (1.0, 5.0, 100)
+    """
+
+    counts: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: list[float]) -> Histogram:
+        """Return the histogram of some values."""
+        histogram = cls()
+        for value in values:
+            histogram.add(value)
+        return histogram
+
+    @property
+    def count(self) -> int:
+        """Return how many values there are."""
+        return sum(self.counts.values())
+
+    def add(self, value: float) -> None:
+        """Count one value."""
+        bucket = round(math.log(value) / _WIDTH) if value > 0 else _NOTHING
+        self.counts[bucket] = self.counts.get(bucket, 0) + 1
+
+    def merge(self, other: Histogram) -> None:
+        """Count all values of another one."""
+        for bucket, count in other.counts.items():
+            self.counts[bucket] = self.counts.get(bucket, 0) + count
+
+    def percentile(self, share: float) -> float:
+        """Return the value that ``share`` of all do not exceed (nearest rank); NaN without values."""
+        rank = math.ceil(share * self.count)
+        for bucket in sorted(self.counts):
+            rank -= self.counts[bucket]
+            if rank <= 0:
+                return 0.0 if bucket == _NOTHING else math.exp(bucket * _WIDTH)
+        return math.nan
+
+    def to_json(self) -> dict[str, int]:
+        """Return keys that JSON knows."""
+        return {str(bucket): count for bucket, count in sorted(self.counts.items())}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, int]) -> Histogram:
+        """Return what ``to_json`` gave. Raises ValueError for anything else."""
+        return cls({int(bucket): int(count) for bucket, count in document.items()})

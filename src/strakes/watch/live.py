@@ -1,0 +1,250 @@
+"""A file system watched live: counters and probe in, events out to the store, to metrics and to people. Goes on whatever fails."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from strakes.errors import StrakesError
+from strakes.launch.messages import LoggedOperation
+from strakes.neighbour.control import Control, Felt
+from strakes.neighbour.probe import Probe
+from strakes.targets.workspace import Workspace
+from strakes.watch.alerts import Alerts
+from strakes.watch.histogram import Histogram
+from strakes.watch.metrics import Metrics, Now
+from strakes.watch.reading import Reading
+from strakes.watch.ring import Ring, Row
+from strakes.watch.service_level import Kept, ServiceLevel, judge
+from strakes.watch.sources import Source
+from strakes.watch.values import Event
+from strakes.watch.watch import Watch
+
+# Operations a second of each kind that the probe does.
+RATE_PER_S = 1.0
+# What the probe's kinds are called in figures and service levels.
+OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
+_MINUTE_S = 60.0
+_TICK_S = 1.0
+# A probe that failed is tried again after so long.
+_AGAIN_S = 60.0
+_LEVELS_S = 3600.0
+_LEVELS_OVER_S = 30 * 86400.0
+# Slower than that, and the probe pauses as a measurement with --neighbour would.
+_SLOW_S = 5.0
+
+
+@dataclass
+class _Probed:
+    """The probe of one directory."""
+
+    directory: Path
+    stack: ExitStack | None = None
+    probe: Probe | None = None
+    again_s: float = 0.0
+    why: str = ""
+    control: Control = field(default_factory=Control)
+
+
+class LiveWatch:
+    """``step`` is to be called about once a second; ``close`` ends the probes and removes their workspaces."""
+
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        sources: Sequence[Source],
+        ring: Ring,
+        alerts: Alerts,
+        *,
+        watch: Watch | None = None,
+        levels: Sequence[ServiceLevel] = (),
+        probe: bool = True,
+        say: Callable[[Event], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.metrics = Metrics()
+        self.kept: list[Kept] = []
+        self._watch = watch or Watch()
+        self._sources, self._ring, self._alerts, self._levels = sources, ring, alerts, levels
+        self._say, self._clock = say, clock
+        self._probes = [_Probed(directory) for directory in directories] if probe else []
+        self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
+        self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
+        self._recent: dict[tuple[str, str], Histogram] = {}
+        self._lasting: dict[tuple[str, str, float], Event] = {}
+        self._told: Counter[str] = Counter()
+        self._missed: Counter[str] = Counter()
+        self._missing: dict[str, str] = {}
+        self._full: dict[str, float] = {}
+        self._levels_at_s = self._thinned_s = 0.0
+        self._lost = 0
+
+    def step(self) -> None:
+        """Ask whoever is due, and pass on what is new."""
+        now_s = self._clock()
+        events: list[Event] = []
+        for source in self._sources:
+            due_s = self._due_s[source.name]
+            # A clock that was set back makes everything due.
+            if now_s >= due_s or due_s - now_s > 2 * source.every_s:
+                self._due_s[source.name] = now_s + source.every_s
+                events += self._read(source, now_s)
+        for probed in self._probes:
+            events += self._felt(probed, now_s)
+        began_s = self._minute[0]
+        if not 0 <= now_s - began_s < _MINUTE_S:
+            events += self._end_minute(now_s)
+        self._tell(events, now_s)
+
+    def close(self) -> None:
+        """End the probes; what was seen of the last minute is kept."""
+        for probed in self._probes:
+            self._stop(probed)
+        self._end_minute(self._clock())
+
+    def _read(self, source: Source, now_s: float) -> list[Event]:
+        reading = source.read(now_s)
+        said = "; ".join(reading.missing)[:300]
+        events = []
+        if said:
+            self._missed[source.name] += 1
+        if said != self._missing.get(source.name, ""):
+            self._missing[source.name] = said
+            text = f"{source.name}: cannot be read: {said}" if said else f"{source.name}: is read again"
+            events.append(Event("gap", source.name, now_s, now_s, text))
+        self._full |= dict(list(reading.full.items())[:500])
+        return [*events, *self._watch.add(reading)]
+
+    def _felt(self, probed: _Probed, now_s: float) -> list[Event]:
+        if probed.probe is None:
+            return (
+                self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * _AGAIN_S else []
+            )
+        try:
+            operations = probed.probe.take()
+        except StrakesError as error:
+            self._stop(probed)
+            return self._failed(probed, error, now_s)
+        for operation in operations:
+            self._count(probed, operation)
+            took_s = operation.ended_s - operation.due_s
+            probed.control = probed.control.after(Felt(operation.phase, not operation.acknowledged or took_s > _SLOW_S))
+        if probed.control.stopped:
+            # Whoever else is there needs what is left.
+            self._stop(probed)
+            probed.control, probed.again_s = Control(), now_s + _AGAIN_S
+            return [_gap(probed, now_s, f"the probe of {probed.directory} gives way: operations take too long")]
+        return []
+
+    def _start(self, probed: _Probed, now_s: float) -> list[Event]:
+        stack = ExitStack()
+        try:
+            name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
+            workspace = stack.enter_context(Workspace.create(probed.directory, name))
+            probed.probe = stack.enter_context(Probe(workspace.path, rate_per_s=RATE_PER_S))
+        except StrakesError as error:
+            stack.close()
+            return self._failed(probed, error, now_s)
+        probed.stack = stack
+        again, probed.why = bool(probed.why), ""
+        return [_gap(probed, now_s, f"the probe of {probed.directory} works again")] if again else []
+
+    def _failed(self, probed: _Probed, error: StrakesError, now_s: float) -> list[Event]:
+        probed.again_s = now_s + _AGAIN_S
+        self._missed[str(probed.directory)] += 1
+        first, probed.why = not probed.why, error.what
+        why = f"{error.what}: {error.why}" if error.why else error.what
+        return [_gap(probed, now_s, f"the probe of {probed.directory} cannot work: {why}")] if first else []
+
+    @staticmethod
+    def _stop(probed: _Probed) -> None:
+        stack, probed.stack, probed.probe = probed.stack, None, None
+        if stack is not None:
+            stack.close()
+
+    def _count(self, probed: _Probed, operation: LoggedOperation) -> None:
+        name = OPERATIONS.get(operation.phase, operation.phase)
+        figures = self._minute[1]
+        # One that failed took for ever.
+        took_s = operation.ended_s - operation.due_s if operation.acknowledged else 3600.0
+        figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
+
+    def _end_minute(self, now_s: float) -> list[Event]:
+        began_s, figures = self._minute
+        self._minute = (now_s, {})
+        if not figures:
+            return []
+        self._ring.add(Row(began_s, min(max(now_s - began_s, 1.0), 600.0), figures))
+        values = {}
+        for name, histogram in figures.items():
+            directory, _, operation = name.partition(" probe ")
+            self._recent[directory, operation] = histogram
+            values[f"median of {operation} on {directory}"] = histogram.percentile(0.5)
+            values[f"p95 of {operation} on {directory}"] = histogram.percentile(0.95)
+        if not 0 <= now_s - self._thinned_s < _LEVELS_S:
+            self._thinned_s = now_s
+            self._ring.thin(now_s)
+        return [*self._watch.add(Reading("probe", began_s, figures=values)), *self._judge_levels(now_s)]
+
+    def _judge_levels(self, now_s: float) -> list[Event]:
+        if not self._levels or 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
+            return []
+        self._levels_at_s = now_s
+        before = {kept.level.text: kept.kept for kept in self.kept}
+        rows = list(self._ring.rows(now_s - _LEVELS_OVER_S))
+        self.kept = [judge(level, rows) for level in self._levels]
+        return [
+            Event("service-level", kept.level.text, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left")
+            for kept in self.kept
+            if kept.kept is False and before.get(kept.level.text) is not False
+        ]
+
+    def _tell(self, events: list[Event], now_s: float) -> None:
+        if self._ring.lost > self._lost:
+            text = f"the store cannot be written ({self._ring.why}): {self._ring.lost} lines are missing so far"
+            if not self._lost:
+                events.append(Event("gap", str(self._ring.directory), now_s, now_s, text))
+            self._lost = self._ring.lost
+        for event in events:
+            self._ring.add_event(event)
+            self._say(event)
+            self._told[event.kind] += event.ended_s is None or event.kind == "fail-over"
+            if event.alarm and event.ended_s is None and len(self._lasting) < 500:
+                self._lasting[event.key] = event
+            else:
+                self._lasting.pop(event.key, None)
+        self._alerts.tell(events)
+        self.metrics.now = Now(
+            latencies={
+                (directory, operation, f"{share:g}"): histogram.percentile(share)
+                for (directory, operation), histogram in self._recent.items()
+                for share in (0.5, 0.95, 0.99)
+            },
+            full=self._full,
+            top=self._watch.top,
+            alarms={(event.kind, event.subject): 1 for event in self._lasting.values()},
+            events=dict(self._told),
+            budgets={kept.level.text: kept.budget_left for kept in self.kept},
+            missed=dict(self._missed),
+        )
+
+
+def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
+    """Step until told to stop."""
+    os.nice(5)
+    try:
+        while not stopping():
+            live.step()
+            time.sleep(_TICK_S)
+    finally:
+        live.close()
+
+
+def _gap(probed: _Probed, now_s: float, text: str) -> Event:
+    return Event("gap", f"probe of {probed.directory}", now_s, now_s, text)

@@ -1,0 +1,86 @@
+"""The OpenMetrics endpoint: a bounded number of series, whatever runs on the file system."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client.core import GaugeMetricFamily
+
+# Of all names together; a family of many targets is cut before it is reached, and the cut is told.
+MOST_SERIES = 2000
+_MOST_OF_A_FAMILY = 400
+
+
+@dataclass
+class Now:
+    """What is told at the next scrape; replaced as a whole."""
+
+    latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    """(directory, operation, quantile) -> seconds."""
+    full: Mapping[str, float] = field(default_factory=dict)
+    service_s: Mapping[str, float] = field(default_factory=dict)
+    """Target -> seconds of work a request."""
+    top: Mapping[str, Sequence[tuple[str, float, float]]] = field(default_factory=dict)
+    alarms: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(kind, subject) that last now."""
+    events: Mapping[str, int] = field(default_factory=dict)
+    budgets: Mapping[str, float] = field(default_factory=dict)
+    missed: Mapping[str, int] = field(default_factory=dict)
+
+
+class Metrics:
+    """A collector for prometheus-client. ``now`` may be set from any thread."""
+
+    def __init__(self) -> None:
+        self.now = Now()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return all families, never more than MOST_SERIES series."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        now = self.now
+        left_out = 0
+        told = 0
+        families = (
+            ("strakes_watch_latency_seconds", "of the probe", ("directory", "operation", "quantile"), now.latencies),
+            ("strakes_watch_alarm", "lasts now", ("kind", "subject"), now.alarms),
+            ("strakes_watch_events", "told so far", ("kind",), {(kind,): n for kind, n in now.events.items()}),
+            ("strakes_watch_error_budget_left", "share", ("level",), {(k,): v for k, v in now.budgets.items()}),
+            ("strakes_watch_missed", "readings that failed", ("source",), {(k,): v for k, v in now.missed.items()}),
+            ("strakes_watch_load_share", "of the heaviest jobs", ("unit", "rank", "job"), _ranked(now.top)),
+            ("strakes_watch_full_ratio", "of space or files", ("target",), {(k,): v for k, v in now.full.items()}),
+            (
+                "strakes_watch_service_seconds",
+                "of work a request",
+                ("target",),
+                {(k,): v for k, v in now.service_s.items()},
+            ),
+        )
+        for name, help_text, labels, values in families:
+            family = GaugeMetricFamily(name, help_text, labels=labels)
+            for number, (key, value) in enumerate(values.items()):
+                if number >= _MOST_OF_A_FAMILY or told >= MOST_SERIES - 1:
+                    left_out += len(values) - number
+                    break
+                family.add_metric(list(key), float(value))
+                told += 1
+            yield family
+        yield GaugeMetricFamily("strakes_watch_series_left_out", "because there are too many", value=left_out)
+
+
+def _ranked(top: Mapping[str, Sequence[tuple[str, float, float]]]) -> dict[tuple[str, str, str], float]:
+    return {(unit, str(rank), job): share for unit, rows in top.items() for rank, (job, share, _) in enumerate(rows, 1)}
+
+
+def serve(metrics: Metrics, address: str, port: int) -> tuple[int, threading.Thread]:
+    """Answer scrapes in a thread; returns the port. Raises OSError where it cannot listen."""
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    server, thread = start_http_server(port, addr=address, registry=registry)
+    return int(server.server_port), thread

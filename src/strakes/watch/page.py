@@ -1,0 +1,58 @@
+"""What a watch has seen, as one page that needs nothing else: what changed, when, who, and the service levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from strakes.report.html import render_page
+from strakes.units import format_seconds
+from strakes.watch.histogram import Histogram
+from strakes.watch.ring import Ring
+from strakes.watch.service_level import ServiceLevel, judge
+
+_MOST_EVENTS = 500
+
+
+def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequence[ServiceLevel]) -> str:
+    """Return the page as the text of one file."""
+    rows = list(ring.rows(since_s, until_s))
+    events = sorted(ring.events(since_s), key=lambda event: -event.began_s)
+    figures: dict[str, Histogram] = {}
+    for row in rows:
+        for name, histogram in row.figures.items():
+            figures.setdefault(name, Histogram()).merge(histogram)
+    alarms = [event for event in events if event.alarm]
+    seen_s = sum(row.seconds for row in rows)
+    return render_page(
+        "watch.html.j2",
+        since=_when(since_s),
+        until=_when(until_s),
+        headline=f"{len(alarms)} alarm{'s' * (len(alarms) != 1)}, {len(events) - len(alarms)} other events",
+        covered=f"{min(1.0, seen_s / max(until_s - since_s, 1.0)):.1%}",
+        levels=[str(judge(level, rows)) for level in levels],
+        latencies=[
+            (
+                name,
+                f"{histogram.count:,}",
+                *(format_seconds(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
+            )
+            for name, histogram in sorted(figures.items())
+        ],
+        events=[
+            (
+                _when(event.began_s),
+                "" if event.ended_s is None else format_seconds(max(0.0, event.ended_s - event.began_s)),
+                event.kind,
+                event.text,
+                event.cause,
+                "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %",
+            )
+            for event in events[:_MOST_EVENTS]
+        ],
+        more=max(0, len(events) - _MOST_EVENTS),
+    )
+
+
+def _when(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M UTC")

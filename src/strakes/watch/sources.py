@@ -1,0 +1,133 @@
+"""Where a live watch gets its counters: one source a way of asking. What cannot be asked is said, not guessed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from strakes.errors import StrakesError
+from strakes.targets.command import Runner, Servers, run
+from strakes.targets.description import SERVER, SINCE, Interruption, Observation
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.connections import addresses, hosts, ways_to_servers
+from strakes.targets.lustre.lctl_param import get_param
+from strakes.targets.lustre.lfs_getname import getname
+from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.target import Target
+from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
+from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, Reading, Work
+
+_PROC = Path("/proc")
+
+
+class Source(Protocol):
+    """Gives a reading when asked; never raises for what does not answer."""
+
+    name: str
+    every_s: float
+
+    def read(self, time_s: float) -> Reading: ...
+
+
+@dataclass
+class LustreSource:
+    """One machine's ``lctl``: a client's, a server's, or one that is both."""
+
+    name: str
+    ask: Runner
+    parameters: tuple[str, ...]
+    disks: bool
+    every_s: float = 10.0
+
+    def read(self, time_s: float) -> Reading:
+        """Ask for everything in one call."""
+        disks: Mapping[str, str] = {}
+        try:
+            params = get_param(*self.parameters).ask(self.ask)
+            if self.disks:
+                disks = disk_lines(self._diskstats())
+        except StrakesError as error:
+            return Reading(self.name, time_s, missing=(f"{error.what}: {error.why}" if error.why else error.what,))
+        return reading_of(self.name, time_s, params, disks)
+
+    def _diskstats(self) -> str:
+        return self.ask(("cat", str(_PROC / "diskstats"))).stdout
+
+
+@dataclass
+class TargetSource:
+    """What any target can be asked: counters of its servers, and how full it is."""
+
+    name: str
+    target: Target
+    every_s: float = 30.0
+    _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def read(self, time_s: float) -> Reading:
+        """Ask for counters, interruptions and sizes."""
+        missing: tuple[str, ...] = ()
+        observation: Observation = {}
+        waits: tuple[Interruption, ...] = ()
+        full = {}
+        try:
+            observation = self.target.observe()
+            waits = self.target.interruptions()
+            facts = self.target.facts()
+            if facts.total_bytes:
+                full[str(self.target.path)] = 1 - facts.free_bytes / facts.total_bytes
+        except StrakesError as error:
+            missing = (f"{error.what}: {error.why}" if error.why else error.what,)
+        reading = reading_of_counters(self.name, time_s, observation, self._since)
+        return replace(reading, full=full, waits=waits, missing=missing)
+
+    def _since(self, target: str, number: float, time_s: float) -> float:
+        """Return since when this server serves, as far as the numbers of servers tell."""
+        before, since = self._numbers.get(target, (number, 0.0))
+        if number != before:
+            since = time_s
+        self._numbers[target] = (number, since)
+        return since
+
+
+def reading_of_counters(
+    source: str, time_s: float, observation: Observation, since: Callable[[str, float, float], float]
+) -> Reading:
+    """Return what counters under their common names say."""
+    work: dict[str, dict[str, Work]] = {}
+    serving: dict[str, float] = {}
+    for target, counters in observation.items():
+        if counters.get(SERVER) is not None:
+            serving[target] = since(target, counters[SERVER], time_s)
+        elif SINCE in counters:
+            serving[target] = counters[SINCE]
+        requests = counters.get("data.read_requests", 0.0) + counters.get("data.write_requests", 0.0)
+        busy = counters.get("data.waited_s", counters.get("data.busy_s"))
+        if busy is not None:
+            work.setdefault(DATA_TARGETS, {})[target] = Work(requests, busy, counters.get("data.write_bytes", 0.0))
+        if "md.waited_s" in counters:
+            done = Work(counters.get("md.requests", 0.0), counters["md.waited_s"])
+            work.setdefault(METADATA_TARGETS, {})[target] = done
+    return Reading(source, time_s, work=work, serving=serving or None)
+
+
+def sources_of(target: Target, servers: Servers | None, asking: Runner = run) -> list[Source]:
+    """Return what can be asked for one directory."""
+    name = str(target.path)
+    if not isinstance(target, LustreTarget):
+        return [TargetSource(name, target)]
+    found: list[Source] = [
+        LustreSource(
+            f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0
+        )
+    ]
+    if servers is not None:
+        try:
+            name_of_mount = getname(str(target.path)).ask(asking)
+            ways = ways_to_servers(asking, servers, hosts(addresses(Answers(asking), name_of_mount)))
+        except StrakesError:
+            ways = {}
+        found += [LustreSource(host, way, SERVER_PARAMETERS, disks=True) for host, way in ways.items()]
+    return found

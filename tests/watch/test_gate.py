@@ -1,0 +1,77 @@
+"""Service levels and the gate of upgrades, on rows that were made up with a known truth."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import StrakesRunner
+from strakes.errors import BadInputError
+from strakes.watch.gate import compare
+from strakes.watch.histogram import Histogram
+from strakes.watch.ring import Ring, Row
+from strakes.watch.service_level import judge, parse_service_level
+
+START_S = 1_700_000_000.0 - 1_700_000_000.0 % 86400
+
+
+def rows(days: int, factor: float, seed: int, start_s: float = START_S) -> list[Row]:
+    generator = np.random.default_rng(seed)
+    made = []
+    for tenth in range(days * 144):
+        busy = 1.5 if 48 <= tenth % 144 < 108 else 1.0
+        values = 0.01 * busy * factor * np.exp(0.2 * generator.standard_normal(30) + 0.1 * generator.standard_normal())
+        made.append(Row(start_s + 600.0 * tenth, 600.0, {"/fs probe create": Histogram.of(values.tolist())}))
+    return made
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.12, "SLOWER"), (1.0, "SAME"), (0.8, "FASTER")])
+def test_an_upgrade_that_costs_is_told_with_its_interval(factor: float, verdict: str) -> None:
+    (gate,) = compare(rows(10, 1.0, 1), rows(10, factor, 2))
+    assert gate.verdict == verdict
+    assert gate.low * 0.97 <= factor <= gate.high * 1.03
+
+
+def test_a_day_too_short_decides_nothing() -> None:
+    (gate,) = compare(rows(10, 1.0, 1), rows(10, 2.0, 2)[:60])
+    assert gate.verdict == "INCONCLUSIVE" and "24 hours" in gate.needs
+
+
+def test_the_error_budget_counts_minutes() -> None:
+    level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
+    good, bad = Histogram.of([0.001] * 100), Histogram.of([0.001] * 90 + [0.05] * 10)
+    made = [Row(60.0 * n, 60.0, {"/fs probe create": bad if n < 5 else good}) for n in range(1000)]
+    kept = judge(level, made)
+    assert kept.kept and kept.minutes == 1000 and kept.bad == 5 and kept.budget_left == pytest.approx(0.5)
+    spent = judge(level, [Row(0.0, 600.0, {"/fs probe create": bad}), *made[10:400]])
+    assert spent.kept is False and spent.budget_left < 0
+    assert judge(level, []).kept is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "p99 of create", "p0 of create <= 1ms in 99 % of minutes", "p99 of x <= 5 in 99 % of hours"]
+)
+def test_what_is_no_service_level_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="not a service level"):
+        parse_service_level(text)
+
+
+def test_the_commands_compare_and_report_read_the_store(tmp_path: Path, strakes: StrakesRunner) -> None:
+    ring = Ring(tmp_path / "store")
+    now_s = time.time()
+    for row in [*rows(4, 1.0, 1, now_s - 8 * 86400), *rows(4, 1.5, 2, now_s - 4 * 86400)]:
+        assert ring.add(row)
+    middle = str(now_s - 4 * 86400)
+    done = strakes("watch", "compare", "--before", middle, "--after", middle, "--store", str(tmp_path / "store"))
+    assert done.returncode == 1 and "SLOWER" in done.stdout
+    level = "p99 of create <= 1 ms in 99 % of minutes"
+    page = tmp_path / "page.html"
+    done = strakes(
+        "watch", "report", "--since", "30d", "--store", str(tmp_path / "store"), "--level", level, "--html", str(page)
+    )
+    assert (
+        done.returncode == 0 and "FAIL" in page.read_text() and "http" not in page.read_text().replace("http-equiv", "")
+    )

@@ -1,0 +1,166 @@
+"""The watch as it runs: probes, sources that fail, clocks that step, a process that is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.watch.alerts import Alerts, to_alertmanager, to_command
+from strakes.watch.live import LiveWatch
+from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
+from strakes.watch.reading import Reading
+from strakes.watch.ring import Ring
+from strakes.watch.values import Event
+
+
+class Scripted:
+    """A source whose readings are given; it fails where there is none."""
+
+    name, every_s = "script", 10.0
+
+    def __init__(self, readings: dict[int, Reading]) -> None:
+        self.readings = readings
+
+    def read(self, time_s: float) -> Reading:
+        return self.readings.get(int(time_s), Reading("script", time_s, missing=("the server does not answer",)))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_path: Path) -> None:
+    clock, told = Clock(), list[Event]()
+    source = Scripted(
+        {second: Reading("script", second, full={"t": 0.1}) for second in [*range(1000, 1100), *range(4700, 4800)]}
+    )
+    live = LiveWatch([], [source], Ring(tmp_path), Alerts([]), say=told.append, clock=clock)
+    while clock.now_s < 4800:
+        live.step()
+        clock.now_s += 10
+    assert [event.text for event in told] == [
+        "script: cannot be read: the server does not answer",
+        "script: is read again",
+    ]
+    assert len(Ring(tmp_path).events()) == 2
+
+
+@pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
+def test_a_clock_that_steps_is_told_and_the_watch_goes_on(tmp_path: Path, step_s: float) -> None:
+    clock, told = Clock(), list[Event]()
+    clock.now_s = 100_000.0
+
+    class Always(Scripted):
+        def read(self, time_s: float) -> Reading:
+            return Reading("script", time_s, full={"t": 0.95 if len(told) and time_s % 7 else 0.1})
+
+    live = LiveWatch([], [Always({})], Ring(tmp_path), Alerts([]), say=told.append, clock=clock)
+    for _ in range(5):
+        live.step()
+        clock.now_s += 10
+    clock.now_s += step_s
+    for _ in range(5):
+        live.step()
+        clock.now_s += 10
+    assert [event.kind for event in told][:1] == ["gap"] and "saturation" in [event.kind for event in told]
+
+
+def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
+    metrics = Metrics()
+    port, _ = serve(metrics, "127.0.0.1", 0)
+    many = {f"t{number}": 0.5 for number in range(10_000)}
+    metrics.now = Now(
+        latencies={("/fs", f"o{number}", "0.5"): 0.1 for number in range(10_000)},
+        full=many,
+        service_s=many,
+        top={"operations": [(f'job"{number}\n', 0.1, 0.0) for number in range(10_000)]},
+        alarms={("heavy", f"job{number}"): 1 for number in range(10_000)},
+        missed={f"s{number}": 1 for number in range(10_000)},
+        events={"heavy": 3},
+    )
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+    series = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert 500 < len(series) <= MOST_SERIES
+    assert 'strakes_watch_events{kind="heavy"} 3.0' in series
+    left_out = next(line for line in series if line.startswith("strakes_watch_series_left_out"))
+    assert float(left_out.split()[1]) == 6 * 10_000 + 1 - (len(series) - 1)
+
+
+def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> None:
+    got: list[list[dict[str, object]]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200 if self.path == "/api/v2/alerts" else 404)
+            self.end_headers()
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    alerts = Alerts([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    port = server.server_port
+    server.server_close()
+    alerts.tell([Event("heavy", "job", 1.0, 2.0, "begun"), Event("level", "x", 1.0, 2.0, "known", cause="fullness")])
+    assert alerts.waiting == 1 and alerts.failed
+    server = HTTPServer(("127.0.0.1", port), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    alerts.tell([Event("heavy", "job", 1.0, 2.0, "begun", ended_s=9.0)])
+    server.shutdown()
+    server.server_close()
+    assert alerts.waiting == 0 and ["endsAt" in batch[0] for batch in got] == [False, True]
+    assert got[0][0]["labels"] == got[1][0]["labels"]
+
+
+def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
+    alerts = Alerts([to_command(["sh", "-c", f"cat > {tmp_path}/event"]), to_command(["false"])])
+    alerts.tell([Event("saturation", "disk", 1.0, 2.0, "full")])
+    assert json.loads((tmp_path / "event").read_text())["subject"] == "disk"
+    assert alerts.waiting == 1 and "status 1" in alerts.failed
+
+
+@pytest.mark.long
+def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: StrakesRunner) -> None:
+    place, store = tmp_path / "fs", tmp_path / "store"
+    place.mkdir()
+    words = [sys.executable, "-m", "strakes", "watch", str(place), "--store", str(store), "--metrics", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+
+    def start() -> tuple[subprocess.Popen[str], str]:
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        return process, process.stdout.readline().split()[1]
+
+    process, url = start()
+    deadline = time.monotonic() + 150
+    while not list(store.glob("rows-*")) and time.monotonic() < deadline:
+        time.sleep(1)
+    assert "strakes_watch_latency_seconds" in urllib.request.urlopen(url, timeout=10).read().decode()
+    process.kill()
+    process.wait()
+    kept = [path.read_bytes() for path in store.glob("rows-*")]
+    process, _ = start()
+    time.sleep(10)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(90) == 0
+    assert [path.read_bytes()[: len(before)] for path, before in zip(store.glob("rows-*"), kept, strict=True)] == kept
+    done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
+    assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
+    assert len(list(place.iterdir())) <= 1  # what kill -9 left is for strakes clean
+    assert strakes("clean", str(place), "--yes").returncode in (0, 1, 2)

@@ -1,0 +1,105 @@
+"""What is kept stays bounded over months, and survives crashes, full disks and torn lines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strakes.watch.histogram import Histogram
+from strakes.watch.ring import DAY_S, Ring, Row
+from strakes.watch.values import Event
+
+START_S = 20_000 * DAY_S
+
+
+def row(time_s: float, generator: np.random.Generator, figures: int = 3, count: int = 60) -> Row:
+    values = 0.01 * np.exp(0.5 * generator.standard_normal((figures, count)))
+    return Row(
+        time_s, 60.0, {f"/fs probe {number}": Histogram.of(list(of)) for number, of in enumerate(values.tolist())}
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=200), st.integers(0, 200))
+def test_histograms_merge_without_loss(values: list[float], cut: int) -> None:
+    whole, first, second = Histogram.of(values), Histogram.of(values[:cut]), Histogram.of(values[cut:])
+    first.merge(second)
+    assert first == whole and Histogram.from_json(whole.to_json()) == whole
+    for share in (0.5, 0.99):
+        truth = sorted(values)[max(0, int(np.ceil(share * len(values))) - 1)]
+        assert abs(whole.percentile(share) / truth - 1) <= 0.026
+
+
+def test_a_month_needs_less_than_200_mib_and_loses_no_operation(tmp_path: Path) -> None:
+    """Every fifteenth minute of 40 days is written, so that the store may be a fifteenth, too."""
+    generator, ring, written = np.random.default_rng(1), Ring(tmp_path), 0
+    for minute in range(0, 40 * 1440, 15):
+        ring.add(row(START_S + 60 * minute, generator, figures=9))
+        written += 9 * 60
+        if minute % 1440 == 0:
+            ring.thin(START_S + 60 * minute)
+    ring.thin(START_S + 40 * DAY_S)
+    kept = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert kept < 200 * 2**20 / 15
+    assert {path.name.split("-")[1] for path in tmp_path.glob("rows-*")} == {"0060", "0600", "3600"}
+    rows = list(ring.rows())
+    assert sum(histogram.count for one in rows for histogram in one.figures.values()) == written
+    assert [one.time_s for one in rows] == sorted(one.time_s for one in rows)
+
+
+def test_merging_again_after_a_crash_counts_nothing_twice(tmp_path: Path) -> None:
+    ring, generator = Ring(tmp_path), np.random.default_rng(2)
+    for minute in range(60):
+        ring.add(row(START_S + 60 * minute, generator))
+    (minutes,) = tmp_path.glob("rows-0060-*")
+    before = minutes.read_bytes()
+    ring.thin(START_S + 5 * DAY_S)
+    merged = list(ring.rows())
+    minutes.write_bytes(before)  # as if it had been killed before the minutes were removed
+    Ring(tmp_path).thin(START_S + 5 * DAY_S)
+    assert list(ring.rows()) == merged and not minutes.exists()
+
+
+@pytest.mark.parametrize("cut", [1, 17, 60])
+def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
+    ring, generator = Ring(tmp_path), np.random.default_rng(3)
+    for minute in range(5):
+        ring.add(row(START_S + 60 * minute, generator))
+    (path,) = tmp_path.glob("rows-*")
+    os.truncate(path, path.stat().st_size - cut)
+    again = Ring(tmp_path)
+    again.add(row(START_S + 600, generator))
+    assert [one.time_s - START_S for one in again.rows()] == [0, 60, 120, 180, 600]
+
+
+def test_the_last_word_on_an_event_stands(tmp_path: Path) -> None:
+    ring = Ring(tmp_path)
+    ring.add_event(Event("heavy", "job", 1.0, 2.0, "begun"))
+    ring.add_event(Event("heavy", "job", 1.0, 2.0, "begun", ended_s=5.0))
+    ((event,)) = ring.events()
+    assert event.ended_s == 5.0
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", place]).returncode:
+        pytest.skip("needs root, to mount a small file system")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_store_loses_nothing_that_was_written(small: Path) -> None:
+    ring, generator = Ring(small), np.random.default_rng(4)
+    kept = [minute for minute in range(200) if ring.add(row(START_S + 60 * minute, generator))]
+    assert 0 < len(kept) < 200 and ring.lost == 200 - len(kept) and "space" in ring.why
+    ring.thin(START_S + 30 * DAY_S)
+    assert len(list(Ring(small).rows())) == len(kept)

@@ -1,1 +1,1 @@
-"""How well `strakes watch` finds what changed, on a year that others recorded: yardstick, rivals, and the page it writes."""
+"""How well `strakes watch` finds what changed, on a year that others recorded."""

@@ -1,4 +1,4 @@
-"""Measure how well changes are found: ``python -m bench.watch YEAR.csv.gz``; with ``--page`` docs/watch.md is written."""
+"""Measure how well changes are found: ``python -m bench.watch YEAR.csv.gz``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Three detectors that are well known, each online, with grids of their settings. All look at log rates.
 
-The first 60 runs give centre and spread (median, MAD); after an alarm a detector learns again from the 30 runs that follow the change.
+The first 60 runs give centre and spread (median, MAD); after an alarm a detector learns again from the 30 runs that
+follow the change.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def page_hinkley(tolerance: float, bound: float) -> Detector:
 
 
 def ruptures_kernel(penalty: float, least: int) -> Detector:
-    """PELT with a linear kernel (`ruptures`), run again on the last 150 runs every second run; a new last segment is an alarm."""
+    """PELT with a linear kernel (`ruptures`), on the last 150 runs, every second run; a new last segment is an alarm."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ruptures

@@ -15,9 +15,9 @@ def render(contestants: Sequence[Contestant], by_chance: float, plants: dict[str
     lines = [
         "# How well `strakes watch` finds what changed",
         "",
-        "Written by `python -m bench.watch YEAR.csv.gz --page`; `bench/watch/yardstick.py` says what is planted and how it is counted, and was fixed",
-        "before the year was looked at (one later amendment is marked there). The year is Cori's (TOKIO, NERSC, 2017): "
-        f"{series} series of benchmarks, about one run a day.",
+        "Written by `python -m bench.watch YEAR.csv.gz --page`; `bench/watch/yardstick.py` says what is planted and how",
+        "it is counted, and was fixed before the year was looked at (one later amendment is marked there). The year is",
+        f"Cori's (TOKIO, NERSC, 2017): {series} series of benchmarks, about one run a day.",
         "",
         "## The year as it is",
         "All series together; alarms that nothing in the columns explains, a month, and those with a cause.",
@@ -33,10 +33,10 @@ def render(contestants: Sequence[Contestant], by_chance: float, plants: dict[str
         f"Of moments chosen at random the same rules explain {by_chance:.1%}: so many causes are there by chance.",
         "",
         "## Planted changes",
-        f"Found share, median delay in days, precision, and strict precision (a series' own alarms count as false). Plants of each: {plants['level']} of levels "
-        f"and weeks, {plants['target']} of slow targets.",
+        "Found share, median delay in days, precision, and strict precision (a series' own alarms count as false).",
+        f"Plants of each: {plants['level']} of levels and weeks, {plants['target']} of slow targets.",
         "",
-        "| planted | " + " | ".join(one.name for one in contestants) + " |",
+        f"| planted | {' | '.join(one.name for one in contestants)} |",
         "| --- |" + " --- |" * len(contestants),
     ]
     for key in contestants[0].scores:

@@ -1,23 +1,29 @@
-"""What is planted into recorded series, and how a detector's answers are counted. Fixed before the recorded year was looked at.
+"""What is planted into recorded series, and how a detector's answers are counted.
 
-- A *series* is the rate of one benchmark (application, read or write, one file or several, ranks) on one file system, in order of
-  its start time, where there are at least 100 runs; rates that are missing or not above zero are left out.
-- Series *as they are*: alarms are counted for all series together, as a month of the whole watch. Alarms on one file system whose changes
-  began within 3 days of each other are one. Those that a column explains are counted apart (strakes.watch.causes), and beside them how often
-  the same rules explain a moment chosen at random: that share is explained by chance.
-- *Plants*, 200 of each, in series and from days that a fixed seed chooses, between 35 % and 80 % of the series:
-  level -10 %, -20 %, -40 % from that day on; a week of -40 %; and a slow target (-10 %, -20 %, -40 %) among 16 equals.
-- The 16 equals: every target has the series' own rhythm (its values over their median of 15 neighbours), a lasting factor of its own (log-normal,
-  10 %), and noise of its own: residuals of the series in blocks of 5 from random places, halved. One of them becomes slow.
-- *Found*: an alarm to the worse, told from the planted day on and within 60 days (of a slow week: within 14 days; of a slow target: of that
-  target), whose change is said to have begun no more than 14 days before the planted day.
-  Its *delay* is from the planted day to the day of telling.
-- *False*: every other alarm of the trial, but for those that the same series gives without the plant (begun within 14 days).
-  *Precision* is found / (found + false).
-  *Strict precision* counts the series' own as false, too.
-- Amended after the first look at the year: only changes to the worse are alarms, of every detector (an operator is not woken for a gain).
-- *Rivals* (bench.watch.known) are tuned on the same series: of the settings in their grids with at most one alarm a month on the series as
-  they are (or, where none has, the fewest), the one that finds most of 40 plants of each kind, from another seed. Ours has its default settings.
+Fixed before the recorded year was looked at.
+
+- A *series* is the rate of one benchmark (application, read or write, one file or several, ranks) on one file system,
+  in order of its start time, where there are at least 100 runs; rates that are missing or not above zero are left
+  out.
+- Series *as they are*: alarms are counted for all series together, as a month of the whole watch. Alarms on one file
+  system whose changes began within 3 days of each other are one. Those that a column explains are counted apart
+  (strakes.watch.causes), and beside them how often the same rules explain a moment chosen at random: that share is
+  explained by chance.
+- *Plants*, 200 of each, in series and from days that a fixed seed chooses, between 35 % and 80 % of the series: level
+  -10 %, -20 %, -40 % from that day on; a week of -40 %; and a slow target (-10 %, -20 %, -40 %) among 16 equals.
+- The 16 equals: every target has the series' own rhythm (its values over their median of 15 neighbours), a lasting
+  factor of its own (log-normal, 10 %), and noise of its own: residuals of the series in blocks of 5 from random
+  places, halved. One of them becomes slow.
+- *Found*: an alarm to the worse, told from the planted day on and within 60 days (of a slow week: within 14 days; of
+  a slow target: of that target), whose change is said to have begun no more than 14 days before the planted day. Its
+  *delay* is from the planted day to the day of telling.
+- *False*: every other alarm of the trial, but for those that the same series gives without the plant (begun within 14
+  days). *Precision* is found / (found + false). *Strict precision* counts the series' own as false, too.
+- Amended after the first look at the year: only changes to the worse are alarms, of every detector (an operator is
+  not woken for a gain).
+- *Rivals* (bench.watch.known) are tuned on the same series: of the settings in their grids with at most one alarm a
+  month on the series as they are (or, where none has, the fewest), the one that finds most of 40 plants of each kind,
+  from another seed. Ours has its default settings.
 """
 
 from __future__ import annotations
@@ -87,7 +93,7 @@ class Score:
 
     @property
     def found(self) -> float:
-        """The share."""
+        """Return the share."""
         return len(self.delays_s) / self.planted
 
     @property
@@ -158,14 +164,14 @@ def plants(series: Sequence[Series], kind: str, ratio: float, seed: int, count: 
 
 
 def planted(series: Series, plant: Plant) -> Series:
-    """The series with the plant in it."""
+    """Return the series with the plant in it."""
     values = series.values.copy()
     values[plant.at : plant.end] *= plant.ratio
     return replace(series, values=values)
 
 
 def equals(series: Series, seed: int) -> Numbers:
-    """A row for each of the equal targets, made of the series."""
+    """Return a row for each of the equal targets, made of the series."""
     generator = np.random.default_rng(seed)
     logs = np.log(series.values)
     padded = np.pad(logs, 7, mode="edge")
@@ -261,7 +267,7 @@ def as_they_are(series: Sequence[Series], detector: Detector) -> AsItIs:
 
 
 def explained_by_chance(series: Sequence[Series], seed: int = 7, tries: int = 2000) -> float:
-    """The share of random moments, a week after which is looked at, that the rules explain."""
+    """Return the share of random moments, a week after which is looked at, that the rules explain."""
     generator = np.random.default_rng(seed)
     hits = 0
     for _ in range(tries):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from strakes.errors import EnvironmentLacksError
 from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation, RunWarning
@@ -101,7 +101,7 @@ class OpenedRun:
         return Table(self.portrait.warnings, _columns)
 
     @property
-    def samples(self) -> Table[dict[str, Any]]:
+    def samples(self) -> Table[dict[str, object]]:
         """Each measured value, as ``strakes export --format csv`` writes them: times in seconds, sizes in bytes."""
         from strakes.interop.exports.rows import rows
 

@@ -74,7 +74,7 @@ def test_operating_life_counts_what_runs_out_first() -> None:
     )
     assert answer(Need("n", "operating-life", 7 * day, files_per_day=1e6)).verdict == PASS
     assert (
-        "space run out first"
+        "space runs out first"
         in answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10)).found
     )
     assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
@@ -136,6 +136,10 @@ def test_the_list_of_s3_is_read_as_it_was_stated() -> None:
         ("[[need]]\nkind = 'files'\nat_least = 1\ncolour = 2", "colour"),
         ("[[need]]\nkind = 'bandwidth'\nat_least = '1GiB/s'\noperation = 'seek'", "seek"),
         ("[[need]]\nkind = 'clients'\nat_least = 5", "files_per_hour_each"),
+        (
+            "[[need]]\nkind = 'operating-life'\nat_least = '2y'\nfiles_per_day = 0",
+            "files_per_day must be more than zero",
+        ),
         ("title = 'x'", "no need"),
         ("need = 3", "no need"),
         ("wish = 3", "wish"),
@@ -166,3 +170,11 @@ def test_the_command_answers_every_line_and_fails_where_one_fails(strakes: Strak
     again = strakes("accept", needs, "--from", document["run"])
     assert again.returncode == 1
     assert again.stdout.splitlines()[3].startswith("FAIL")
+
+
+def test_a_run_that_does_not_describe_its_file_system_answers_no_need(strakes: StrakesRunner, tmp_path: Path) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n")
+    assert strakes("import", ROOT / "tests" / "interop" / "samples" / "ior-4.1.json").returncode == 0
+    done = strakes("accept", needs, "--from", "latest")
+    assert done.returncode == 2 and "does not describe its file system" in done.stderr

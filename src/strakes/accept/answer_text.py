@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from strakes.accept.judge import VERDICTS, Answer
 from strakes.foreign_text import for_terminal
@@ -13,7 +12,7 @@ from strakes.report.summary import wrap
 _WIDTH = 96
 
 
-def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, Any]:
+def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, object]:
     """As values JSON knows; rates in B/s and a second, times in seconds."""
     return {
         "schema": 1,

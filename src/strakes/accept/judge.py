@@ -9,6 +9,7 @@ from typing import Any
 
 from strakes.accept.needs import Need
 from strakes.analysis.held_back import held_back
+from strakes.findings.record import from_record
 from strakes.findings.results import Measured, Results
 from strakes.predict.gather import level_of
 from strakes.predict.model import COVERAGE, Model
@@ -42,7 +43,7 @@ def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> 
     It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file
     system might.
     """
-    stated: Mapping[str, Callable[[Need, Mapping[str, Any]], Answer]] = {
+    stated: Mapping[str, Callable[[Need, _Capacity], Answer]] = {
         "files": _files,
         "bytes": _bytes,
         "operating-life": _life,
@@ -53,9 +54,10 @@ def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> 
         "bandwidth": _bandwidth,
         "operations-per-s": _operations,
     }
-    evidence = _Evidence(results, bool(facts.get("remote", False)))
+    evidence, capacity = _Evidence(results, bool(facts.get("remote", False))), from_record(_Capacity, facts)
     return tuple(
-        stated[need.kind](need, facts) if need.kind in stated else measured[need.kind](need, evidence) for need in needs
+        stated[need.kind](need, capacity) if need.kind in stated else measured[need.kind](need, evidence)
+        for need in needs
     )
 
 
@@ -63,6 +65,16 @@ def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> 
 class _Evidence:
     results: Results
     remote: bool
+
+
+@dataclass(frozen=True)
+class _Capacity:
+    """What the file system states of itself; ``total_inodes`` is 0 where it does not count them."""
+
+    total_bytes: int = 0
+    free_bytes: int = 0
+    total_inodes: int = 0
+    free_inodes: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,9 +100,8 @@ class _Rate:
         return Answer(self.need, verdict, self.wanted, reading, limits, evidence)
 
 
-def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
-    wanted = f"{need.at_least:,.0f} files"
-    total = int(facts["total_inodes"])
+def _files(need: Need, capacity: _Capacity) -> Answer:
+    wanted, total = f"{need.at_least:,.0f} files", capacity.total_inodes
     if not total:
         limits = (
             "This file system states no limit on the number of files. Grow a population: strakes study "
@@ -101,34 +112,23 @@ def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
     return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {total:,} files", limits)
 
 
-def _bytes(need: Need, facts: Mapping[str, Any]) -> Answer:
-    total = float(facts["total_bytes"])
-    verdict = PASS if total >= need.at_least else FAIL
-    return Answer(
-        need,
-        verdict,
-        format_bytes(need.at_least),
-        format_bytes(total),
-        "This is the total size, not the free space.",
-    )
+def _bytes(need: Need, capacity: _Capacity) -> Answer:
+    verdict = PASS if capacity.total_bytes >= need.at_least else FAIL
+    wanted, total = format_bytes(need.at_least), format_bytes(capacity.total_bytes)
+    return Answer(need, verdict, wanted, total, "This is the total size, not the free space.")
 
 
-def _life(need: Need, facts: Mapping[str, Any]) -> Answer:
+def _life(need: Need, capacity: _Capacity) -> Answer:
     """Return how long what is free lasts at so many files a day."""
     wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
-    files = float(facts["free_inodes"]) if facts["total_inodes"] else math.inf
-    by_size = float(facts["free_bytes"]) / need.file_bytes if need.file_bytes else math.inf
+    files = capacity.free_inodes if capacity.total_inodes else math.inf
+    by_size = capacity.free_bytes / need.file_bytes if need.file_bytes else math.inf
     lasts_s = min(files, by_size) / need.files_per_day * DAY_S
     if math.isinf(lasts_s):
-        return Answer(
-            need,
-            UNKNOWN,
-            wanted,
-            "the file system states no limit on files",
-            "Add file_bytes to the need, so that the free space gives an answer.",
-        )
-    scarce = "files" if files <= by_size else "space"
-    outlook = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} run out first)"
+        limits = "Add file_bytes to the need, so that the free space gives an answer."
+        return Answer(need, UNKNOWN, wanted, "the file system states no limit on files", limits)
+    scarce = "files run" if files <= by_size else "space runs"
+    outlook = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} out first)"
     limits = (
         "This assumes a constant rate, no removals and files of the stated size; wear of devices is not considered."
     )

@@ -100,6 +100,8 @@ def _need(entry: Any, where: str) -> Need:
     for key in ("at_least", *required):
         if key not in entry:
             raise BadInputError(f"the key {key!r} is missing", where=where)
+        if key in required and entry[key] == 0:
+            raise BadInputError(f"{key} must be more than zero", where=where)
     operation = str(entry.get("operation", ""))
     known = _BANDWIDTH if kind == "bandwidth" else _OPERATIONS
     if "operation" in entry and operation not in known:

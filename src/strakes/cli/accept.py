@@ -45,7 +45,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
         _, run = perform(kind="accept", name=title, studies=studies, directory=directory, full=False, **options)
     else:
         run = Store().open(from_run)
-    if not run.facts:
+    if "total_bytes" not in run.facts:  # imported runs have no more than a path
         raise BadInputError(
             "the run does not describe its file system",
             where=run.id,

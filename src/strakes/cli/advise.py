@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -137,7 +137,7 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
         say_lines(f"{paste.text.rstrip()}\n")
 
 
-def _document(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> dict[str, Any]:
+def _document(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple[Paste, ...]) -> dict[str, object]:
     from dataclasses import asdict
 
     return {

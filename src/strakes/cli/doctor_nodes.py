@@ -45,7 +45,7 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
     return EnvironmentLacksError.exit_status if wrong else 0
 
 
-def _document(nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None) -> dict[str, Any]:
+def _document(nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None) -> dict[str, object]:
     return {
         "schema": 1,
         "ok": not any(difference.wrong for difference in differences),

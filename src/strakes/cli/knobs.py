@@ -201,7 +201,7 @@ def _print_json(document: object) -> None:
     click.echo(json.dumps(document, indent=1))
 
 
-def _document(reading: Reading) -> dict[str, Any]:
+def _document(reading: Reading) -> dict[str, object]:
     knob = reading.knob
     read = f"read {knob.file}" if knob.file else " ".join(knob.read)
     return {
@@ -288,7 +288,7 @@ def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:
             say(f"  {reading.knob.name}: {text(reading)}")
 
 
-def _state_document(state: JournalState) -> dict[str, Any]:
+def _state_document(state: JournalState) -> dict[str, object]:
     from dataclasses import asdict
 
     entries = [

@@ -13,7 +13,6 @@ from strakes.findings.portrait import (
     Figure,
     Finding,
     Headline,
-    IntervalOf,
     Point,
     Portrait,
     Recommendation,
@@ -219,12 +218,7 @@ def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str], before: s
 
 def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
     evidence = tuple(cell.id for cell in confirmed)
-    gain = outcome.gain
-    interval = None
-    if gain is not None and gain.interval is not None:
-        interval = IntervalOf(
-            gain.interval.low, gain.interval.high, gain.interval.confidence, "best over default, fresh runs in turn"
-        )
+    interval = outcome.gain_interval("best over default, fresh runs in turn")
     if outcome.verdict == "unfinished":
         needs = "finish the search with --resume"
         return Finding(f"{KIND}-gain", KIND, outcome.statement, "inconclusive", evidence, interval, needs)
@@ -264,13 +258,9 @@ def _recommendations(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) 
     if outcome.verdict != "better":
         return ()
     gain = outcome.gain
-    assert gain is not None and gain.interval is not None
-    interval = IntervalOf(
-        gain.interval.low,
-        gain.interval.high,
-        gain.interval.confidence,
-        f"best over default, {gain.runs} fresh runs of each",
-    )
+    assert gain is not None
+    interval = outcome.gain_interval(f"best over default, {gain.runs} fresh runs of each")
+    assert interval is not None
     steps = ", ".join(
         f"{named(step.factor)} back to {shown(step.factor, step.default)} costs {step.ratio:.2f} times"
         for step in outcome.effects.steps

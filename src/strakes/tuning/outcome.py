@@ -72,6 +72,13 @@ class TuningOutcome:
         """How many times better the best setting is than the default, from fresh runs alone."""
         return self.search.gain
 
+    def gain_interval(self, of: str) -> IntervalOf | None:
+        """Return the interval of the gain, ``of`` in words what; None where there is none."""
+        if self.gain is None or self.gain.interval is None:
+            return None
+        interval = self.gain.interval
+        return IntervalOf(interval.low, interval.high, interval.confidence, of)
+
     @property
     def default(self) -> Mapping[str, Setting]:
         """What the application does now."""
@@ -165,11 +172,7 @@ class TuningOutcome:
         """Settings as text to paste, where a gain was shown; none otherwise."""
         if self.verdict != "better":
             return ()
-        gain = self.gain
-        assert gain is not None and gain.interval is not None
-        interval = IntervalOf(
-            gain.interval.low, gain.interval.high, gain.interval.confidence, "all changes together, over the default"
-        )
+        interval = self.gain_interval("all changes together, over the default")
         kind = str(self.changes.get(LAYOUT, PLAIN_LAYOUT))
         plain = kind == PLAIN_LAYOUT
         choices = [

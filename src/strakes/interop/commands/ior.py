@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.interop.commands.words import (
@@ -187,7 +186,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     )
 
 
-def _common(command: GivenCommand) -> dict[str, Any]:
+def _common(command: GivenCommand) -> dict[str, object]:
     """Return the keys that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
@@ -216,7 +215,7 @@ def _common(command: GivenCommand) -> dict[str, Any]:
             command.note("-z twice: strakes visits every offset once, in random order")
         if segments > 1 and not per_process:
             command.note("-z with -s in a shared file: the data of a task is one region, not one block in each segment")
-    common: dict[str, Any] = {
+    common: dict[str, object] = {
         "kind": "transfer",
         "backend": _BACKENDS[api],
         "layout": "file-per-process" if per_process else "shared-file",
@@ -233,13 +232,13 @@ def _common(command: GivenCommand) -> dict[str, Any]:
     return common
 
 
-def _of_write(command: GivenCommand) -> dict[str, Any]:
+def _of_write(command: GivenCommand) -> dict[str, object]:
     # Like IOR, data are made anew for each call only where they will be verified.
     pattern = "stamped" if command.flag("W") or command.flag("R") else "once"
     return {"sync": "fsync" if command.flag("e") else "close", "preallocate": command.flag("p"), "pattern": pattern}
 
 
-def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, Any]:
+def _shift(command: GivenCommand, ranks: int, *, further: int, seed: int) -> dict[str, object]:
     """Return whose data is read: with -C a constant shift (one more to check a write, as IOR does), with -Z one from
     the seed.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.interop.commands.words import (
@@ -109,7 +108,7 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     ranks = ranks_of("mdtest", asked_ranks, 0, command)
     common = _common(command)
     wanted = [flag for flag in "CTEr" if command.flag(flag)] or list("CTEr")
-    phases: list[dict[str, Any]] = []
+    phases: list[dict[str, object]] = []
     measured: list[str] = []
     for kind in ("directory", "file"):
         if (kind == "directory" and command.flag("F")) or (kind == "file" and command.flag("D")):
@@ -134,22 +133,22 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     )
 
 
-def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, Any]]]:
+def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str, dict[str, object]]]:
     """Return the phases of one kind of item: the option that asks for each, its name, and its keys in a plan."""
     stride = command.whole("N", 0)
 
-    def shift(times: int) -> dict[str, Any]:
+    def shift(times: int) -> dict[str, object]:
         distance = times * stride % ranks
         return {"rank_shift": distance} if distance else {}
 
     if kind == "directory":
-        renaming = [("C", "directory-rename", {"operation": "dir-rename"})] if command.flag("U") else []
-        return [
+        phases: list[tuple[str, str, dict[str, object]]] = [
             ("C", "directory-creation", {"operation": "dir-create"}),
             ("T", "directory-stat", {"operation": "dir-stat", **shift(1)}),
-            *renaming,
+            ("C", "directory-rename", {"operation": "dir-rename"}),
             ("r", "directory-removal", {"operation": "dir-remove", **shift(3)}),
         ]
+        return [phase for phase in phases if phase[1] != "directory-rename" or command.flag("U")]
     written, read = command.size("w", "0"), command.size("e", "0")
     size = {"file_bytes": written} if written else {}
     # As mdtest opens files, to read them, too.
@@ -173,7 +172,7 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
     ]
 
 
-def _common(command: GivenCommand) -> dict[str, Any]:
+def _common(command: GivenCommand) -> dict[str, object]:
     depth, branch = command.whole("z", 0), command.whole("b", 1, least=1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
@@ -183,7 +182,7 @@ def _common(command: GivenCommand) -> dict[str, Any]:
             where="strakes run mdtest",
             why=f"more than {_MOST_DIRECTORIES} directories",
         )
-    common: dict[str, Any] = {
+    common: dict[str, object] = {
         "kind": "metadata",
         # By full paths, which are walked in every call; plans of our own measure without that.
         "paths": "mdtest",

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.plan.model import Plan, plan_from_json
@@ -252,7 +252,7 @@ def place_of(tool: str, path: Path) -> Path:
     return place
 
 
-def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, Any]], **team: int) -> Plan:
+def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, object]], **team: int) -> Plan:
     """Make a plan of the phases. Raises BadInputError where the engine cannot do the work."""
     document = {"schema": 1, "seed": seed, "team": {"ranks": ranks, **team}, "phases": list(phases)}
     try:

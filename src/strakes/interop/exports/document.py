@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from strakes.findings.record import to_record
 from strakes.portraits.build import build_portrait
 from strakes.report.findings import to_document
@@ -11,7 +9,7 @@ from strakes.store import Run
 from strakes.store.records import event_to_record
 
 
-def to_export(run: Run) -> dict[str, Any]:
+def to_export(run: Run) -> dict[str, object]:
     """Return the run as plain JSON values (``schemas/export.json``)."""
     return {
         "schema": 1,

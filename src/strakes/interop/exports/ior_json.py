@@ -5,14 +5,14 @@ own keys.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
-from strakes.findings.results import Measured
+from strakes.findings.results import Measured, Observation
 from strakes.interop.exports.rows import results_of
 from strakes.store import Run
 from strakes.units import KIB, MIB
@@ -22,40 +22,48 @@ _LAYOUTS = {"file-per-process": "file-per-process", "shared-file": "single-share
 _TIME = "%a %b %d %H:%M:%S %Y"
 
 
-def to_ior_json(run: Run) -> dict[str, Any]:
-    """One test for each cell that moved data, one result for each run of it.
+@dataclass(frozen=True)
+class _Transfer:
+    """What a phase moved data with; of an imported cell, what its settings say."""
 
-    Raises BadInputError where there is none.
+    operation: str
+    api: str
+    layout: str
+    transfer_bytes: int
+    block_bytes: int
+    segments: int
+
+
+def to_ior_json(run: Run) -> dict[str, object]:
+    """Return one test for each cell that moved data, with one result for each run of it.
+
+    Raises BadInputError where no cell did.
     """
     results = results_of(run)
-    tests: list[dict[str, Any]] = []
-    summary: list[dict[str, Any]] = []
+    tests: list[dict[str, object]] = []
+    summary: list[dict[str, object]] = []
     for cell in run.cells:
         moved = []
         for measure in cell.measures:
-            phase = _phase(cell, measure.phase)
-            measured = results.get(cell.measure_id(measure.phase))
-            if measured.unit == "B/s" and phase["operation"] in ("write", "read") and measured.estimate is not None:
-                moved.append((phase, measured))
+            transfer, measured = _transfer(cell, measure.phase), results.get(cell.measure_id(measure.phase))
+            if measured.unit == "B/s" and transfer.operation in ("write", "read") and measured.estimate is not None:
+                moved.append((transfer, measured))
         if moved:
-            number = len(tests)
-            began = _time(run.manifest["created"])
-            options = _options(moved[0][0], cell, run)
-            entries = [
-                _result(phase, measured, index)
-                for phase, measured in moved
-                for index in range(len(measured.observations))
-            ]
+            ranks = int(cell.settings.get("ranks", 1))
+            summary += [_summary(transfer, measured, len(tests), ranks) for transfer, measured in moved]
             tests.append(
                 {
-                    "TestID": number,
-                    "StartTime": began,
+                    "TestID": len(tests),
+                    "StartTime": _time(run.manifest["created"]),
                     "Path": run.manifest["target"],
-                    "Options": options,
-                    "Results": entries,
+                    "Options": _options(moved[0][0], ranks, run.manifest["target"]),
+                    "Results": [
+                        _result(transfer, observation)
+                        for transfer, measured in moved
+                        for observation in measured.observations
+                    ],
                 }
             )
-            summary += [_summary(phase, measured, number, options) for phase, measured in moved]
     if not tests:
         remedy = "Use --format json or csv, which can hold every kind of measurement."
         raise BadInputError("this run has no writes or reads that fit into IOR's JSON", where=run.id, remedy=remedy)
@@ -70,36 +78,41 @@ def to_ior_json(run: Run) -> dict[str, Any]:
     }
 
 
-def _phase(cell: Cell, name: str) -> Mapping[str, Any]:
-    """Return the keys of the phase in the plan; those of an imported cell come from its settings."""
-    if cell.imported:
-        return {"operation": name, "name": name, **cell.settings}
-    return asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
+def _transfer(cell: Cell, name: str) -> _Transfer:
+    keys: Mapping[str, Any] = cell.settings
+    operation = name
+    if not cell.imported:
+        keys = asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
+        operation = str(keys["operation"])
+    layout = str(keys.get("layout", ""))
+    return _Transfer(
+        operation,
+        str(keys.get("backend", keys.get("api", "posix"))).upper(),
+        _LAYOUTS.get(layout, layout),
+        *(int(keys.get(key, 0)) for key in ("transfer_bytes", "block_bytes", "segments")),
+    )
 
 
-def _options(phase: Mapping[str, Any], cell: Cell, run: Run) -> dict[str, Any]:
-    ranks = int(cell.settings.get("ranks", 1))
-    transfer, block, segments = (int(phase.get(key, 0)) for key in ("transfer_bytes", "block_bytes", "segments"))
+def _options(transfer: _Transfer, ranks: int, target: str) -> dict[str, object]:
     return {
-        "api": str(phase.get("backend", phase.get("api", "posix"))).upper(),
-        "test filename": run.manifest["target"],
-        "access": _LAYOUTS.get(str(phase.get("layout", "")), str(phase.get("layout", ""))),
-        "segments": segments,
+        "api": transfer.api,
+        "test filename": target,
+        "access": transfer.layout,
+        "segments": transfer.segments,
         "tasks": ranks,
-        "xfersize": f"{transfer} bytes",
-        "blocksize": f"{block} bytes",
-        "aggregate filesize": f"{ranks * max(segments, 1) * block} bytes",
+        "xfersize": f"{transfer.transfer_bytes} bytes",
+        "blocksize": f"{transfer.block_bytes} bytes",
+        "aggregate filesize": f"{ranks * max(transfer.segments, 1) * transfer.block_bytes} bytes",
     }
 
 
-def _result(phase: Mapping[str, Any], measured: Measured, index: int) -> dict[str, Any]:
-    seen = measured.observations[index]
-    sample = seen.sample
-    row: dict[str, Any] = {
-        "access": phase["operation"],
-        "bwMiB": seen.value / MIB,
-        "blockKiB": phase.get("block_bytes", 0) / KIB,
-        "xferKiB": phase.get("transfer_bytes", 0) / KIB,
+def _result(transfer: _Transfer, observation: Observation) -> dict[str, object]:
+    sample = observation.sample
+    row: dict[str, object] = {
+        "access": transfer.operation,
+        "bwMiB": observation.value / MIB,
+        "blockKiB": transfer.block_bytes / KIB,
+        "xferKiB": transfer.transfer_bytes / KIB,
     }
     if sample.is_measured:
         row |= {"iops": sample.operations_per_s, "totalTime": sample.elapsed_s}
@@ -111,33 +124,34 @@ def _result(phase: Mapping[str, Any], measured: Measured, index: int) -> dict[st
     return row
 
 
-def _summary(phase: Mapping[str, Any], measured: Measured, test: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    values = [seen.value / MIB for seen in measured.observations]
-    times = [seen.sample.elapsed_s for seen in measured.observations if seen.sample.is_measured]
+def _summary(transfer: _Transfer, measured: Measured, test: int, ranks: int) -> dict[str, object]:
+    values = [observation.value / MIB for observation in measured.observations]
+    samples = [observation.sample for observation in measured.observations]
+    times = [sample.elapsed_s for sample in samples if sample.is_measured]
     estimate = measured.estimate
     assert estimate is not None
-    in_mib: Sequence[float | None] = [
+    median, low, high = (
         None if bound is None else bound / MIB for bound in (estimate.median, estimate.low, estimate.high)
-    ]
+    )
     return {
-        "operation": phase["operation"],
-        "API": options["api"],
+        "operation": transfer.operation,
+        "API": transfer.api,
         "TestID": test,
-        "segmentCount": options["segments"],
-        "blockSize": int(phase.get("block_bytes", 0)),
-        "transferSize": int(phase.get("transfer_bytes", 0)),
-        "numTasks": options["tasks"],
+        "segmentCount": transfer.segments,
+        "blockSize": transfer.block_bytes,
+        "transferSize": transfer.transfer_bytes,
+        "numTasks": ranks,
         "repetitions": len(values),
-        "filePerProc": int(options["access"] == "file-per-process"),
+        "filePerProc": int(transfer.layout == "file-per-process"),
         "bwMaxMIB": max(values),
         "bwMinMIB": min(values),
         "bwMeanMIB": statistics.fmean(values),
         "bwStdMIB": statistics.pstdev(values),
         **({"MeanTime": statistics.fmean(times)} if times else {}),
         "strakes": {
-            "bwMedianMIB": in_mib[0],
-            "bwLowMIB": in_mib[1],
-            "bwHighMIB": in_mib[2],
+            "bwMedianMIB": median,
+            "bwLowMIB": low,
+            "bwHighMIB": high,
             "confidence": estimate.confidence,
             "cell": measured.id,
         },

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect, metric_value
@@ -56,7 +55,7 @@ def results_of(run: Run) -> Results:
     return collect(run.cells, run.visits, rule_of(run.manifest["options"]), run.facts)
 
 
-def rows(run: Run) -> Iterator[dict[str, Any]]:
+def rows(run: Run) -> Iterator[dict[str, object]]:
     """Yield one row for each measured value, with all of COLUMNS; a value that is not known is None."""
     results = results_of(run)
     manifest = run.manifest
@@ -92,7 +91,7 @@ def to_csv(run: Run) -> str:
     return text.getvalue()
 
 
-def _of_cell(cell: Measured) -> dict[str, Any]:
+def _of_cell(cell: Measured) -> dict[str, object]:
     estimate = cell.estimate
     return {
         "study": cell.study,
@@ -107,13 +106,13 @@ def _of_cell(cell: Measured) -> dict[str, Any]:
     }
 
 
-def _of_visit(visit: Visit) -> dict[str, Any]:
+def _of_visit(visit: Visit) -> dict[str, object]:
     seen = {key: getattr(visit, key) for key in ("purpose", "block", "visit", "started_unix_s")}
     impact = to_record(visit.impact)
     return {**seen, "impact": json.dumps(impact, sort_keys=True) if impact else None}
 
 
-def _of_sample(sample: Sample) -> dict[str, Any]:
+def _of_sample(sample: Sample) -> dict[str, object]:
     amounts = ("elapsed_s", "bytes", "operations", "errors")
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in amounts},

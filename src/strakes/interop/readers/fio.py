@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -107,44 +108,42 @@ def _of_run(document: Mapping[str, Any]) -> Iterator[ForeignFigure]:
         together.setdefault(key, (settings, []))[1].append(job)
     for settings, jobs in together.values():
         for direction in ("read", "write", "trim", "mixed"):
-            sides = [side for job in jobs if (side := job.get(direction))]
-            bandwidth, rate = (
-                _rate(sides, _moved, _bandwidth),
-                _rate(sides, lambda side: _number(side, "total_ios"), _iops),
-            )
+            sides = [_side(job[direction]) for job in jobs if job.get(direction)]
+            bandwidth = _rate([side.moved for side in sides], sides, [side.bandwidth for side in sides])
+            rate = _rate([side.operations for side in sides], sides, [side.iops for side in sides])
             if bandwidth is not None and rate is not None:
                 name = f"{slug(str(jobs[0].get('jobname', 'job')))}-{direction}"
                 yield ForeignFigure(name, "bytes_per_s", (bandwidth,), settings)
                 yield ForeignFigure(f"{name}-operations", "operations_per_s", (rate,), settings)
 
 
-def _rate(
-    sides: Sequence[Mapping[str, Any]],
-    amount: Callable[[Mapping[str, Any]], float],
-    stated: Callable[[Mapping[str, Any]], float],
-) -> float | None:
-    """Return all work divided by the time of the slowest job, as in fio's own summary; else the sum of the stated
-    rates.
+@dataclass(frozen=True)
+class _Side:
+    """The reads, writes or trims of a job: bytes, operations, and the rates that fio states (B/s, op/s)."""
+
+    moved: float
+    operations: float
+    runtime_ms: float
+    bandwidth: float
+    iops: float
+
+
+def _side(stated: Mapping[str, Any]) -> _Side:
+    # Before 3.0 io_bytes was in KiB, and these two keys were not there.
+    unit = 1 if {"io_kbytes", "bw_bytes"} & stated.keys() else KIB
+    bandwidth = _number(stated, "bw_bytes") if "bw_bytes" in stated else _number(stated, "bw") * KIB
+    moved, operations = _number(stated, "io_bytes") * unit, _number(stated, "total_ios")
+    return _Side(moved, operations, _number(stated, "runtime"), bandwidth, _number(stated, "iops"))
+
+
+def _rate(amounts: Sequence[float], sides: Sequence[_Side], stated: Sequence[float]) -> float | None:
+    """Return all work over the time of the slowest job, as in fio's own summary; else the sum of the stated rates.
 
     The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
     """
-    amounts, runtimes = [amount(side) for side in sides], [_number(side, "runtime") for side in sides]
-    if sides and all(amounts) and all(runtimes):
-        return sum(amounts) * 1000 / max(runtimes)
-    return sum(map(stated, sides)) or None
-
-
-def _moved(side: Mapping[str, Any]) -> float:
-    # Before 3.0 io_bytes was in KiB, and these two keys were not there.
-    return _number(side, "io_bytes") * (1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB)
-
-
-def _bandwidth(side: Mapping[str, Any]) -> float:
-    return _number(side, "bw_bytes") if "bw_bytes" in side else _number(side, "bw") * KIB
-
-
-def _iops(side: Mapping[str, Any]) -> float:
-    return _number(side, "iops")
+    if sides and all(amounts) and all(side.runtime_ms for side in sides):
+        return sum(amounts) * 1000 / max(side.runtime_ms for side in sides)
+    return sum(stated) or None
 
 
 def _number(side: Mapping[str, Any], key: str) -> float:

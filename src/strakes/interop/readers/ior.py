@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from strakes.errors import BadInputError
@@ -30,6 +31,8 @@ _SETTINGS = {
     "ordering inter file": "ordering",
     "type": "type",
 }
+# Options and results of each test.
+_Tests = list[tuple[Mapping[str, Any], list[Any]]]
 _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
 _ROW = re.compile(r"^\s*(write|read)\s+(\S+)(?:\s+\S+){5,}\s*$")
 _OPENS_TEST = ("Options:", "Summary:")
@@ -114,7 +117,7 @@ def read_json(text: str) -> Foreign:
     return _foreign(figures, {**lowered, **({"path": path[1]} if path else {})}, facts.get("Version", ""), notes)
 
 
-def _from_tests(tests: list[tuple[Mapping[str, Any], list[Any]]]) -> tuple[list[ForeignFigure], int]:
+def _from_tests(tests: _Tests) -> tuple[list[ForeignFigure], int]:
     figures, unusable = [], 0
     for options, results in tests:
         settings: dict[str, Setting] = {}
@@ -132,9 +135,9 @@ def _from_tests(tests: list[tuple[Mapping[str, Any], list[Any]]]) -> tuple[list[
     return figures, unusable
 
 
-def _broken_tests(text: str) -> list[tuple[Mapping[str, Any], list[Any]]]:
+def _broken_tests(text: str) -> _Tests:
     """Return the tests whose results are complete objects: options and results of each."""
-    tests: list[tuple[Mapping[str, Any], list[Any]]] = []
+    tests: _Tests = []
     for part in re.split(r'"TestID"\s*:\s*\d+\s*,\s*"StartTime"', text):
         options = re.search(r'"Options"\s*:\s*\{([^{}]*)\}', part) or re.search(
             r'"Parameters"\s*:\s*\{([^{}]*)\}', part
@@ -169,6 +172,14 @@ def read_csv(text: str) -> Foreign:
     return Foreign("ior", gathered(figures))
 
 
+@dataclass
+class _Repetition:
+    access: str
+    ranks: set[str] = field(default_factory=set)
+    bytes: float = 0.0
+    seconds: float = 0.0
+
+
 def is_rank_csv(text: str) -> bool:
     """Return whether the text is the CSV with details per rank."""
     return text.lstrip().startswith("access,rank,runtime-with-openclose,")
@@ -178,25 +189,20 @@ def read_rank_csv(text: str) -> Foreign:
     """Read details per rank (saveRankPerformanceDetailsCSV): the rate of a repetition is all bytes over the slowest
     rank's time.
     """
-    repetitions: list[dict[str, Any]] = []
+    repetitions: list[_Repetition] = []
     for row in _rows(text):
         seconds, rate = number(row["runtime"]), number(row["throughput"])
         if seconds is None or rate is None:
             continue
-        if not repetitions or repetitions[-1]["access"] != row["access"] or row["rank"] in repetitions[-1]["ranks"]:
-            repetitions.append({"access": row["access"], "ranks": set(), "bytes": 0.0, "seconds": 0.0})
+        if not repetitions or repetitions[-1].access != row["access"] or row["rank"] in repetitions[-1].ranks:
+            repetitions.append(_Repetition(row["access"]))
         last = repetitions[-1]
-        last["ranks"].add(row["rank"])
-        last["bytes"] += seconds * rate
-        last["seconds"] = max(last["seconds"], float(row["runtime-with-openclose"]))
+        last.ranks.add(row["rank"])
+        last.bytes += seconds * rate
+        last.seconds = max(last.seconds, float(row["runtime-with-openclose"]))
     figures = [
-        ForeignFigure(
-            repetition["access"],
-            "bytes_per_s",
-            (repetition["bytes"] / repetition["seconds"],),
-            {"ranks": len(repetition["ranks"])},
-        )
-        for repetition in repetitions
+        ForeignFigure(each.access, "bytes_per_s", (each.bytes / each.seconds,), {"ranks": len(each.ranks)})
+        for each in repetitions
     ]
     note = (
         "computed from the ranks' own times without their start times, which the file lacks, so the rate is an "

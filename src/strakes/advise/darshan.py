@@ -124,12 +124,8 @@ def read_log(path: Path) -> LogFacts:
             report.mod_read_all_records(module, dtype="pandas")
         records = {module: _records(report, module) if module in there else () for module in _MODULES}
     except (RuntimeError, ValueError, KeyError, OSError) as error:
-        raise BadInputError(
-            "the Darshan log cannot be read",
-            where=str(path),
-            why=str(error),
-            remedy="Check the file with darshan-parser.",
-        ) from error
+        remedy = "Check the file with darshan-parser."
+        raise BadInputError("the Darshan log cannot be read", where=str(path), why=str(error), remedy=remedy) from error
     return LogFacts(
         program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
         ranks=int(metadata["nprocs"]),
@@ -189,11 +185,9 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     records = facts.mpiio if interface != "posix" and facts.mpiio else facts.posix
     total = sum(record.read_bytes + record.written_bytes for record in records)
     if total == 0:
-        raise BadInputError(
-            "the Darshan log has no reads or writes",
-            why=f"modules in the log: {', '.join(facts.modules) or 'none'}",
-            remedy="Give the log of a job that did I/O through POSIX or MPI-IO.",
-        )
+        why = f"modules in the log: {', '.join(facts.modules) or 'none'}"
+        remedy = "Give the log of a job that did I/O through POSIX or MPI-IO."
+        raise BadInputError("the Darshan log has no reads or writes", why=why, remedy=remedy)
     phases: list[AppPhase] = []
     remarks = [
         (

@@ -43,12 +43,8 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     why = (
         f"there is no finished survey or study, {VARIABLE} is not set, and no system data directory has {_PUBLISHED[0]}"
     )
-    raise BadInputError(
-        "there are no measurements to base advice on",
-        where=str(store.root),
-        why=why,
-        remedy="Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses.",
-    )
+    remedy = "Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses."
+    raise BadInputError("there are no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
 
 
 def published_places() -> tuple[Path, ...]:

@@ -35,10 +35,8 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     title, wanted = needs_from_toml(needs)
     if from_run is None:
         if directory is None:
-            raise BadInputError(
-                "DIR is missing",
-                remedy=f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN.",
-            )
+            remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
+            raise BadInputError("DIR is missing", remedy=remedy)
         # Capacity needs no measurement; what does is measured together, interleaved.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         studies = tuple(study_named(name) for name in names)
@@ -46,11 +44,8 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     else:
         run = Store().open(from_run)
     if "total_bytes" not in run.facts:  # imported runs have no more than a path
-        raise BadInputError(
-            "the run does not describe its file system",
-            where=run.id,
-            remedy="Choose a run made by strakes survey, strakes study or strakes accept.",
-        )
+        remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
+        raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     answers = judge(wanted, run.facts, results_of(run))
     if write_json(json, to_document(title, run.id, answers)):
         click.echo(render(title, run.id, answers))

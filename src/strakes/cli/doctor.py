@@ -46,10 +46,8 @@ def command(
             raise BadInputError("no hosts to check were given", remedy="Add --hosts A,B.")
         return examine_nodes(launch, directory, json)
     if directory is not None:
-        raise BadInputError(
-            "DIR can be checked only on nodes",
-            remedy="Add --hosts A,B, or look at it from this host: strakes target DIR",
-        )
+        remedy = "Add --hosts A,B, or look at it from this host: strakes target DIR"
+        raise BadInputError("DIR can be checked only on nodes", remedy=remedy)
     checks = examine()
     if write_json(json, {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}):
         _print(checks)

@@ -95,11 +95,9 @@ def _killed(job: Job) -> MeasurementError:
         if job.run
         else "Submit it again."
     )
+    why = "it was cancelled or killed, or its node failed"
     return MeasurementError(
-        f"job {job.id} has left the queue without an exit status",
-        where=job.output,
-        why="it was cancelled or killed, or its node failed",
-        remedy=kept,
+        f"job {job.id} has left the queue without an exit status", where=job.output, why=why, remedy=kept
     )
 
 

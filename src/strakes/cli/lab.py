@@ -160,11 +160,9 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
     lab = status(name, at)
     commands = lab.facts.get("commands", {}) if lab else {}
     if node not in commands:
-        raise BadInputError(
-            f"{name} has no node {node}",
-            why=f"its nodes are: {', '.join(commands)}" if commands else "it is not up, or its kind has no nodes",
-            remedy="strakes lab status lists the labs. Kinds with nodes: ha, hosts, slurm.",
-        )
+        why = f"its nodes are: {', '.join(commands)}" if commands else "it is not up, or its kind has no nodes"
+        remedy = "strakes lab status lists the labs. Kinds with nodes: ha, hosts, slurm."
+        raise BadInputError(f"{name} has no node {node}", why=why, remedy=remedy)
     own = python_module("strakes") if words[0] == "strakes" else words[:1]
     os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
 

@@ -228,11 +228,8 @@ def _load(name: str, entry: CommandEntry) -> click.Command:
     try:
         command = getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        raise EnvironmentLacksError(
-            f"the command {name} cannot be loaded",
-            why=str(error),
-            remedy="Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes).",
-        ) from error
+        remedy = "Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes)."
+        raise EnvironmentLacksError(f"the command {name} cannot be loaded", why=str(error), remedy=remedy) from error
     assert isinstance(command, click.Command)
     return command
 

@@ -38,11 +38,9 @@ class Output:
         try:
             _replace(self.path, text)
         except OSError as error:
+            remedy = "No measurement is lost; write the report again: strakes report latest"
             raise MeasurementError(
-                "the result cannot be written",
-                where=str(self.path),
-                why=error.strerror or str(error),
-                remedy="No measurement is lost; write the report again: strakes report latest",
+                "the result cannot be written", where=str(self.path), why=error.strerror or str(error), remedy=remedy
             ) from error
 
 

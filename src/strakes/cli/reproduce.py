@@ -69,11 +69,8 @@ def command(
         raise BadInputError(f"{chosen.name} consists of several runs and cannot be resumed as a whole", remedy=remedy)
     if chosen.grown and against is not None:
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
-        raise BadInputError(
-            f"{chosen.name} cannot be interleaved with a second directory",
-            why="one of its studies grows a population of files, which cannot be interleaved",
-            remedy=remedy,
-        )
+        why = "one of its studies grows a population of files, which cannot be interleaved"
+        raise BadInputError(f"{chosen.name} cannot be interleaved with a second directory", why=why, remedy=remedy)
     done: list[tuple[Portrait, Path]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):

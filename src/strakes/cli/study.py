@@ -70,10 +70,8 @@ def command(
     if study not in STUDIES:
         raise BadInputError(f"{name!r} is not a study", remedy="strakes study list shows all studies.")
     if against is not None and study.visits_in_sequence:
-        raise BadInputError(
-            f"the study {name} cannot be interleaved with a second directory",
-            remedy="Measure both directories, one after the other, without --against.",
-        )
+        remedy = "Measure both directories, one after the other, without --against."
+        raise BadInputError(f"the study {name} cannot be interleaved with a second directory", remedy=remedy)
     visit = None
     if study.interrupts_service:
         visit = drill_visit(directory, agreed, fault, options["servers"])

@@ -83,21 +83,15 @@ def _read(chosen: Format, text: str, path: Path) -> Foreign:
             f"the file looks like {chosen.name} but cannot be read as that", where=str(path), why=why
         ) from error
     if not foreign.figures:
-        raise BadInputError(
-            f"the file is {chosen.name} but contains no figure",
-            where=str(path),
-            why="nothing was measured, or every figure is 0 or nan",
-        )
+        why = "nothing was measured, or every figure is 0 or nan"
+        raise BadInputError(f"the file is {chosen.name} but contains no figure", where=str(path), why=why)
     return foreign
 
 
 def _unknown(path: Path, text: str) -> BadInputError:
     if elsewhere := re.match(r"\s*Writing output to (\S+)\s*$", text):
-        return BadInputError(
-            "the file only names another result file",
-            where=str(path),
-            remedy=f"Import that file instead: strakes import {elsewhere[1]}",
-        )
+        remedy = f"Import that file instead: strakes import {elsewhere[1]}"
+        return BadInputError("the file only names another result file", where=str(path), remedy=remedy)
     if re.match(r"\s*\d+\s*$", text):
         why = "it contains a single number, like the stonewall status of IOR and mdtest"
         return BadInputError(
@@ -107,9 +101,6 @@ def _unknown(path: Path, text: str) -> BadInputError:
         what = "fio's text output cannot be read, only its JSON"
         return BadInputError(what, where=str(path), remedy="Write it with fio --output=FILE --output-format=json.")
     expected = ", ".join(known.name for known in FORMATS)
-    return BadInputError(
-        "the result format is not known",
-        where=str(path),
-        why=f"expected one of: {expected}",
-        remedy="Give the unchanged output file of the tool.",
-    )
+    why = f"expected one of: {expected}"
+    remedy = "Give the unchanged output file of the tool."
+    return BadInputError("the result format is not known", where=str(path), why=why, remedy=remedy)

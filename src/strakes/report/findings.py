@@ -68,10 +68,6 @@ def _plain(value: object, where: str) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
-        raise BadInputError(
-            "a number cannot be written as JSON",
-            where=f"${where}",
-            why=str(value),
-            remedy="Report this as a bug of strakes.",
-        )
+        remedy = "Report this as a bug of strakes."
+        raise BadInputError("a number cannot be written as JSON", where=f"${where}", why=str(value), remedy=remedy)
     return value

@@ -206,11 +206,8 @@ def outcome_of(run: Run) -> TuningOutcome:
     """Read a search. Raises BadInputError for a run that is none, or that was ended before its first trial."""
     preparation = record.preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
-        raise BadInputError(
-            "this run is not a search with at least one trial",
-            where=run.id,
-            remedy="strakes runs lists the runs and their kinds.",
-        )
+        remedy = "strakes runs lists the runs and their kinds."
+        raise BadInputError("this run is not a search with at least one trial", where=run.id, remedy=remedy)
     space, scale = preparation
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))

@@ -103,11 +103,9 @@ class _Session:
         space = narrowed(space, levels_from(space, request.only))
         space, not_given = without_refused_layouts(space, self.site.places)
         if len(space.points) < 2:
-            raise BadInputError(
-                "there is nothing to search: only one setting is possible",
-                why=typed(space.settings(space.default)),
-                remedy="Allow more levels with --only.",
-            )
+            why = typed(space.settings(space.default))
+            remedy = "Allow more levels with --only."
+            raise BadInputError("there is nothing to search: only one setting is possible", why=why, remedy=remedy)
         scale = replace(here.scale, seed=request.seed)
         facts = {key: value for key, value in here.facts.items() if key != "path"}
         self.writer.append_event(FactsFound({**facts, "path": str(here.facts["path"])}))

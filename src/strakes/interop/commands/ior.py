@@ -190,10 +190,9 @@ def _common(command: GivenCommand) -> dict[str, object]:
     """Return the keys that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
+        why = f"{block} % {transfer}"
         raise BadInputError(
-            "the block size (-b) must be a multiple of the transfer size (-t)",
-            where="strakes run ior",
-            why=f"{block} % {transfer}",
+            "the block size (-b) must be a multiple of the transfer size (-t)", where="strakes run ior", why=why
         )
     api = command.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
@@ -202,10 +201,9 @@ def _common(command: GivenCommand) -> dict[str, object]:
         )
     direct = any(command.flag(name) for name in ("B", "posix.odirect"))
     if direct and transfer % 512:
+        why = f"-t {transfer}"
         raise BadInputError(
-            "O_DIRECT needs a transfer size (-t) that is a multiple of 512",
-            where="strakes run ior",
-            why=f"-t {transfer}",
+            "O_DIRECT needs a transfer size (-t) that is a multiple of 512", where="strakes run ior", why=why
         )
     per_process = command.flag("F")
     segments = command.whole("s", 1, least=1)

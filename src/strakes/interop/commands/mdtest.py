@@ -96,11 +96,8 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     """
     command = given("mdtest", OPTIONS, words)
     if command.flag("F") and command.flag("D"):
-        raise BadInputError(
-            "-F and -D together leave nothing to do",
-            where="strakes run mdtest",
-            remedy="Give one of them, or neither for both.",
-        )
+        remedy = "Give one of them, or neither for both."
+        raise BadInputError("-F and -D together leave nothing to do", where="strakes run mdtest", remedy=remedy)
     if command.text("a", "POSIX").upper() != "POSIX":
         raise BadInputError(
             f"-a {command.text('a', '')}: no such interface", where="strakes run mdtest", remedy="One of: POSIX."
@@ -122,11 +119,8 @@ def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Trans
     if "C" not in wanted:
         command.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
     if not measured:
-        raise BadInputError(
-            "this command line measures nothing",
-            where="strakes run mdtest",
-            remedy="mdtest reads files, not directories: leave out -D or -E.",
-        )
+        remedy = "mdtest reads files, not directories: leave out -D or -E."
+        raise BadInputError("this command line measures nothing", where="strakes run mdtest", remedy=remedy)
     directory = _directory(command)
     return Translation(
         "mdtest", plan_of("mdtest", ranks, seed, phases), directory, tuple(measured), notes=tuple(command.notes)
@@ -155,12 +149,9 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
     opened = {"open_mode": "read-write"}
     reading = "file-read" if read else "file-open-close"
     if read and read != written:
-        raise BadInputError(
-            "-e must equal -w, or be 0",
-            where="strakes run mdtest",
-            why=f"-w {written}, -e {read}",
-            remedy=f"Give -e {written}.",
-        )
+        why = f"-w {written}, -e {read}"
+        remedy = f"Give -e {written}."
+        raise BadInputError("-e must equal -w, or be 0", where="strakes run mdtest", why=why, remedy=remedy)
     if not read and (command.flag("E") or not any(command.flag(flag) for flag in "CTr")):
         command.note("without -e, reading is opening and closing, as in mdtest")
     how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
@@ -177,11 +168,8 @@ def _common(command: GivenCommand) -> dict[str, object]:
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
-        raise BadInputError(
-            f"-z {depth} -b {branch}: the tree is too large",
-            where="strakes run mdtest",
-            why=f"more than {_MOST_DIRECTORIES} directories",
-        )
+        why = f"more than {_MOST_DIRECTORIES} directories"
+        raise BadInputError(f"-z {depth} -b {branch}: the tree is too large", where="strakes run mdtest", why=why)
     common: dict[str, object] = {
         "kind": "metadata",
         # By full paths, which are walked in every call; plans of our own measure without that.
@@ -222,10 +210,7 @@ def _items(command: GivenCommand, directories: int) -> int:
 def _directory(command: GivenCommand) -> Path:
     path = command.text("d", ".")
     if "@" in path:
-        raise BadInputError(
-            "-d names several directories",
-            where=path,
-            remedy="Measure one at a time, and compare them: strakes compare.",
-        )
+        remedy = "Measure one at a time, and compare them: strakes compare."
+        raise BadInputError("-d names several directories", where=path, remedy=remedy)
     # mdtest makes its directory, but none above it.
     return place_of("mdtest", Path(path) if Path(path).exists() else Path(path).absolute().parent)

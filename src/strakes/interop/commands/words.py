@@ -119,10 +119,9 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
     for name, value in _pairs(tool, options, words):
         option = options[name]
         if option.fate == "refused":
+            remedy = option.says
             raise BadInputError(
-                f"{tool} {shown(name)} ({option.words}) is not supported",
-                where=f"strakes run {tool}",
-                remedy=option.says,
+                f"{tool} {shown(name)} ({option.words}) is not supported", where=f"strakes run {tool}", remedy=remedy
             )
         if option.fate == "noted":
             command.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
@@ -143,11 +142,8 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
         elif word.startswith("-") and len(word) > 1 and word != "--":
             yield from _cluster(tool, options, word, rest)
         else:
-            raise BadInputError(
-                f"{word!r} is not an option of {tool}",
-                where=f"strakes run {tool}",
-                remedy=f"See: strakes run {tool} --help",
-            )
+            remedy = f"See: strakes run {tool} --help"
+            raise BadInputError(f"{word!r} is not an option of {tool}", where=f"strakes run {tool}", remedy=remedy)
 
 
 def _cluster(tool: str, options: Mapping[str, ForeignOption], word: str, rest: list[str]) -> Iterator[tuple[str, str]]:
@@ -182,11 +178,8 @@ def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadIn
     other_case = name.swapcase()
     near = other_case if other_case in usable else nearest_word(name, usable, cutoff=0.4)
     nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
-    return BadInputError(
-        f"unknown option {word}",
-        where=f"strakes run {tool}",
-        remedy=f"{nearest}For all options, see: strakes run {tool} --help",
-    )
+    remedy = f"{nearest}For all options, see: strakes run {tool} --help"
+    return BadInputError(f"unknown option {word}", where=f"strakes run {tool}", remedy=remedy)
 
 
 def shown(name: str) -> str:
@@ -258,9 +251,7 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
     try:
         return plan_from_json(document)
     except BadInputError as error:
+        remedy = f"See: strakes run {tool} --help"
         raise BadInputError(
-            f"strakes cannot run this {tool} command line",
-            where=error.where,
-            why=error.what,
-            remedy=f"See: strakes run {tool} --help",
+            f"strakes cannot run this {tool} command line", where=error.where, why=error.what, remedy=remedy
         ) from error

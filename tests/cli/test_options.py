@@ -39,14 +39,14 @@ def test_defaults_are_two_minutes_and_ninety_percent() -> None:
     assert 0 <= given.pop("seed") <= MAX_SEED
     assert given == {
         "directory": "d",
-        "budget": 120.0,
+        "budget_s": 120.0,
         "confidence": 0.9,
         "html": None,
         "json": None,
         "resume": None,
         "launch": Launch(),
         "impact": Impact(),
-        "neighbour": None,
+        "neighbour_s": None,
         "servers": None,
         "keep": False,
         "quiet": False,
@@ -69,7 +69,7 @@ def test_options_arrive_as_values_with_meaning(tmp_path: Path) -> None:
         "-q",
         "--keep",
     )
-    assert (given["budget"], given["confidence"], given["seed"], given["quiet"], given["keep"]) == (
+    assert (given["budget_s"], given["confidence"], given["seed"], given["quiet"], given["keep"]) == (
         90.0,
         0.95,
         7,

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from strakes.cli.fault_options import PATH, AskedFault, fault_options, has_sessions, require_consent
-from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, servers_option, write_document
+from strakes.cli.options import DIRECTORY, SECONDS, Command, Output, json_option, servers_option, write_document
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
     from strakes.targets.command import Servers
+
+
+def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
+    """``--clients``: how many there are."""
+    numbers = click.IntRange(1, most)
+    return click.option("-n", "--clients", type=numbers, default=usual, show_default=True, metavar="N", help=text)
+
+
+def rate_option(most: int, text: str) -> Callable[[Command], Command]:
+    """``--rate``: how much each client does in a second."""
+    numbers = click.FloatRange(0.1, most)
+    return click.option("--rate", type=numbers, default=10.0, show_default=True, metavar="N", help=text)
 
 
 @click.group(invoke_without_command=True)
@@ -111,23 +124,8 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json: Output |
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @fault_options
 @servers_option
-@click.option(
-    "-n",
-    "--clients",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    default=10,
-    show_default=True,
-    help="Number of clients that create files.",
-)
-@click.option(
-    "--rate",
-    type=click.FloatRange(0.1, 1000),
-    default=10.0,
-    show_default=True,
-    metavar="N",
-    help="Files per second that each client creates.",
-)
+@clients_option(10, 1000, "Number of clients that create files.")
+@rate_option(1000, "Files per second that each client creates.")
 @click.option(
     "--before",
     type=SECONDS,
@@ -268,23 +266,8 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
     metavar="N",
     help="Cause each fault N times. An interval needs at least 5.",
 )
-@click.option(
-    "-n",
-    "--clients",
-    type=click.IntRange(1, 100),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Number of clients that send records.",
-)
-@click.option(
-    "--rate",
-    type=click.FloatRange(0.1, 100),
-    default=10.0,
-    show_default=True,
-    metavar="N",
-    help="Records per second that each client sends.",
-)
+@clients_option(4, 100, "Number of clients that send records.")
+@rate_option(100, "Records per second that each client sends.")
 @click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
 @json_option
 def pair_command(

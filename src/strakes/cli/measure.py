@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from strakes.cli.options import Output, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
-from strakes.launch.impact import UNLIMITED, Impact
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
     from strakes.launch.choice import Launch
-    from strakes.measure.visit import RunPlan
-    from strakes.store import Run
-    from strakes.studies.study import Study
-    from strakes.targets.command import Servers
+    from strakes.store import Run, RunWriter, Store
+    from strakes.survey.request import Request
+    from strakes.tuning.request import TuningRequest
+
+Asked = TypeVar("Asked", "Request", "TuningRequest")
 
 
 def measure(*, html: Output | None, json: Output | None, batch: str | None = None, **options: Any) -> int:
-    """Run the studies on ``directory`` and show the result; ``options`` as for ``perform``. Returns the exit status.
+    """Run studies and show the result; ``options`` as for ``perform``. Returns the exit status.
 
     With ``batch`` all of that is submitted as a job.
     """
@@ -36,63 +37,24 @@ def measure(*, html: Output | None, json: Output | None, batch: str | None = Non
     return 0
 
 
-def perform(
-    *,
-    kind: str,
-    name: str,
-    studies: tuple[Study, ...],
-    directory: Path,
-    full: bool,
-    budget: float,
-    confidence: float,
-    precision: float,
-    html: Output | None,
-    resume: str | None,
-    launch: Launch,
-    keep: bool,
-    seed: int,
-    quiet: bool,
-    against: Path | None = None,
-    like: Run | None = None,
-    files: int | None = None,
-    libcephfs: bool = False,
-    impact: Impact = UNLIMITED,
-    neighbour: float | None = None,
-    visit: RunPlan | None = None,
-    servers: Servers | None = None,
-) -> tuple[Portrait, Run]:
-    """Run the studies on ``directory``; the report is written beside the run, or to ``html``."""
-    from strakes.store import Store
+def perform(*, html: Output | None, quiet: bool, **asked: Any) -> tuple[Portrait, Run]:
+    """Run studies; the report is written beside the run, or to ``html``. ``asked``: the fields of a Request."""
     from strakes.survey.request import Request
-    from strakes.survey.runner import perform as run_request
+    from strakes.survey.runner import perform as run_studies
+
+    return carry_out(run_studies, Request(command=typed_command(), **asked), html, quiet=quiet)
+
+
+def carry_out(
+    work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, html: Output | None, *, quiet: bool
+) -> tuple[Portrait, Run]:
+    """Do the ``work`` that was asked for and show its progress; then write the report."""
+    from strakes.store import Store
 
     store = Store()
-    request = Request(
-        kind=kind,
-        name=name,
-        directory=directory,
-        studies=studies,
-        budget_s=budget,
-        confidence=confidence,
-        relative_half_width=precision,
-        seed=seed,
-        command=typed_command(),
-        full=full,
-        keep=keep,
-        launch=launch,
-        resume=resume,
-        against=against,
-        like=like,
-        files=files,
-        libcephfs=libcephfs,
-        visit=visit,
-        impact=impact,
-        neighbour_s=neighbour,
-        servers=servers,
-    )
     with LiveProgress(quiet=quiet) as progress:
-        progress.start(total_s=budget)
-        writer = run_request(request, store, progress)
+        progress.start(total_s=request.budget_s)
+        writer = work(request, store, progress)
         progress.update("writing the report", 1.0, "")
         run = store.open(writer.id)
         return publish(run, html), run

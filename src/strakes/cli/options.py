@@ -136,9 +136,11 @@ OUTPUT = OutputType()
 
 
 def budget_option(default: str) -> Callable[[Command], Command]:
-    """``--budget``: ``budget`` in seconds."""
+    """``--budget``: ``budget_s``."""
     text = "Time to spend on measuring, such as 60s or 5m."
-    return click.option("--budget", type=SECONDS, default=default, show_default=True, metavar="TIME", help=text)
+    return click.option(
+        "--budget", "budget_s", type=SECONDS, default=default, show_default=True, metavar="TIME", help=text
+    )
 
 
 def draw_seed() -> int:
@@ -159,6 +161,7 @@ confidence_option = click.option(
 )
 precision_option = click.option(
     "--precision",
+    "relative_half_width",
     type=click.FloatRange(0.005, 0.5),
     default=0.1,
     show_default=True,
@@ -233,9 +236,9 @@ impact_option = click.option(
     metavar="LIMIT",
     help="Limit the load of all ranks together to 200MiB/s or 5000ops/s. May be given twice, once for each.",
 )
-# ``neighbour`` in seconds, or None.
 neighbour_option = click.option(
     "--neighbour",
+    "neighbour_s",
     callback=_read_with(_parse_neighbour),
     metavar="LIMIT",
     help="Protect other users: slow down, and stop if that does not help, when their 99th percentile latency would "

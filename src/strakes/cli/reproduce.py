@@ -44,7 +44,7 @@ def command(
     directory: Path,
     files: int,
     against: Path | None,
-    budget: float,
+    budget_s: float,
     html: Output | None,
     json: Output | None,
     **options: Any,
@@ -74,8 +74,8 @@ def command(
     done: list[tuple[Portrait, Path]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
-        least_s = _SHARE_OF_REST * budget
-        budget_s = budget - least_s if names == (chosen.grown,) else max(least_s, budget - (time.monotonic() - began))
+        least_s, left_s = _SHARE_OF_REST * budget_s, budget_s - (time.monotonic() - began)
+        share_s = budget_s - least_s if names == (chosen.grown,) else max(least_s, left_s)
         studies = tuple(study_named(name) if against is None else Against(study_named(name)) for name in names)
         grown = {"files": files} if names == (chosen.grown,) else {}
         title = f"{chosen.name} {' '.join(names)}"
@@ -86,7 +86,7 @@ def command(
             studies=studies,
             directory=directory,
             full=True,
-            budget=budget_s,
+            budget_s=share_s,
             against=against,
             html=report,
             **{**options, **grown},

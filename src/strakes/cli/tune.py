@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from strakes.cli.options import DIRECTORY, Output, measuring_options, write_json
-from strakes.cli.progress import LiveProgress
 from strakes.errors import BadInputError
-from strakes.launch.choice import Launch
-from strakes.targets.command import Servers
 
 
 @click.command("tune")
@@ -35,20 +33,13 @@ from strakes.targets.command import Servers
     "--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Also vary the system setting NAME. May be repeated."
 )
 def command(
-    directory: Path,
     app_path: Path,
-    budget: float,
-    confidence: float,
     html: Output | None,
     json: Output | None,
-    resume: str | None,
-    launch: Launch,
-    keep: bool,
-    seed: int,
     quiet: bool,
-    servers: Servers | None,
     only: Sequence[str],
     knobs: Sequence[str],
+    **asked: Any,
 ) -> int:
     """Search for the best settings for the application in APP.toml on DIR by experiment.
 
@@ -57,9 +48,8 @@ def command(
     again in turn. The result is the gain with its interval, or an upper limit of what any setting can gain.
     """
     from strakes.advise.app import read_app
-    from strakes.cli.measure import publish, report_path, typed_command
+    from strakes.cli.measure import carry_out, report_path, typed_command
     from strakes.report.findings import to_document
-    from strakes.store import Store
     from strakes.tuning.outcome import outcome_of
     from strakes.tuning.outcome_text import render
     from strakes.tuning.request import TuningRequest
@@ -67,25 +57,12 @@ def command(
 
     request = TuningRequest(
         app=read_app(app_path),
-        directory=directory,
-        budget_s=budget,
-        confidence=confidence,
-        seed=seed,
         command=typed_command(),
-        launch=launch,
         only=_levels("--only", only),
         knobs=_levels("--knobs", knobs, may_be_bare=True),
-        keep=keep,
-        servers=servers,
-        resume=resume,
+        **asked,
     )
-    store = Store()
-    with LiveProgress(quiet=quiet) as progress:
-        progress.start(total_s=budget)
-        writer = perform(request, store, progress)
-        progress.update("writing the report", 1.0, "")
-        run = store.open(writer.id)
-        portrait = publish(run, html)
+    portrait, run = carry_out(perform, request, html, quiet=quiet)
     if write_json(json, to_document(portrait), html):
         click.echo(render(outcome_of(run), report_path(run, html)))
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.foreign_text import for_terminal
-from strakes.report.facts import ended_early, facts_of, title_of
+from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
 from strakes.report.sections import VERDICTS
@@ -71,8 +71,7 @@ def _layouts(layouts: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _expect(portrait: Portrait) -> Iterator[str]:
-    cells = {cell.id: cell for cell in portrait.cells}
-    standing = [(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
+    standing = headlines_of(portrait)
     if not standing:
         return
     yield from _heading("What to expect")

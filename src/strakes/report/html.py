@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from strakes.findings.portrait import CellEstimate, Portrait, Recommendation
-from strakes.report.facts import ended_early, facts_of, no_headline, title_of
+from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import flat_facts, label_of, level_of, percent, show, show_interval, show_interval_of
 from strakes.report.published import published
@@ -68,9 +68,7 @@ def render_html(portrait: Portrait) -> str:
         facts=facts_of(portrait),
         no_headline=no_headline(portrait),
         scope=portrait.scope,
-        headlines=[
-            _headline(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells
-        ],
+        headlines=[_headline(label, cell) for label, cell in headlines_of(portrait)],
         groups=_groups(settled),
         open=foremost([card for card in statements if card not in settled], MOST_OPEN),
         recommendations=[_recommendation(recommendation, cells) for recommendation in portrait.recommendations],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation
 from strakes.foreign_text import for_terminal
-from strakes.report.facts import created, ended_early, felt_by_others, no_headline, size_of, title_of
+from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
 
@@ -136,8 +136,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
 
 
 def _headlines(portrait: Portrait, width: int) -> list[_Line]:
-    cells = {cell.id: cell for cell in portrait.cells}
-    standing = [(headline.label, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
+    standing = headlines_of(portrait)
     if not standing:
         return [_plain(no_headline(portrait))]
     rows = [

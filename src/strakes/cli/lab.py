@@ -134,11 +134,8 @@ def mount_command(name: str, at: Path | None) -> None:
 
     lab = status(name, at)
     if lab is None or lab.condition not in ("up", "degraded"):
-        raise BadInputError(
-            f"{name} is not up",
-            why=lab.detail if lab else "",
-            remedy=f"Start it: strakes lab up {lab.kind if lab else name}",
-        )
+        remedy = f"Start it: strakes lab up {lab.kind if lab else name}"
+        raise BadInputError(f"{name} is not up", why=lab.detail if lab else "", remedy=remedy)
     say(lab.mount_point)
 
 

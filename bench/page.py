@@ -119,7 +119,7 @@ def _stamped_section(page: Page) -> str:
 
 
 def _pattern_section(speeds: Sequence[Speed]) -> str:
-    rows = [[each.what, f"{each.bytes_per_s / 1e9:.1f} GB/s", each.verdict] for each in speeds]
+    rows = [[speed.what, f"{speed.bytes_per_s / 1e9:.1f} GB/s", speed.verdict] for speed in speeds]
     wanted = f"a second of one core (at least {WANTED_BYTES_PER_S / 1e9:g} GB/s)"
     table = _table((f"in a buffer of {format_bytes(BUFFER_BYTES)}", wanted, ""), rows)
     return f"## How fast data are made and verified\n\n{table}"
@@ -127,8 +127,8 @@ def _pattern_section(speeds: Sequence[Speed]) -> str:
 
 def _memory_section(footprints: Sequence[Footprint]) -> str:
     rows = [
-        [each.what, format_bytes(each.peak_bytes), format_bytes(each.allowed_bytes), each.verdict]
-        for each in footprints
+        [footprint.what, format_bytes(footprint.peak_bytes), format_bytes(footprint.allowed_bytes), footprint.verdict]
+        for footprint in footprints
     ]
     return "## The engine's memory\n\n" + _table(
         ("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows
@@ -136,7 +136,7 @@ def _memory_section(footprints: Sequence[Footprint]) -> str:
 
 
 def _schedule_section(lags: Sequence[Lag]) -> str:
-    rows = [[each.what, f"{each.median_s * 1e6:.1f} µs", f"{each.late_s * 1e6:.0f} µs", each.verdict] for each in lags]
+    rows = [[lag.what, f"{lag.median_s * 1e6:.1f} µs", f"{lag.late_s * 1e6:.0f} µs", lag.verdict] for lag in lags]
     header = ("probe", "median", f"p99.9 (at most {ALLOWED_S * 1e3:g} ms)", "")
     return f"## How late a probe of {RATE_PER_S:,} operations a second begins them\n\n" + _table(header, rows)
 

@@ -77,21 +77,21 @@ def read(text: str) -> Page:
     >>> page.blocks[0].commands, page.blocks[0].replaced
     (['strakes runs   # all'], ['s/1h/1s/'])
     """
-    page, told, fence, body = Page([], [], []), Block(0, []), None, list[str]()
+    page, block, fence, body = Page([], [], []), Block(0, []), None, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if fence is not None:
             if line == "```":
-                told.line, told.commands = fence[0], _commands(fence[1], body)
-                if told.commands:
-                    page.blocks.append(told)
-                told, fence = Block(0, []), None
+                block.line, block.commands = fence[0], _commands(fence[1], body)
+                if block.commands:
+                    page.blocks.append(block)
+                block, fence = Block(0, []), None
             else:
                 body.append(line)
         elif match := _FENCE.match(line):
             fence, body = (number, match[1]), []
         elif match := _COMMENT.match(line):
             try:
-                _take(page, told, match[1], match[2])
+                _take(page, block, match[1], match[2])
             except ValueError as error:
                 raise LiveError(f"line {number}: {line}: {error}") from error
     return page

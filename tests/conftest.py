@@ -36,7 +36,19 @@ APART = {
         "interop",
         "packaging",
     ),
-    *("opened", "plan", "portraits", "report", "reproduce", "statistics", "store", "studies", "survey", "tune", "watch"),
+    *(
+        "opened",
+        "plan",
+        "portraits",
+        "report",
+        "reproduce",
+        "statistics",
+        "store",
+        "studies",
+        "survey",
+        "tune",
+        "watch",
+    ),
 }
 
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]

@@ -134,8 +134,8 @@ class _Server:
             return False
         if call == "write":
             offset, size = struct.unpack_from("<8xQI", body)
-            there = sum(len(file.data) for file in self._nodes.values() if file.linked)
-            if there + max(0, offset + size - len(self._nodes[node].data)) <= fault.after_bytes:
+            used_bytes = sum(len(file.data) for file in self._nodes.values() if file.linked)
+            if used_bytes + max(0, offset + size - len(self._nodes[node].data)) <= fault.after_bytes:
                 return False
         return not fault.processes or any(
             Path(f"/proc/{process}/task/{thread}").exists() for process in fault.processes
@@ -207,17 +207,17 @@ class _Server:
 
     def _list(self, number: int, body: bytes) -> bytes:
         offset, size = struct.unpack_from("<8xQI", body)
-        told = b""
+        rows = b""
         for name, entry in sorted(self._nodes[number].entries.items(), key=lambda item: item[1]):
             # Places are numbers of nodes, so that removing while listing leaves nobody out.
             if entry <= offset:
                 continue
             row = struct.pack("<2Q2I", entry, entry, len(name), stat.S_IFMT(self._nodes[entry].mode) >> 12) + name
             row = row.ljust(-(-len(row) // 8) * 8, b"\0")
-            if len(told) + len(row) > size:
+            if len(rows) + len(row) > size:
                 break
-            told += row
-        return told
+            rows += row
+        return rows
 
 
 def _mode(body: bytes) -> int:

@@ -37,8 +37,8 @@ class Rounds:
     @classmethod
     def of(cls, rounds: Sequence[Mapping[str, Run]], slower: float) -> Rounds:
         runs = {kind: [round_[kind] for round_ in rounds] for kind in KINDS if kind in rounds[0]}
-        values = {kind: [_scores(run) for run in each] for kind, each in runs.items()}
-        computed = {"slowed": [[(1 - slower) * value for value in each] for each in values["again"]]}
+        values = {kind: [_scores(run) for run in runs_of_kind] for kind, runs_of_kind in runs.items()}
+        computed = {"slowed": [[(1 - slower) * value for value in values_of_run] for values_of_run in values["again"]]}
         return cls(runs, {**computed, **values}, slower)
 
     @property
@@ -124,7 +124,7 @@ def _different(rounds: Rounds, tries: int) -> str:
 
 def _needed(rounds: Rounds, tries: int) -> str:
     """As it went, round after round; and by drawing."""
-    told = ""
+    text = ""
     if rounds.really_slowed:
         a, slowed = rounds.runs["a"], rounds.runs["slowed"]
         first = next(
@@ -136,7 +136,7 @@ def _needed(rounds: Rounds, tries: int) -> str:
             None,
         )
         sufficient = first or "more than all"
-        told = (
+        text = (
             f"As it went, `strakes compare A1,A2,… B1,B2,…` found the slowed plan from {sufficient} runs of each on. "
         )
     enough = next(
@@ -144,7 +144,7 @@ def _needed(rounds: Rounds, tries: int) -> str:
         None,
     )
     drawn = f"{enough} runs of each" if enough else f"more than {SETS[-1]} runs of each"
-    return f"{told}To find it in {FOUND:.0%} of the tries, it takes {drawn}."
+    return f"{text}To find it in {FOUND:.0%} of the tries, it takes {drawn}."
 
 
 def _client(rounds: Rounds) -> list[str]:

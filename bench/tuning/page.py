@@ -71,8 +71,8 @@ everything and with other searches.
 
 def write(times: int, tries: int, say: Callable[[str], None]) -> None:
     """Return the whole document."""
-    there = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
-    parts = [_PREAMBLE, *(_landscape(grid, load(grid.name), times, say) for grid in there)]
+    grids = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
+    parts = [_PREAMBLE, *(_landscape(grid, load(grid.name), times, say) for grid in grids)]
     parts.append(_made_up(times, say))
     say("no effect ...")
     parts.append(_no_effect(tries))

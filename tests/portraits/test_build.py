@@ -190,7 +190,7 @@ def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Por
     cells = transfer_cells()
     visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.00002, 0.00005, 0.0004], clock_uncertainty_s=0.00003)
     portrait = portrait_of(visits, cells, ["transfer-size"])
-    told = {
+    expected = {
         "phases": 3,
         "median_s": 0.00005,
         "worst_s": 0.0004,
@@ -198,7 +198,7 @@ def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Por
         "crowded": 0,
         "clock_uncertainty_s": 0.00003,
     }
-    assert portrait.run["begun_together"] == told
+    assert portrait.run["begun_together"] == expected
     assert dict(facts_of(portrait))["Phases started"] == "within 50.0 us of each other (median of 3, at worst 400 us)"
     assert not [warning for warning in portrait.warnings if warning.code == "begun-apart"]
 
@@ -210,10 +210,10 @@ def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(
     portrait = portrait_of(
         begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021, 0.00005, 0.007]), cells, ["transfer-size"]
     )
-    (told,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
-    assert told.text.startswith("The ranks of 2 of 3 phases started more than 1.00 ms apart: at worst 7.00 ms (")
-    assert told.text.endswith("of that phase), rank 1 on n2 last.")
-    assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(told.cells) != set()
+    (warning,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
+    assert warning.text.startswith("The ranks of 2 of 3 phases started more than 1.00 ms apart: at worst 7.00 ms (")
+    assert warning.text.endswith("of that phase), rank 1 on n2 last.")
+    assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(warning.cells) != set()
 
 
 def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_together(
@@ -223,8 +223,8 @@ def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_tog
     portrait = portrait_of(
         begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021], crowded=True), cells, ["transfer-size"]
     )
-    (told,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
-    assert "fewer processors than ranks" in told.text
+    (warning,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
+    assert "fewer processors than ranks" in warning.text
 
 
 def test_a_run_of_an_earlier_engine_over_several_nodes_is_read_from_its_rows(
@@ -262,8 +262,8 @@ def test_hints_in_effect_are_told_and_one_that_is_not_is_a_warning(portrait_of: 
     assert [finding.statement for finding in portrait.findings] == [
         "Hints in effect in dump: cb_nodes 1, romio_cb_write automatic."
     ]
-    told = [warning.text for warning in portrait.warnings if warning.code == "setting-differs"]
-    assert told == [
+    texts = [warning.text for warning in portrait.warnings if warning.code == "setting-differs"]
+    assert texts == [
         "hint cb_nodes: 2 was asked for, 1 is in effect.",
         "hint no_such_hint: 1 was asked for, nothing is in effect.",
     ]

@@ -107,11 +107,13 @@ def test_layouts_of_other_kinds_are_choices_of_their_own() -> None:
     space = offers(app(), able)
     assert levels(space, "layout") == ("plain", *kinds.values())
     settings = [space.settings(point) for point in space.points]
-    others = [one for one in settings if one["layout"] != "plain"]
+    others = [point for point in settings if point["layout"] != "plain"]
     # They have counts and sizes of their own: those of the plain one are not varied with them.
-    assert {(one["stripe_count"], one["stripe_bytes"]) for one in others} == {(1, 4 * MIB)}
-    assert len({(one["stripe_count"], one["stripe_bytes"]) for one in settings if one["layout"] == "plain"}) == 15
-    assert {layout_of(one) for one in others} == {layout_from(kind) for kind in kinds.values()}
+    assert {(point["stripe_count"], point["stripe_bytes"]) for point in others} == {(1, 4 * MIB)}
+    assert (
+        len({(point["stripe_count"], point["stripe_bytes"]) for point in settings if point["layout"] == "plain"}) == 15
+    )
+    assert {layout_of(point) for point in others} == {layout_from(kind) for kind in kinds.values()}
     assert layout_of(space.settings(space.default)) == Layout(4 * MIB, 1)
 
 

@@ -40,5 +40,5 @@ def render(title: str, run: str, answers: Sequence[Answer]) -> str:
             )
         ]
         lines += [f"         {line}" for line in wrap(answer.limits, _WIDTH - 9)]
-    told = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items() if number)
-    return "\n".join([*lines, "", told])
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items() if number)
+    return "\n".join([*lines, "", summary])

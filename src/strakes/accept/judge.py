@@ -229,19 +229,19 @@ def _beyond(asked: _Rate, measured: Sequence[Measured], reached: int, evidence: 
     sizes = [_clients_of(cell, asked) for cell in measured]
     levels = [level for cell, size in zip(measured, sizes, strict=True) if (level := level_of(cell, size)) is not None]
     if len({level.scale for level in levels}) < 2:
-        found = f"only {reached} clients were measured"
-        return asked.answer(UNKNOWN, found, f"{limits} A forecast needs at least two numbers of clients.", ids)
+        outlook = f"only {reached} clients were measured"
+        return asked.answer(UNKNOWN, outlook, f"{limits} A forecast needs at least two numbers of clients.", ids)
     size = Scale(clients=asked.clients, ranks=asked.clients)
     forecast = Model(levels).forecast(size)
-    found = (
+    outlook = (
         f"forecast for {asked.clients} clients: {asked.show(forecast.median)} "
         f"[{asked.show(forecast.low)} - {asked.show(forecast.high)}, {percent(COVERAGE)} interval]"
     )
     if forecast.low >= asked.at_least:
-        return asked.answer(PREDICTED_PASS, found, limits, ids)
+        return asked.answer(PREDICTED_PASS, outlook, limits, ids)
     if forecast.high < asked.at_least:
-        return asked.answer(PREDICTED_FAIL, found, limits, ids)
-    return asked.answer(UNKNOWN, found, f"The interval contains the need. {limits}", ids)
+        return asked.answer(PREDICTED_FAIL, outlook, limits, ids)
+    return asked.answer(UNKNOWN, outlook, f"The interval contains the need. {limits}", ids)
 
 
 def _clients_of(cell: Measured, asked: _Rate) -> Scale:

@@ -119,10 +119,10 @@ def read_log(path: Path) -> LogFacts:
     try:
         report = DarshanReport(str(path), read_all=False)
         metadata = report.metadata["job"]
-        there = tuple(report.modules)
-        for module in set(_MODULES) & set(there):
+        modules = tuple(report.modules)
+        for module in set(_MODULES) & set(modules):
             report.mod_read_all_records(module, dtype="pandas")
-        records = {module: _records(report, module) if module in there else () for module in _MODULES}
+        records = {module: _records(report, module) if module in modules else () for module in _MODULES}
     except (RuntimeError, ValueError, KeyError, OSError) as error:
         remedy = "Check the file with darshan-parser."
         raise BadInputError("the Darshan log cannot be read", where=str(path), why=str(error), remedy=remedy) from error
@@ -130,10 +130,10 @@ def read_log(path: Path) -> LogFacts:
         program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
         ranks=int(metadata["nprocs"]),
         run_s=float(metadata.get("run_time", 0.0)),
-        modules=there,
+        modules=modules,
         posix=records["POSIX"],
         mpiio=records["MPI-IO"],
-        partial=tuple(name for name in _MODULES if name in there and report.modules[name].get("partial_flag")),
+        partial=tuple(name for name in _MODULES if name in modules and report.modules[name].get("partial_flag")),
     )
 
 

@@ -81,12 +81,12 @@ def _engine() -> list[MachineCheck]:
                 required=True,
             )
         ]
-    there = MachineCheck(
+    engine_check = MachineCheck(
         "engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True
     )
     by_mpi = [(name, _said_by(path)) for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True)]
     hellos = [hello, *(reply for _, reply in by_mpi if isinstance(reply, Hello))]
-    return [there, *(_of_mpi(name, reply) for name, reply in by_mpi), _mpiexec(), *_backends(hellos)]
+    return [engine_check, *(_of_mpi(name, reply) for name, reply in by_mpi), _mpiexec(), *_backends(hellos)]
 
 
 def _said_by(path: Path) -> Hello | EnvironmentLacksError:
@@ -124,8 +124,8 @@ def _mpiexec() -> MachineCheck:
 
 def _backends(hellos: Sequence[Hello]) -> Iterator[MachineCheck]:
     """Those that are in none of the engines. The last one that was asked knows best how to get it."""
-    there = {name for hello in hellos for name in hello.backends}
-    absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in there}
+    present = {name for hello in hellos for name in hello.backends}
+    absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}
     for name, reason in absent.items():
         yield MachineCheck(f"backend {name}", "missing", reason["why"], reason["remedy"])
 

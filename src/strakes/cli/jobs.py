@@ -66,13 +66,13 @@ def _watch(jobs: Jobs, job: Job) -> int:
     """Show what the job says, from its beginning."""
     from strakes.jobs.batch import state_of
 
-    shown, told, ended_at = 0, "", 0.0
+    shown, last_state, ended_at = 0, "", 0.0
     try:
         while True:
             state = state_of(job)
-            if state != told and state not in ("ENDED", "KILLED"):
+            if state != last_state and state not in ("ENDED", "KILLED"):
                 say(f"strakes: job {job.id}: {state.lower()}", err=True)
-                told = state
+                last_state = state
             shown = _show_more(Path(job.output), shown)
             job = jobs.find(job.id)
             if job.status is not None:

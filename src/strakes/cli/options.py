@@ -51,7 +51,7 @@ def write_document(output: Output | None, text: str, *others: Output | None) -> 
     """
     if output is not None:
         output.write(text)
-    return all(each is None or each.path is not None for each in (output, *others))
+    return all(destination is None or destination.path is not None for destination in (output, *others))
 
 
 def write_json(output: Output | None, document: object, *others: Output | None) -> bool:

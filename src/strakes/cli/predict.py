@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output, json_option
+from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output, json_option, write_json
 
 if TYPE_CHECKING:
     from strakes.predict.gather import FigureLevels
@@ -61,7 +60,9 @@ def command() -> None:
     "--seal", is_flag=True, help="Keep the forecast under a hash, to be scored when the large system is measured."
 )
 @json_option
-@click.option("--html", type=OUTPUT, metavar="FILE", help="Write the forecast as a page here; - for standard output.")
+@click.option(
+    "--html", type=OUTPUT, metavar="FILE", help="Write the forecast as an HTML page to FILE (- is standard output)."
+)
 def forecast(
     runs: tuple[str, ...], at: str, system: Path | None, seal: bool, json: Output | None, html: Output | None
 ) -> None:
@@ -83,13 +84,11 @@ def forecast(
     document = forecast_document(opened, asked, stated, forecasts)
     record = record_so_far(store.root)
     sealed = keep(document, store.root) if seal else None
-    if json is not None:
-        json.write(json_module.dumps(document, indent=1, allow_nan=False))
     if html is not None:
         from strakes.predict.forecast_page import render_forecast_page
 
         html.write(render_forecast_page(asked, forecasts, record))
-    if all(output is None or output.path is not None for output in (json, html)):
+    if write_json(json, document, html):
         click.echo(render(forecasts, record))
     if sealed is not None:
         click.echo(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
@@ -113,27 +112,15 @@ def score_command(name: str, run: str, json: Output | None) -> None:
     figures: tuple[FigureLevels, ...] = figures_of([measured])
     scores = score(document, figures)
     keep_scores(document, measured.id, scores, store.root)
-    if json is not None:
-        rows = [
-            {
-                "figure": each.figure,
-                "unit": each.unit,
-                "forecast": each.forecast,
-                "low": each.low,
-                "high": each.high,
-                "measured": each.measured,
-                "factor": each.factor,
-                "covered": each.covered,
-            }
-            for each in scores
-        ]
-        json.write(json_module.dumps({"seal": document["seal"], "run": measured.id, "scores": rows}, indent=1))
-    if json is None or json.path is not None:
-        for each in scores:
-            inside = "inside" if each.covered else "OUTSIDE"
+    keys = ("figure", "unit", "forecast", "low", "high", "measured", "factor", "covered")
+    rows = [{key: getattr(entry, key) for key in keys} for entry in scores]
+    if write_json(json, {"seal": document["seal"], "run": measured.id, "scores": rows}):
+        for entry in scores:
+            forecast, value = show(entry.forecast, entry.unit), show(entry.measured, entry.unit)
+            inside = "inside" if entry.covered else "OUTSIDE"
             click.echo(
-                f"{each.figure}: forecast {show(each.forecast, each.unit)}, measured {show(each.measured, each.unit)}, "
-                f"{inside} the interval, factor of error {each.factor:.2f}"
+                f"{entry.figure}: forecast {forecast}, measured {value}, {inside} the interval, factor of error "
+                f"{entry.factor:.2f}"
             )
         click.echo(say_record(record_so_far(store.root)))
 

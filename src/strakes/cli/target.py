@@ -100,16 +100,16 @@ def _where(known: Knowledge) -> str:
 
 def _told(known: Knowledge) -> Iterator[_Row]:
     """Return what the file system says of itself, but for its servers and targets."""
-    told = known.description
-    if told.file_system_name != known.facts.device:
-        yield "name", told.file_system_name
-    if told.version:
-        yield "version", told.version
-    if told.pools:
-        yield "pools", ", ".join(told.pools)
-    if told.network:
-        yield "network", ", ".join(told.network)
-    for key, value in told.client.items():
+    description = known.description
+    if description.file_system_name != known.facts.device:
+        yield "name", description.file_system_name
+    if description.version:
+        yield "version", description.version
+    if description.pools:
+        yield "pools", ", ".join(description.pools)
+    if description.network:
+        yield "network", ", ".join(description.network)
+    for key, value in description.client.items():
         if key != "mount options":
             yield key, value
     if known.layout is not None:
@@ -151,12 +151,12 @@ def placement_text(placement: Placement) -> str:
     )
 
 
-def _tables(told: Description) -> Iterator[str]:
-    if told.servers:
-        rows = [(server.name, server.role, server.address, server.state) for server in told.servers]
+def _tables(description: Description) -> Iterator[str]:
+    if description.servers:
+        rows = [(server.name, server.role, server.address, server.state) for server in description.servers]
         yield from _table("Servers", ("name", "role", "address", "state"), rows)
-    yield from _target_table("Metadata targets", told.metadata_targets)
-    yield from _target_table("Data targets", told.data_targets)
+    yield from _target_table("Metadata targets", description.metadata_targets)
+    yield from _target_table("Data targets", description.data_targets)
 
 
 def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> Iterator[str]:

@@ -68,7 +68,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         return max(products, default=0)
 
     ranks, files, targets = most("ranks"), most("files"), most("metadata_targets")
-    data, each = most("data_bytes"), most("requests", "transfer_bytes")
+    data, client_bytes = most("data_bytes"), most("requests", "transfer_bytes")
     processors = target.get("cpus", "unknown number of")
     ours = {
         "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
@@ -80,7 +80,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         "metadata targets": f"1 to {targets}" if targets else "none are told apart",
         "files": f"up to {files:,}" if files else "as many as fit the time",
         "data per process": f"up to {data / 2**20:,.0f} MiB" if data else "as much as fits the time",
-        "data per client": f"up to {each / 2**20:,.4g} MiB" if each else "as much as fits the time",
+        "data per client": f"up to {client_bytes / 2**20:,.4g} MiB" if client_bytes else "as much as fits the time",
     }
     return tuple((what, theirs, ours.get(what, "not known")) for what, theirs in source.scale.items())
 

@@ -95,10 +95,10 @@ def _figures(cell: CellEstimate) -> tuple[str, str]:
 
 def _traits(findings: Sequence[Finding]) -> Iterator[str]:
     for tone, title in (("good", "What it does well"), ("bad", "What it does badly")):
-        told = [finding for finding in findings if finding.tone == tone]
-        if told:
+        chosen = [finding for finding in findings if finding.tone == tone]
+        if chosen:
             yield from _heading(title)
-            yield from _statements(told)
+            yield from _statements(chosen)
 
 
 def _studies(portrait: Portrait) -> Iterator[str]:
@@ -106,12 +106,12 @@ def _studies(portrait: Portrait) -> Iterator[str]:
     cells = {cell.id: cell for cell in portrait.cells}
     for study in dict.fromkeys(figure.study for figure in portrait.figures):
         yield from _heading(study.replace("-", " ").capitalize())
-        told = [
+        settled = [
             finding
             for finding in portrait.findings
             if finding.study == study and finding.verdict not in _OPEN and finding.tone == "neutral"
         ]
-        yield from _statements(told)
+        yield from _statements(settled)
         for figure in portrait.figures:
             if figure.study == study:
                 yield from _figure(figure, cells)
@@ -142,10 +142,10 @@ def _level(level: float | str, unit: str) -> str:
 
 
 def _open(findings: Sequence[Finding]) -> Iterator[str]:
-    told = [finding for finding in findings if finding.verdict in _OPEN]
-    if told:
+    undecided = [finding for finding in findings if finding.verdict in _OPEN]
+    if undecided:
         yield from _heading("Not known")
-        yield from _statements(told)
+        yield from _statements(undecided)
 
 
 def _mistrust(portrait: Portrait) -> Iterator[str]:

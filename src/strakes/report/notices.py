@@ -68,12 +68,12 @@ def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
     for (study, reason), members in groups.items():
         shared, varying = shared_and_varying([cell.settings for cell in members])
         common = [f"{label_of(key)} {level_of(key, value)}" for key, value in shared.items()]
-        each = [
+        levels = [
             " ".join(f"{label_of(key)} {level_of(key, cell.settings[key])}" for key in varying if key in cell.settings)
             for cell in members
             if varying
         ]
-        gathered.append(Omission(study, reason, tuple(filter(None, [", ".join(common), *dict.fromkeys(each)]))))
+        gathered.append(Omission(study, reason, tuple(filter(None, [", ".join(common), *dict.fromkeys(levels)]))))
     return tuple(gathered)
 
 

@@ -124,12 +124,12 @@ def _section(portrait: Portrait, study: str, numbers: Mapping[int, int]) -> Sect
     own = [cell for cell in portrait.cells if cell.study == study]
     figures = [figure for figure in portrait.figures if figure.study == study]
     plots = tuple(_plot(portrait, figure, numbers[id(figure)], cells) for figure in figures)
-    told = {cell for figure in figures for cell in _cells_of(figure)}
+    drawn = {cell for figure in figures for cell in _cells_of(figure)}
     return Section(
         study=study,
         plots=plots,
         statements=tuple(statement(finding) for finding in portrait.findings if finding.study == study),
-        notices=touching(portrait.warnings, {cell.id for cell in own} - told),
+        notices=touching(portrait.warnings, {cell.id for cell in own} - drawn),
         omissions=omissions(cell for cell in portrait.skipped if cell.study == study),
         tables=tables_of(own),
         servers=server_table([count for count in portrait.servers if count.study == study]),

@@ -85,8 +85,8 @@ def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> Searc
             raise BadInputError(f"there is no setting {name!r} here", remedy=f"The settings are: {', '.join(known)}.")
         for level in levels:
             if level not in known[name].levels:
-                there = ", ".join(map(str, known[name].levels))
-                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"Valid levels are: {there}.")
+                valid = ", ".join(map(str, known[name].levels))
+                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"Valid levels are: {valid}.")
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))

@@ -97,5 +97,5 @@ def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
         size = parse_bytes(text)
         if size in levels:
             return size
-    there = ", ".join(shown(name, level) for level in levels)
-    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {there}.")
+    valid = ", ".join(shown(name, level) for level in levels)
+    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {valid}.")

@@ -150,9 +150,9 @@ def without_refused_layouts(space: SearchSpace, places: Places) -> tuple[SearchS
     constraints = (*space.constraints, given_as_asked)
     possible = SearchSpace(space.factors, constraints).points
     # A level that is left in no combination is none; a factor of one level is nothing to choose.
-    there = [{point[which] for point in possible} for which in range(len(space.factors))]
+    levels_left = [{point[which] for point in possible} for which in range(len(space.factors))]
     factors = [
         replace(factor, levels=tuple(level for level in factor.levels if level in kept))
-        for factor, kept in zip(space.factors, there, strict=True)
+        for factor, kept in zip(space.factors, levels_left, strict=True)
     ]
     return SearchSpace(tuple(factors), constraints), texts

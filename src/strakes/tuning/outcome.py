@@ -196,7 +196,7 @@ class TuningOutcome:
                     f"strakes knobs set DIR {' '.join(knobs)}",
                 )
             )
-        own = [told for name, level in self.changes.items() if (told := to_do(name, level))]
+        own = [instruction for name, level in self.changes.items() if (instruction := to_do(name, level))]
         if own:
             snippets.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))
         return tuple(snippets)

@@ -191,12 +191,12 @@ def _common(command: GivenCommand) -> dict[str, object]:
 
 def _items(command: GivenCommand, directories: int) -> int:
     """Return the items of each task; like mdtest, the same number in each directory."""
-    wanted, each = command.whole("n", 0), command.whole("I", 0)
-    if wanted and each:
+    wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
+    if wanted and each_directory:
         raise BadInputError(
             "-n and -I together are not supported", where="strakes run mdtest", remedy="Give -n, or -I with -z and -b."
         )
-    items = each * directories if each else wanted // directories * directories
+    items = each_directory * directories if each_directory else wanted // directories * directories
     if items < 1:
         why = f"{wanted} items in {directories} directories" if wanted else "neither -n nor -I is given"
         raise BadInputError(

@@ -124,7 +124,7 @@ def _from_tests(tests: _Tests) -> tuple[list[ForeignFigure], int]:
         for key, value in options.items():
             settings.update(_setting(key, str(value)))
         # IOR 3.2 nests the results of a test once more.
-        flat = [result for each in results for result in (each if isinstance(each, list) else [each])]
+        flat = [result for entry in results for result in (entry if isinstance(entry, list) else [entry])]
         for result in flat:
             if result.get("access") not in ("write", "read"):
                 continue
@@ -201,8 +201,8 @@ def read_rank_csv(text: str) -> Foreign:
         last.bytes += seconds * rate
         last.seconds = max(last.seconds, float(row["runtime-with-openclose"]))
     figures = [
-        ForeignFigure(each.access, "bytes_per_s", (each.bytes / each.seconds,), {"ranks": len(each.ranks)})
-        for each in repetitions
+        ForeignFigure(test.access, "bytes_per_s", (test.bytes / test.seconds,), {"ranks": len(test.ranks)})
+        for test in repetitions
     ]
     note = (
         "computed from the ranks' own times without their start times, which the file lacks, so the rate is an "

@@ -21,7 +21,7 @@ from strakes.launch.local import LocalEngine
 from strakes.measure.layout_directories import Places
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
-from strakes.tune.plans import Scale, layout_of, plan_of
+from strakes.tune.plans import TrialSize, layout_of, plan_of
 from strakes.tune.space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
@@ -94,7 +94,7 @@ class Runner:
 
     def __init__(self, grid: Grid, places: Places, engine: LocalEngine, devices: Sequence[str], seed: int) -> None:
         self._grid, self._places, self._engine, self._devices = grid, places, engine, devices
-        self._scale = Scale(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), grid.phase_s, seed)
+        self._scale = TrialSize(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), grid.phase_s, seed)
         self._runs = 0
 
     def value(self, point: Point, *, low: bool) -> float:

@@ -10,10 +10,10 @@ from strakes.plan import TransferPhase, plan_from_json
 from strakes.plan.stage import StagePhase
 from strakes.store.records import Visit
 from strakes.tune.offers import INTERFACES, Abilities, offers
-from strakes.tune.plans import Scale, goodness, has_shares, layout_of, plan_of, seconds_per_byte
+from strakes.tune.plans import TrialSize, goodness, has_shares, layout_of, plan_of, seconds_per_byte
 from strakes.units import KIB, MIB
 
-SCALE = Scale(8, 4 * MIB, 1.0)
+SCALE = TrialSize(8, 4 * MIB, 1.0)
 WRITE = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,), share=0.9)
 READ = AppPhase("restart", "read", "per-process", 64 * MIB, (MIB,), share=0.1, when="restart")
 MESH = AppPhase("mesh", "read", "same", 64 * MIB)

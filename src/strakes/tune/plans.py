@@ -22,7 +22,7 @@ _MADE_WITH = 1 << 20
 
 
 @dataclass(frozen=True)
-class Scale:
+class TrialSize:
     """How much of the application one trial is: ``ranks``, each with ``data_bytes``.
 
     No phase begins anything new after ``limit_s``.
@@ -40,7 +40,7 @@ class Scale:
         return self.ranks_per_node or self.ranks
 
 
-def plan_of(app: App, settings: Mapping[str, Setting], scale: Scale, share: float = 1.0) -> Plan:
+def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize, share: float = 1.0) -> Plan:
     """One trial, with that share of the data and of the time."""
     data = max(int(settings[offers.TRANSFER]), int(scale.data_bytes * share))
     phases: list[Phase] = []
@@ -113,7 +113,7 @@ def _shares(app: App) -> dict[str, float]:
     return {phase.name: phase.share if phase.share is not None else 1 / len(app.phases) for phase in app.phases}
 
 
-def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, scale: Scale, data: int) -> Phase:
+def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, scale: TrialSize, data: int) -> Phase:
     stop = Stop("stonewall", limit_s)
     transfer = int(settings[offers.TRANSFER])
     name = phase_name(phase)
@@ -143,7 +143,7 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
     )
 
 
-def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: Scale, data: int) -> TransferPhase:
+def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, data: int) -> TransferPhase:
     files: Literal["input", "data"] = "input" if phase.files == "same" else "data"
     whole: tuple[Sharing, int] = ("shared-file", 0)
     sharing, writers = whole if phase.files == "same" else _who(settings, scale, phase)
@@ -153,7 +153,7 @@ def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: Scale, data: 
     )
 
 
-def _who(settings: Mapping[str, Setting], scale: Scale, phase: AppPhase) -> tuple[Sharing, int]:
+def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:
     """Return which ranks share which files, and how many of a node write (0: all)."""
     shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
     writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))

@@ -22,7 +22,7 @@ from strakes.survey.pilot import pilot_from_samples, pilot_plan
 from strakes.survey.preparation import limits, memory_available_bytes
 from strakes.targets.target import Target
 from strakes.tune.offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilities
-from strakes.tune.plans import Scale, layout_of
+from strakes.tune.plans import TrialSize, layout_of
 from strakes.tune.space import Constraint, SearchSpace
 from strakes.units import KIB
 
@@ -44,7 +44,7 @@ class Here:
     """``why_not``: what was tried and cannot be done here, for people."""
 
     able: Abilities
-    scale: Scale
+    scale: TrialSize
     facts: Mapping[str, Any]
     why_not: tuple[str, ...]
 
@@ -89,7 +89,7 @@ def look(
     layout = target.layout(workspace)
     pools = target.describe().pools if layout is not None and layout.pool else ()
     able = Abilities(ranks, int(data * share), working, striping, layout, pools)
-    scale = Scale(ranks, data, _PATIENCE * phase_s, ranks_per_node=per_node)
+    scale = TrialSize(ranks, data, _PATIENCE * phase_s, ranks_per_node=per_node)
     return Here(able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not)
 
 

@@ -30,7 +30,7 @@ from strakes.tune.offers import (
     TRANSFER,
     WRITERS,
 )
-from strakes.tune.plans import Scale
+from strakes.tune.plans import TrialSize
 from strakes.tune.search import Rules, Search
 from strakes.tune.space import Point
 from strakes.tune.words import KNOB, named, shown, to_do
@@ -57,7 +57,7 @@ class TuningOutcome:
     run: Run
     app: App
     search: Search
-    scale: Scale
+    scale: TrialSize
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:

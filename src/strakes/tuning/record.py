@@ -11,12 +11,12 @@ from dataclasses import asdict
 from strakes.findings.record import from_record
 from strakes.store import Run
 from strakes.store.records import ConfirmationBegun, SpaceSearched, UsualTimes
-from strakes.tune.plans import Scale
+from strakes.tune.plans import TrialSize
 from strakes.tune.search import Confirmation
 from strakes.tune.space import Constraint, Factor, SearchSpace
 
 
-def space_event(space: SearchSpace, scale: Scale, not_tried: Iterable[str]) -> SpaceSearched:
+def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
     """Before the first trial."""
     amounts = asdict(scale)
     per_node = amounts.pop("ranks_per_node")
@@ -24,7 +24,7 @@ def space_event(space: SearchSpace, scale: Scale, not_tried: Iterable[str]) -> S
     return SpaceSearched(factors, tuple(space.points), amounts, per_node, tuple(not_tried))
 
 
-def preparation_of(run: Run) -> tuple[SearchSpace, Scale] | None:
+def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     """Return the inverse: the very space that was searched, whatever would be offered today."""
     stored = next(iter(run.events_of(SpaceSearched)), None)
     if stored is None:
@@ -34,7 +34,7 @@ def preparation_of(run: Run) -> tuple[SearchSpace, Scale] | None:
     searched = Constraint(
         "it was not among those searched", lambda settings: tuple(settings[name] for name in names) in points
     )
-    return SearchSpace(factors, (searched,)), Scale(**stored.scale, ranks_per_node=stored.ranks_per_node)
+    return SearchSpace(factors, (searched,)), TrialSize(**stored.scale, ranks_per_node=stored.ranks_per_node)
 
 
 def not_tried_of(run: Run) -> tuple[str, ...]:

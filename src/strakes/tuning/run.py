@@ -24,7 +24,7 @@ from strakes.targets.calls import UnansweredError
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.tune.offers import narrowed, offers
-from strakes.tune.plans import Scale, has_shares, seconds_per_byte
+from strakes.tune.plans import TrialSize, has_shares, seconds_per_byte
 from strakes.tune.search import Rules, Search, Trial
 from strakes.tune.space import SearchSpace
 from strakes.tune.words import levels_from, typed
@@ -87,7 +87,7 @@ class _Session:
         for observation in observed(request.app, space, self.visits, self.usual_s):
             self.history.tell(observation)
 
-    def _prepare(self) -> tuple[SearchSpace, Scale, Rules]:
+    def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
         """Choose what is searched after a look at the target; as stored when the run is resumed."""
         request = self.request
         rules = Rules(confidence=request.confidence)

@@ -11,7 +11,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.store.records import Visit
 from strakes.targets.description import Interruption
-from strakes.tune.plans import Scale, goodness, layout_of, phase_name, plan_of
+from strakes.tune.plans import TrialSize, goodness, layout_of, phase_name, plan_of
 from strakes.tune.search import Rules, Stage, Trial, TrialResult
 from strakes.tune.space import SearchSpace
 from strakes.tuning.system import as_set
@@ -26,7 +26,7 @@ class Bench:
 
     app: App
     space: SearchSpace
-    scale: Scale
+    scale: TrialSize
     rules: Rules
     site: Site
 

@@ -19,7 +19,7 @@ from strakes.store import Run
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricFamily:
     """A metric. All are gauges: so both OpenMetrics and the older Prometheus text can be read from one file."""
 
     name: str
@@ -28,27 +28,31 @@ class Family:
 
 
 # By the unit of a cell.
-VALUES: Mapping[str, Family] = {
-    "B/s": Family(
+VALUES: Mapping[str, MetricFamily] = {
+    "B/s": MetricFamily(
         "strakes_bandwidth_bytes_per_second",
         "bytes_per_second",
         "Bandwidth of a cell: median over runs and its interval.",
     ),
-    "op/s": Family(
+    "op/s": MetricFamily(
         "strakes_rate_operations_per_second",
         "operations_per_second",
         "Operations per second of a cell: median and interval.",
     ),
-    "s": Family("strakes_time_seconds", "seconds", "Time of one item of a cell: median over runs and its interval."),
-    "%": Family("strakes_share_percent", "percent", "A share, such as how busy a device was: median and interval."),
-    "B": Family("strakes_amount_bytes", "bytes", "An amount, such as the available memory: median and interval."),
+    "s": MetricFamily(
+        "strakes_time_seconds", "seconds", "Time of one item of a cell: median over runs and its interval."
+    ),
+    "%": MetricFamily(
+        "strakes_share_percent", "percent", "A share, such as how busy a device was: median and interval."
+    ),
+    "B": MetricFamily("strakes_amount_bytes", "bytes", "An amount, such as the available memory: median and interval."),
 }
-RUNS = Family("strakes_measured_runs", "", "Number of runs behind the estimate of a cell.")
-WARNED = Family(
+RUNS = MetricFamily("strakes_measured_runs", "", "Number of runs behind the estimate of a cell.")
+WARNED = MetricFamily(
     "strakes_warned_cells", "", "Number of cells that a warning affects; all cells if it affects the whole run."
 )
-CREATED = Family("strakes_run_created_timestamp_seconds", "seconds", "When the run began.")
-INFO = Family("strakes_run_info", "", "The run that the values come from.")
+CREATED = MetricFamily("strakes_run_created_timestamp_seconds", "seconds", "When the run began.")
+INFO = MetricFamily("strakes_run_info", "", "The run that the values come from.")
 FAMILIES = (*VALUES.values(), RUNS, WARNED, CREATED, INFO)
 
 
@@ -90,7 +94,7 @@ def _estimate(cell: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[
             yield {**_labels(cell, common), "estimate": which}, value
 
 
-def _family(family: Family, samples: list[tuple[Any, float]]) -> list[str]:
+def _family(family: MetricFamily, samples: list[tuple[Any, float]]) -> list[str]:
     if not samples:
         return []
     head = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} gauge"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from strakes.errors import BadInputError
+from strakes.studies.metadata_ops import OPERATIONS
 from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 
@@ -23,16 +24,6 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "operating-life": (("files_per_day", "file_bytes"), ("files_per_day",)),
 }
 _BANDWIDTH = ("read", "write")
-_OPERATIONS = (
-    "dir-create",
-    "dir-stat",
-    "dir-remove",
-    "file-create",
-    "file-stat",
-    "file-open-close",
-    "file-rename",
-    "file-remove",
-)
 _TOP_KEYS = ("title", "need")
 
 
@@ -100,7 +91,7 @@ def _need(entry: Any, where: str) -> Need:
         if key in required and entry[key] == 0:
             raise BadInputError(f"{key} must be more than zero", where=where)
     operation = str(entry.get("operation", ""))
-    known = _BANDWIDTH if kind == "bandwidth" else _OPERATIONS
+    known = _BANDWIDTH if kind == "bandwidth" else OPERATIONS
     if "operation" in entry and operation not in known:
         raise BadInputError(f"no operation {operation!r}", where=where, remedy=f"One of: {', '.join(known)}.")
     clients = entry.get("clients")

@@ -34,7 +34,7 @@ _SCALES = 0.8
 # With more numbers of ranks the operations are drawn over them.
 _FEW_LEVELS = 2
 # In the order they are run: everything that needs the items before what removes them.
-_EMPTY: tuple[MetadataOperation, ...] = (
+OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
     "dir-stat",
     "dir-remove",
@@ -78,7 +78,7 @@ class MetadataOps(Study):
         small = max(8, min(items // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
         where = "shared" if directory == "shared" else "unique"
         stop = context.stonewall()
-        phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in _EMPTY]  # type: ignore[arg-type]
+        phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in OPERATIONS]  # type: ignore[arg-type]
         phases.append(
             MetadataPhase("small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop)  # type: ignore[arg-type]
         )
@@ -104,7 +104,7 @@ class MetadataOps(Study):
         )
 
     def _order(self) -> list[str]:
-        return [*_EMPTY, *_TITLES.values()]
+        return [*OPERATIONS, *_TITLES.values()]
 
     def figures(self, results: Results) -> Sequence[Figure]:
         lines = []

@@ -182,18 +182,16 @@ def namespace(
             )
         plan = fewest
     to_do = commands(plan, file_system)
-    if json is not None:
-        document = {
-            "directory": str(plan.root),
-            "entries": plan.entries,
-            "changed": plan.changed,
-            "whole": whole,
-            "targets": [
-                {"target": share.target, "load": share.load, "directories": [str(path) for path in share.directories]}
-                for share in plan.shares
-            ],
-        }
-        json.write(json_module.dumps(document, indent=1))
-    if json is None or json.path is not None:
+    document = {
+        "directory": str(plan.root),
+        "entries": plan.entries,
+        "changed": plan.changed,
+        "whole": whole,
+        "targets": [
+            {"target": share.target, "load": share.load, "directories": [str(path) for path in share.directories]}
+            for share in plan.shares
+        ],
+    }
+    if write_json(json, document):
         for line in render_namespace(plan, to_do, whole=whole):
             click.echo(for_terminal(line))

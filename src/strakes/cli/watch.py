@@ -236,7 +236,9 @@ def replay_command(
             f"({rate:.2f} a month), {sum(bool(event.cause) for event in events)} changes with one; "
             f"{len(result.learning)} series too short, {result.passed_over} rows passed over"
         )
-    if write_json(json, document):
+    if json is not None:
+        json.write(json_module.dumps(document, indent=1))
+    if json is None or json.path is not None:
         for event in events:
             click.echo(line(event))
         click.echo(summary)

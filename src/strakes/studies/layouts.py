@@ -87,7 +87,7 @@ class Layouts(Study):
                 line = Series(words, tuple(Point(str(cell.settings["layout"]), cell.id) for cell in cells))
                 figures.append(
                     Figure(
-                        f"{self.name}-{operation}",
+                        self.name,
                         f"{self.title}: {words}",
                         self.question,
                         "layout",

@@ -1,4 +1,5 @@
-# Sourced by dev: the steps of which ./dev lint and ./dev test are made, what each came to, and the engines that they need.
+# Sourced by dev: the steps of which ./dev lint and ./dev test are made, what each came to, and the engines that they
+# need.
 
 # What each step came to, a line each: a file, because steps run in several processes.
 steps=build/steps.txt
@@ -27,7 +28,9 @@ summary() { # [LAST-LINE]
 
 cpp_files() { find engine bench -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h'; }
 
-shell_files() { printf '%s\n' strakes dev .ci/run bootstrap/install bootstrap/*.sh src/strakes/lab/ha/*.sh src/strakes/lab/hosts/*.sh; }
+shell_files() {
+    printf '%s\n' strakes dev .ci/run bootstrap/install bootstrap/*.sh src/strakes/lab/ha/*.sh src/strakes/lab/hosts/*.sh
+}
 
 clang_format() { cpp_files | xargs clang-format "$@"; }
 
@@ -67,19 +70,20 @@ build_engine() { # DIRECTORY TARGET OPTION...
     return 1
 }
 
-build_sanitized() { # DIRECTORY SANITIZERS [OPTION...]
-    # Debug keeps the assertions; optimised a little, so that it ends soon.
-    build_engine "$1" all -DSTRAKES_SANITIZE="$2" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=-O1 "${@:3}"
+build_sanitized() { # DIRECTORY SANITIZERS TARGET [OPTION...]
+    # Debug keeps the assertions. Compiling costs more than running: not optimised, and of symbols only the lines.
+    build_engine "$1" "$3" -DSTRAKES_SANITIZE="$2" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1" "${@:4}"
 }
 
 # GCC 12's thread sanitizer needs addresses that are not randomised as much as today's kernels do it.
 under_sanitizer() { # COMMAND...
-    ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
-        nice setarch "$(uname -m)" -R "$@"
+    ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+        TSAN_OPTIONS=halt_on_error=1 nice setarch "$(uname -m)" -R "$@"
 }
 
 sanitized() { # DIRECTORY SANITIZERS
-    build_sanitized "$@" && under_sanitizer ctest --test-dir "build/$1" --output-on-failure --no-tests=error
+    build_sanitized "$@" strakes-engine-tests &&
+        under_sanitizer ctest --test-dir "build/$1" --output-on-failure --no-tests=error
 }
 
 engine_tests() { # PATH below engine...
@@ -92,7 +96,7 @@ engine_tests() { # PATH below engine...
         [[ $room == engine || $room == tests || -z $room ]] && room=
         files+=${files:+,}*/engine/tests/${room%.cpp}*
     done
-    build_sanitized address address,undefined || return
+    build_sanitized address address,undefined strakes-engine-tests || return
     under_sanitizer build/address/strakes-engine-tests --source-file="$files" | tee build/engine-tests.log
     # A name that no test has is no success.
     [[ ${PIPESTATUS[0]} -eq 0 ]] && ! grep -q 'test cases: *0 ' build/engine-tests.log
@@ -101,11 +105,12 @@ engine_tests() { # PATH below engine...
 mpi_sanitized() {
     # Each process writes what is found into a file of its own: a launcher may lose what it says at its end.
     local found=$PWD/build/mpi-address/found status=0
-    build_sanitized mpi-address address,undefined -DSTRAKES_MPI=both || return
+    build_sanitized mpi-address address,undefined all -DSTRAKES_MPI=both || return
     rm -f "$found".*
-    # Not 256 processes, which no machine has the memory for, nor the labs, whose hosts use the engine that is installed.
-    # Tests that note every access have a library loaded before the sanitizers'.
-    STRAKES_ENGINE=$PWD/build/mpi-address/strakes-engine LSAN_OPTIONS=suppressions=$PWD/engine/mpi/leaks.txt:print_suppressions=0 \
+    # Not 256 processes, which no machine has the memory for, nor the labs, whose hosts use the engine that is
+    # installed. Tests that note every access have a library loaded before the sanitizers'.
+    STRAKES_ENGINE=$PWD/build/mpi-address/strakes-engine \
+        LSAN_OPTIONS=suppressions=$PWD/engine/mpi/leaks.txt:print_suppressions=0 \
         ASAN_OPTIONS=log_path=$found:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:log_path=$found \
         python -I -m pytest --all -m 'not lab' -k 'not 256' tests/launch tests/integration/test_examples.py || status=1
     for report in "$found".*; do
@@ -123,7 +128,10 @@ changed_sources() {
         find engine -name '*.cpp'
         return
     }
-    { git diff --name-only --diff-filter=d "$base" -- 'engine/*.cpp' && git ls-files --others --exclude-standard 'engine/*.cpp'; } | sort -u
+    {
+        git diff --name-only --diff-filter=d "$base" -- 'engine/*.cpp'
+        git ls-files --others --exclude-standard 'engine/*.cpp'
+    } | sort -u
 }
 
 # One file, unless it, all it includes, the checks and the tool are what they were when it passed, in whatever checkout.
@@ -141,9 +149,9 @@ clang_tidy() { # LIST-COMMAND...
 }
 
 python_tests() { # ARGUMENT...
-    # The engine under test is the one that ./strakes has installed. Tests that touch the machine follow one another in one
-    # process, the others run beside them (tests/conftest.py says which).
-    python -I -m pytest --numprocesses 2 --dist loadgroup "$@" 2>&1 | tee -i build/pytest.log
+    # The engine under test is the one that ./strakes has installed. Each chain of tests has a process of its own
+    # (tests/conftest.py), the tests of none have one more.
+    python -I -m pytest "$@" 2>&1 | tee -i build/pytest.log
 }
 
 engine_checks() { # quick | more | all
@@ -158,11 +166,12 @@ engine_checks() { # quick | more | all
 }
 
 run_tests() { # quick | more | all
-    local options=()
-    case $1 in quick) options=(--quick) ;; all) options=(--all) ;; esac
-    # The tests of real servers mostly wait, builds mostly compute: beside each other they take two thirds of the time. Builds
-    # and checks of the engine are nice, since servers that get no processor are taken for dead ones.
-    # In a process group of their own, so that Ctrl-C leaves nothing running: the shell ends at once, tests take down what they set up.
+    local options=(--numprocesses 4)
+    case $1 in quick) options=(--numprocesses 3 --quick) ;; all) options+=(--all) ;; esac
+    # The tests of real servers mostly wait, builds mostly compute: beside each other they take two thirds of the time.
+    # Builds and checks of the engine are nice, since servers that get no processor are taken for dead ones.
+    # In a process group of their own, so that Ctrl-C leaves nothing running: the shell ends at once, tests take down
+    # what they set up.
     set -m
     {
         lint

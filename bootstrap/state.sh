@@ -1,4 +1,5 @@
-# Sourced by ./strakes, ./dev and bootstrap/install: where the environment of a checkout is, and whether it is up to date.
+# Sourced by ./strakes, ./dev and bootstrap/install: where the environment of a checkout is, and whether it is up to
+# date.
 # Runs before every command: few processes, no output.
 
 # What the installed engine and package are made from, relative to the checkout. Python sources are used in place.
@@ -14,7 +15,8 @@ choose_environment() {
     environment=${XDG_CACHE_HOME:-${HOME:-/var/tmp/strakes-$UID}/.cache}/strakes/${sum// /-}
 }
 
-# CHECKOUT ENVIRONMENT: true when nothing has to be installed. The stamp holds the checkout, the digest of the sources, and "dev" where that is in.
+# CHECKOUT ENVIRONMENT: true when nothing has to be installed. The stamp holds the checkout, the digest of the sources,
+# and "dev" where that is in.
 is_fresh() {
     local stamp=$2/strakes.stamp checkout digest newer
     [[ -x $2/bin/python && -r $stamp ]] || return 1

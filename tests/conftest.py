@@ -1,17 +1,24 @@
-"""What every test can use: a store and a home of its own, the command line as a process; which tests run, and which
-beside others.
+"""What every test can use: a store and a home of its own, the command line as a process.
+
+Also which tests run, and which of them beside others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,8 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Rooms whose tests touch files of their own only, so that two processes can share them out (pytest-xdist, as ./dev test
-# does). All others come one after another: they start engines of many ranks, mount, or change settings of the machine.
+# Rooms whose tests touch files of their own only, so that processes can share them out (pytest-xdist, as ./dev test
+# does).
 APART = {
     *(
         "accept",
@@ -59,30 +66,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out tests of which another one of their kind is run")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # The first process gets the tests of real servers, which are taken for dead when they get no processor.
-    if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
-        os.nice(10)
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     without = [] if config.getoption("--all") else ["long", *(["more"] if config.getoption("--quick") else [])]
     left_out = {item: None for item in items if any(map(item.get_closest_marker, without))}
     config.hook.pytest_deselected(items=list(left_out))
-    # What waits begins first. (Sorting keeps the order otherwise.)
-    items[:] = sorted((item for item in items if item not in left_out), key=lambda item: group_of(item) != "waits")
-    for item in items:
-        if group := group_of(item):
-            item.add_marker(pytest.mark.xdist_group(group))
+    items[:] = [item for item in items if item not in left_out]
 
 
-def group_of(item: pytest.Item) -> str:
-    """Return the group of a test: tests of one group follow one another; those of none run beside whatever runs."""
-    if item.get_closest_marker("waits"):
-        return "waits"
-    place = item.path.relative_to(ROOT).parts
-    apart = place[0] == "src" or place[1] in APART
-    return "" if apart and not item.get_closest_marker("lab") else "machine"
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    """Give each chain a process of its own; the longest begin first."""
+    # Not by the marker xdist_group, which pytest-xdist 3.8 overlooks under pytest 9.2.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Chains(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            return chain_of(nodeid) or nodeid
+
+    return Chains(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let chains go first: real servers are taken for dead when they get no processor."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        with contextlib.suppress(PermissionError):  # others than root have no real servers
+            os.setpriority(os.PRIO_PROCESS, 0, 0 if chain_of(item.nodeid) else 10)
+
+
+def chain_of(nodeid: str) -> str:
+    """Return the chain of a test: its tests follow one another. Tests of none run beside whatever runs.
+
+    Chains are the pair of servers, whose tests hardly compute but take minutes; other real servers; and what starts
+    engines of many ranks, mounts, or changes settings of the machine.
+    """
+    place = PurePosixPath(nodeid.partition("::")[0])
+    if place.name.startswith("test_lab_"):
+        return "pair" if place.name == "test_lab_ha.py" else "lab"
+    return "" if place.parts[0] == "src" or place.parts[1] in APART else "machine"
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,9 @@ namespace strakes {
 
 struct Ceph {
     using Opened = Posix::Opened;
-    using Moved = Posix::Moved;
+    using Moved = FileMove;
     static constexpr bool kKernelFiles = false;
+    static constexpr const char *kSynchroniseCall = "ceph_fsync", *kCloseCall = "ceph_close";
 
     // An open file or directory.
     class Handle {

@@ -28,13 +28,10 @@ struct Posix {
         int descriptor;
         int error;
     };
-    struct Moved {
-        std::size_t bytes;
-        int error;
-    };
-
+    using Moved = FileMove;
     using Handle = Descriptor;
     static constexpr bool kKernelFiles = true;  // descriptors are the kernel's, and so is the cache
+    static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "close";
 
     // All ranks of a process have the same.
     static FileStep connect(std::uint32_t /*rank*/) noexcept { return {}; }

@@ -13,7 +13,7 @@
 
 namespace strakes {
 
-class PlanRun;
+class PlanWatch;
 class Output;
 
 class Crew {
@@ -38,7 +38,7 @@ class Crew {
     // Readable when another process has something to say.
     [[nodiscard]] virtual int descriptor() const { return -1; }
     // Hears what the others say, and tells them what this plan's ranks here have to say.
-    virtual void attend(PlanRun* /*plan*/) {}
+    virtual void attend(PlanWatch* /*plan*/) {}
     // Once a second while a plan runs: who is alive.
     virtual void say_heartbeat(Output& /*output*/, const std::string& /*plan_id*/) {}
     // A process that has gone: the plan and the session cannot go on then.

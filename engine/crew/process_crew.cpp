@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "session/plan_run.hpp"
+#include "session/plan_watch.hpp"
 #include "workload/progress.hpp"
 
 namespace strakes {
@@ -111,7 +111,7 @@ std::unique_ptr<Team> LeadingCrew::team_for(const PlanRequest& request) {
     return make_team(request.plan);
 }
 
-void LeadingCrew::hear_all(PlanRun* plan) {
+void LeadingCrew::hear_all(PlanWatch* plan) {
     std::array<epoll_event, 64> ready{};
     // Level-triggered: what does not fit is there the next time.
     const int count = ::epoll_wait(ready_.get(), ready.data(), static_cast<int>(ready.size()), 0);
@@ -119,7 +119,7 @@ void LeadingCrew::hear_all(PlanRun* plan) {
     if (const std::string mine = failure(); !mine.empty()) lose_failed(world_.post.rank(), mine);
 }
 
-void LeadingCrew::attend(PlanRun* plan) {
+void LeadingCrew::attend(PlanWatch* plan) {
     const auto now = Time::now();
     hear_all(plan);
     if (plan == nullptr) return;
@@ -133,7 +133,7 @@ void LeadingCrew::attend(PlanRun* plan) {
     say_to_all(order);
 }
 
-void LeadingCrew::hear(Crowd::Rank rank, PlanRun* plan) {
+void LeadingCrew::hear(Crowd::Rank rank, PlanWatch* plan) {
     Other& other = *others_[rank];
     const auto place = rank_in_plan(rank);
     other.wire.hear([&](const Beat& beat) {
@@ -152,7 +152,7 @@ void LeadingCrew::hear(Crowd::Rank rank, PlanRun* plan) {
 }
 
 // Where this thread itself was held up, nobody else is blamed for it.
-void LeadingCrew::look_for_silence(PlanRun& plan, Time::time_point now) {
+void LeadingCrew::look_for_silence(PlanWatch& plan, Time::time_point now) {
     const bool held_up = now - std::exchange(looked_at_, now) > silent_after_ / 2;
     for (Team::Rank rank = 0; rank < ranks_.size(); ++rank) {
         Other* other = others_[ranks_[rank]].get();
@@ -230,7 +230,7 @@ void LeadingCrew::say_heartbeat(Output& output, const std::string& plan_id) {
 FollowingCrew::FollowingCrew(World& world, int news, Descriptor connection)
     : ProcessCrew(world, news), wire_(std::move(connection)) {}
 
-void FollowingCrew::attend(PlanRun* plan) {
+void FollowingCrew::attend(PlanWatch* plan) {
     wire_.hear([this](const Order& order) { order_ = order; });
     if (plan != nullptr && order_.plan == number_) plan->hear(order_);
     say(plan != nullptr ? plan->beat() : Beat{});

@@ -58,7 +58,7 @@ class LeadingCrew final : public ProcessCrew {
 
     std::unique_ptr<Team> team_for(const PlanRequest& request) override;
     [[nodiscard]] int descriptor() const override { return ready_.get(); }
-    void attend(PlanRun* plan) override;
+    void attend(PlanWatch* plan) override;
     void say_heartbeat(Output& output, const std::string& plan_id) override;
     [[nodiscard]] std::optional<Gone> gone() const override { return gone_; }
     [[nodiscard]] bool signalled() const override { return signalled_; }
@@ -76,9 +76,9 @@ class LeadingCrew final : public ProcessCrew {
         bool leaving = false;
     };
 
-    void hear_all(PlanRun* plan);
-    void hear(Crowd::Rank rank, PlanRun* plan);
-    void look_for_silence(PlanRun& plan, Time::time_point now);
+    void hear_all(PlanWatch* plan);
+    void hear(Crowd::Rank rank, PlanWatch* plan);
+    void look_for_silence(PlanWatch& plan, Time::time_point now);
     void say_to_all(const Order& order);
     void lose(Crowd::Rank rank, std::string what, std::string why, std::string remedy);
     void lose_failed(Crowd::Rank rank, std::string_view why);
@@ -102,7 +102,7 @@ class FollowingCrew final : public ProcessCrew {
     // Null where this process takes no part.
     std::unique_ptr<Team> team_for(const PlanRequest& request) override { return make_team(request.plan); }
     [[nodiscard]] int descriptor() const override { return wire_.descriptor(); }
-    void attend(PlanRun* plan) override;
+    void attend(PlanWatch* plan) override;
     [[nodiscard]] bool signalled() const override { return signalled_; }
     void tell_signal() { signalled_ = true; }
     // The last word, so that the end is no surprise.

@@ -52,6 +52,9 @@ struct Plan {
     [[nodiscard]] std::size_t after(std::size_t index) const;
     // Of what a rank does in the phase at `index`: that phase, or one of its parts.
     [[nodiscard]] std::size_t of_rank(std::size_t index, std::uint32_t rank) const;
+    [[nodiscard]] const Phase& phase_of(std::size_t index, std::uint32_t rank) const {
+        return phases[of_rank(index, rank)];
+    }
     // How many phases come before the one at `index`, parts not counted.
     [[nodiscard]] std::size_t number_of(std::size_t index) const;
     // The key of the phase or part at `index` in the plan's JSON.

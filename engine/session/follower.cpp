@@ -36,8 +36,8 @@ int Follower::run() {
         wait();
         if (crew_.told_to_abandon()) ::_exit(kFailed);
         if (crew_.lost()) end_without_leader();
-        if (plan_) plan_->look_at_node();
-        if (plan_ && plan_->finished()) {
+        if (plan_) plan_->watch().look_at_node();
+        if (plan_ && plan_->watch().finished()) {
             plan_->finish();
             plan_.reset();
         }
@@ -63,7 +63,7 @@ void Follower::wait() {
         std::uint64_t count = 0;
         static_cast<void>(::read(news_, &count, sizeof count));
     }
-    crew_.attend(plan_.get());
+    crew_.attend(plan_ ? &plan_->watch() : nullptr);
 }
 
 void Follower::begin() {
@@ -79,12 +79,12 @@ void Follower::begin() {
     if (plan_->start())
         plan_.reset();
     else
-        crew_.attend(plan_.get());
+        crew_.attend(plan_ ? &plan_->watch() : nullptr);
 }
 
 // The leader's output may be lost with it, and nobody but the others can say what has happened.
 void Follower::end_without_leader() {
-    if (speaks_ && plan_) plan_->give_up_without_leader(output_);
+    if (speaks_ && plan_) plan_->watch().give_up_without_leader(output_);
     ::_exit(kFailed);
 }
 

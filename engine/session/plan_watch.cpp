@@ -1,5 +1,9 @@
-// What the watching thread does with a running plan: cancels it, names who is slow, says how far it is, and passes on
-// what processes tell each other.
+// The watching thread cancels, names who is slow, says how far the ranks are, and passes on what processes tell each
+// other; the ranks say what they have reached.
+#include "session/plan_watch.hpp"
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -7,15 +11,90 @@
 #include <tuple>
 #include <utility>
 
-#include "session/plan_run.hpp"
 #include "workload/entries.hpp"
 #include "workload/group.hpp"
 
 namespace strakes {
 
-void PlanRun::cancel() noexcept { raise(Halt::cancel); }
+PlanWatch::PlanWatch(const PlanRequest& request, Report& report, Crew& crew, Team& team, int news)
+    : request_(request),
+      report_(report),
+      crew_(crew),
+      team_(team),
+      news_(news),
+      timeline_(team.timeline()),
+      progress_(team.first(), team.first() == 0 ? team.size() : team.count()),
+      logs_(team.first(), team.count()),
+      ranks_left_(team.count()) {}
 
-void PlanRun::cancel_over_limit() {
+void PlanWatch::raise(Halt halt) noexcept {
+    Halt none = Halt::none;
+    if (halt_.compare_exchange_strong(none, halt)) crew_.nudge();
+}
+
+void PlanWatch::clear(Rank rank) {
+    logs_.of(rank).clear();
+    progress_.of(rank).publish(0, 0);
+    progress_.of(rank).finished.store(false, std::memory_order_relaxed);
+}
+
+void PlanWatch::begin_phase(std::size_t index) {
+    first_ = {};
+    first_taken_ = false;
+    phase_ = index;
+    // What other processes said of the phase before.
+    for (Rank other = team_.first() + team_.count(); other < progress_.size(); ++other) {
+        progress_.of(other).publish(0, 0);
+        progress_.of(other).finished.store(false, std::memory_order_relaxed);
+    }
+}
+
+void PlanWatch::take_timeline() {
+    if (team_.first() == 0) return;  // all others are held against its clock
+    const std::lock_guard lock(glimpse_mutex_);
+    timeline_.offset_ns = team_.timeline().offset_ns;
+}
+
+void PlanWatch::finish_timed(Rank rank, std::uint64_t end) {
+    progress_.of(rank).finished.store(true, std::memory_order_relaxed);
+    if (team_.processes() != nullptr) {
+        const std::size_t phases = phase_.load() + 1;
+        finished_phases_ = phases;
+        if (glimpsed_phases_.load() < phases) crew_.nudge();
+        return;
+    }
+    if (first_taken_.exchange(true)) return;
+    first_.at = timeline_.at(end);
+    for (Rank other = 0; other < progress_.size(); ++other) {
+        first_.work.bytes += progress_.of(other).bytes.load(std::memory_order_relaxed);
+        first_.work.operations += progress_.of(other).operations.load(std::memory_order_relaxed);
+    }
+}
+
+FirstFinish PlanWatch::first_finish(const RankRow& row) {
+    if (team_.processes() == nullptr) return first_;
+    const std::uint64_t moment = team_.processes()->least(row.end);
+    const std::lock_guard lock(glimpse_mutex_);
+    return {.at = moment, .work = work_until(moment, row, glimpse_of_ == phase_.load() + 1 ? glimpse_ : Glimpse{})};
+}
+
+void PlanWatch::say_logs(std::size_t index) {
+    for (Rank rank = team_.first(); rank < team_.first() + team_.count(); ++rank) {
+        logs_.of(rank).take(kLogBatch, [&](std::size_t first, std::uint64_t start, auto rows) {
+            report_.log(request_.plan.phase_of(index, rank), rank, unix_seconds(timeline_, timeline_.at(start)), first,
+                        rows);
+        });
+    }
+}
+
+void PlanWatch::end_rank() {
+    if (ranks_left_.fetch_sub(1) != 1) return;
+    finished_ = true;
+    constexpr std::uint64_t kOne = 1;
+    static_cast<void>(::write(news_, &kOne, sizeof kOne));
+}
+
+void PlanWatch::cancel_over_limit() {
     if (phases_over_) return;
     std::array<char, 80> what{};
     std::snprintf(what.data(), what.size(), "the plan took longer than its limit of %g s", request_.limit_s);
@@ -26,7 +105,7 @@ void PlanRun::cancel_over_limit() {
 
 // One that does not answer at all; otherwise, of those that are not waiting for others, the one with the least
 // operations.
-PlanRun::Rank PlanRun::slowest_rank() const noexcept {
+PlanWatch::Rank PlanWatch::slowest_rank() const noexcept {
     Rank slowest = 0;
     auto least = std::tuple{true, true, UINT64_MAX};
     for (Rank rank = 0; rank < progress_.size(); ++rank) {
@@ -40,14 +119,14 @@ PlanRun::Rank PlanRun::slowest_rank() const noexcept {
     return slowest;
 }
 
-void PlanRun::report_rank(Rank rank, std::string what, std::string remedy) {
-    const Phase& phase = phase_of(phase_.load(), rank);
+void PlanWatch::report_rank(Rank rank, std::string what, std::string remedy) {
+    const Phase& phase = request_.plan.phase_of(phase_.load(), rank);
     const Progress& progress = progress_.of(rank);
     const std::string entry = std::visit(
         [&]<class Body>(const Body& body) {
             std::uint32_t owner = owner_for(rank, body.rank_shift, request_.plan.ranks);
             if constexpr (std::is_same_v<Body, TransferPhase>)
-                owner = file_of(body, team_->exchange(team_->first()).nodes(), owner);
+                owner = file_of(body, team_.exchange(team_.first()).nodes(), owner);
             return entry_of(body, owner);
         },
         phase);
@@ -67,13 +146,13 @@ void PlanRun::report_rank(Rank rank, std::string what, std::string remedy) {
     report_.error(failure, {.rank = rank, .phase = &phase, .key = {}, .host = crew_.host_of(rank)});
 }
 
-void PlanRun::say_progress() {
+void PlanWatch::say_progress() {
     const std::uint64_t start = phase_start_.load();
     if (start == 0) return;
     const std::size_t index = phase_.load();
     Report::Running running{.phase = request_.plan.number_of(index),
                             .name = phase_name(request_.plan.phases[index]),
-                            .elapsed_s = clock_.to_seconds(elapsed(start, clock_.now())),
+                            .elapsed_s = timeline_.clock.to_seconds(elapsed(start, timeline_.clock.now())),
                             .bytes = 0,
                             .operations = 0,
                             .ranks_done = 0};
@@ -84,17 +163,18 @@ void PlanRun::say_progress() {
         running.ranks_done += progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
     }
     report_.progress(running);
-    seconds_.look(index + 1, clock_.to_ns(elapsed(start, clock_.now())), running.bytes, running.operations);
+    seconds_.look(index + 1, timeline_.clock.to_ns(elapsed(start, timeline_.clock.now())), running.bytes,
+                  running.operations);
     say_logs(index);
 }
 
-void PlanRun::look_at_node() {
+void PlanWatch::look_at_node() {
     const std::uint64_t start = phase_start_.load();
-    if (start == 0 || !team_->leads_node(team_->first())) return;
-    seconds_.look(phase_.load() + 1, clock_.to_ns(elapsed(start, clock_.now())), 0, 0);
+    if (start == 0 || !team_.leads_node(team_.first())) return;
+    seconds_.look(phase_.load() + 1, timeline_.clock.to_ns(elapsed(start, timeline_.clock.now())), 0, 0);
 }
 
-std::uint64_t PlanRun::heartbeat() const noexcept {
+std::uint64_t PlanWatch::heartbeat() const noexcept {
     std::uint64_t sum = phase_.load() + removed_.load(std::memory_order_relaxed);
     for (Rank rank = 0; rank < progress_.size(); ++rank) {
         const Progress& progress = progress_.of(rank);
@@ -104,19 +184,19 @@ std::uint64_t PlanRun::heartbeat() const noexcept {
     return sum;
 }
 
-void PlanRun::give_up() {
+void PlanWatch::give_up() {
     report_rank(slowest_rank(), "a rank does not return from a call",
                 "Check the file system and its servers, then remove what is left with strakes clean.");
     report_.done(PlanStatus::failed, false, {request_.id});
 }
 
-void PlanRun::give_up(const Crew::Gone& gone) {
+void PlanWatch::give_up(const Crew::Gone& gone) {
     const Phase& phase = request_.plan.phases[phase_.load()];
     report_.error(gone.failure, {.rank = gone.rank, .phase = &phase, .key = {}, .host = gone.host});
     report_.done(PlanStatus::failed, false, {request_.id});
 }
 
-void PlanRun::give_up_without_leader(Output& output) const {
+void PlanWatch::give_up_without_leader(Output& output) const {
     const Phase& phase = request_.plan.phases[phase_.load()];
     const Failure failure{.what = "a rank is gone",
                           .path = {},
@@ -129,8 +209,8 @@ void PlanRun::give_up_without_leader(Output& output) const {
     Report(output, request_.id).error(failure, {.rank = 0, .phase = &phase, .key = {}, .host = crew_.host_of(0)});
 }
 
-Beat PlanRun::beat() const {
-    const Progress& progress = progress_.of(team_->first());
+Beat PlanWatch::beat() const {
+    const Progress& progress = progress_.of(team_.first());
     Beat beat;
     beat.operations = progress.operations.load(std::memory_order_relaxed) + removed_.load(std::memory_order_relaxed);
     beat.bytes = progress.bytes.load(std::memory_order_relaxed);
@@ -143,19 +223,19 @@ Beat PlanRun::beat() const {
     return beat;
 }
 
-Order PlanRun::order() const {
+Order PlanWatch::order() const {
     Order order;
     order.glimpse_phases = static_cast<std::uint32_t>(std::max(glimpsed_phases_.load(), finished_phases_.load()));
     order.halt = static_cast<std::uint8_t>(halt_.load());
     return order;
 }
 
-void PlanRun::hear(const Order& order) {
+void PlanWatch::hear(const Order& order) {
     if (order.halt != 0) raise(static_cast<Halt>(order.halt));
     glimpse(order.glimpse_phases);
 }
 
-void PlanRun::hear(Rank rank, const Beat& beat, const char* stage) {
+void PlanWatch::hear(Rank rank, const Beat& beat, const char* stage) {
     Progress& progress = progress_.of(rank);
     const bool here = beat.phase == phase_.load() + 1;  // and not in the phase before
     progress.publish(here ? beat.operations : 0, here ? beat.bytes : 0);
@@ -166,12 +246,12 @@ void PlanRun::hear(Rank rank, const Beat& beat, const char* stage) {
 }
 
 // A rank has finished these phases: what has this one done so far?
-void PlanRun::glimpse(std::size_t phases) {
+void PlanWatch::glimpse(std::size_t phases) {
     if (phases <= glimpsed_phases_.load()) return;
     glimpsed_phases_ = phases;
     const std::lock_guard lock(glimpse_mutex_);
     if (phase_.load() + 1 != phases) return;
-    const Progress& progress = progress_.of(team_->first());
+    const Progress& progress = progress_.of(team_.first());
     glimpse_ = {.at = timeline_.now(), .work = {progress.bytes.load(), progress.operations.load()}};
     glimpse_of_ = phases;
 }

@@ -60,22 +60,22 @@ void Session::wait() {
         static_cast<void>(::read(news_, &count, sizeof count));
     }
     attend_crew();
-    if (plan_ && plan_->finished())
+    if (plan_ && plan_->watch().finished())
         finish_plan();
     else if (plan_)
         watch();
 }
 
 void Session::attend_crew() {
-    crew_.attend(plan_.get());
+    crew_.attend(plan_ ? &plan_->watch() : nullptr);
     if (crew_.signalled() && !leaving_) {
         signalled_ = true;
         leave();
     }
     if (const auto gone = crew_.gone()) {
-        if (plan_ && !plan_->finished()) {
+        if (plan_ && !plan_->watch().finished()) {
             crew_.say_heartbeat(output_, plan_->request().id);
-            plan_->give_up(*gone);
+            plan_->watch().give_up(*gone);
         }
         abandon();
     }
@@ -115,7 +115,7 @@ void Session::cancel(const std::string& id) {
     if (plan_ && plan_->request().id == id) {
         cancelled_ = true;
         last_heartbeat_ = Time::now();
-        plan_->cancel();
+        plan_->watch().cancel();
     }
     const auto names = [&id](const Request& request) {
         const auto* plan = std::get_if<PlanRequest>(&request);
@@ -171,7 +171,7 @@ void Session::finish_plan() {
 void Session::watch() {
     const auto now = Time::now();
     if (now >= next_progress_) {
-        plan_->say_progress();
+        plan_->watch().say_progress();
         next_progress_ = now + kProgressEvery;
     }
     if (now >= next_crew_heartbeat_) {
@@ -182,15 +182,15 @@ void Session::watch() {
     if (now >= limit_ && !over_limit_) {
         over_limit_ = true;
         last_heartbeat_ = now;
-        plan_->cancel_over_limit();
+        plan_->watch().cancel_over_limit();
     }
     if (!over_limit_ && !cancelled_) return;
-    if (const std::uint64_t heartbeat = plan_->heartbeat(); heartbeat != heartbeat_) {
+    if (const std::uint64_t heartbeat = plan_->watch().heartbeat(); heartbeat != heartbeat_) {
         heartbeat_ = heartbeat;
         last_heartbeat_ = now;
     }
     if (now - last_heartbeat_ < (over_limit_ ? kPatienceOverLimit : kPatience)) return;
-    plan_->give_up();
+    plan_->watch().give_up();
     abandon();
 }
 

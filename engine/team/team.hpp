@@ -69,6 +69,7 @@ class Team {
     [[nodiscard]] LibraryFiles* libraries() { return processes_ != nullptr ? processes_->libraries() : nullptr; }
 
     [[nodiscard]] Timeline timeline() const { return processes_ != nullptr ? processes_->timeline() : Timeline(); }
+    [[nodiscard]] Rank ranks_on_node() const { return processes_ != nullptr ? processes_->ranks_on_node() : count_; }
     [[nodiscard]] bool leads_node(Rank rank) const {
         return rank == first_ && (processes_ == nullptr || processes_->leads_node());
     }

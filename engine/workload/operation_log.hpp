@@ -19,6 +19,9 @@ struct LoggedOperation {
     std::int32_t error = 0;
 };
 
+// So many of them are said at a time.
+inline constexpr std::size_t kLogBatch = 1000;
+
 class OperationLog {
   public:
     // Before the phase: room for so many.

@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "backend/call_file.hpp"
 #include "backend/mapped_file.hpp"
 #include "backend/posix.hpp"
-#include "backend/posix_file.hpp"
 #include "backend/raw.hpp"
 #include "backend/stdio_file.hpp"
 #include "workload/library_transfer.hpp"
@@ -17,7 +17,7 @@
 #include "workload/transfer_queue.hpp"
 #endif
 #ifdef STRAKES_CEPHFS
-#include "backend/ceph_file.hpp"
+#include "backend/ceph.hpp"
 #endif
 
 namespace strakes {
@@ -222,7 +222,7 @@ class Transfer final : public TransferBase {
 std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat& seat) {
     switch (std::get<TransferPhase>(setting.phase()).backend) {
         case Backend::raw:
-            return std::make_unique<Transfer<RawFile>>(setting, seat);
+            return std::make_unique<Transfer<CallFile<Raw>>>(setting, seat);
         case Backend::stdio:
             return std::make_unique<Transfer<StdioFile>>(setting, seat);
         case Backend::mmap:
@@ -233,14 +233,14 @@ std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat&
 #endif
 #ifdef STRAKES_CEPHFS
         case Backend::cephfs:
-            return std::make_unique<Transfer<CephFile, Ceph>>(setting, seat);
+            return std::make_unique<Transfer<CallFile<Ceph>, Ceph>>(setting, seat);
 #endif
         case Backend::mpiio:
         case Backend::hdf5:
         case Backend::pnetcdf:
             return make_library_transfer(setting, seat);
         default:
-            return std::make_unique<Transfer<PosixFile>>(setting, seat);
+            return std::make_unique<Transfer<CallFile<Posix>>>(setting, seat);
     }
 }
 

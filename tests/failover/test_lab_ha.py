@@ -97,7 +97,6 @@ _ENDED_WELL = {
 }
 
 
-@pytest.mark.waits
 def test_links_are_cut_and_nodes_die_five_times_and_never_do_two_of_them_serve(labs: Labs) -> None:
     labs.up("ha")
     status = labs.status("ha")
@@ -123,7 +122,6 @@ def test_links_are_cut_and_nodes_die_five_times_and_never_do_two_of_them_serve(l
     assert not labs.remains(used)
 
 
-@pytest.mark.waits
 def test_a_cut_cable_is_connected_again_when_the_drill_is_killed(labs: Labs) -> None:
     labs.up("ha")
     facts = labs.status("ha")["facts"]

@@ -16,8 +16,9 @@ LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 
 @dataclass(frozen=True)
 class Launch:
-    """``ranks`` is the most that a plan can have; None: as many as it wants under ``local``, else what ``processes`` says.
+    """How engines are started.
 
+    ``ranks`` is the most that a plan can have; None: as many as it wants under ``local``, else what ``processes`` says.
     ``options``: further words for mpiexec or srun. ``command``: the template of another launcher.
     """
 
@@ -34,7 +35,7 @@ LOCAL = Launch()
 
 
 def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engine:
-    """An engine that is not started yet. The registry of launchers."""
+    """Make an engine that is not started yet. The registry of launchers."""
     if launch.launcher == "mpi":
         from strakes.launch.mpi import MpiEngine
 

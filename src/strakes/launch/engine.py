@@ -92,7 +92,7 @@ class Engine(ABC):
 
     @abstractmethod
     def command(self) -> Sequence[str]:
-        """What starts it. Raises EnvironmentLacksError when something for it is missing."""
+        """Return the command that starts it. Raises EnvironmentLacksError when something for it is missing."""
 
     @abstractmethod
     def patience_s(self) -> float:
@@ -104,7 +104,7 @@ class Engine(ABC):
         return REINSTALL
 
     def start(self) -> Hello:
-        """Start it if it does not run. Raises EnvironmentLacksError when it does not start, or is of another version."""
+        """Start it if it does not run. Raises EnvironmentLacksError when it does not start or is of another version."""
         if self._process is not None:
             if self._hello is not None and self._process.is_alive():
                 return self._hello
@@ -136,8 +136,8 @@ class Engine(ABC):
         With ``prepared`` that directory may be there already. ``on_log`` hears what probes with a log do while they do
         it.
 
-        Raises EnvironmentLacksError when no engine starts; however the plan ends is the result's to say. An exception in the meantime
-        (KeyboardInterrupt above all) ends the plan in order and goes on.
+        Raises EnvironmentLacksError when no engine starts; how the plan ends is in the result. An exception in the
+        meantime (KeyboardInterrupt above all) ends the plan in order and is raised again.
         """
         self._cancels = 0
         seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
@@ -171,17 +171,20 @@ class Engine(ABC):
         return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
-        """The workspace as libcephfs sees it; the engine is told of the cluster."""
+        """Return the workspace as libcephfs sees it; the engine is told of the cluster."""
         from strakes.targets.ceph.inside import inside
 
-        found = inside(directory)
-        if found.environment != self._environment:
+        place = inside(directory)
+        if place.environment != self._environment:
             self.close()
-            self._environment = found.environment
-        return found.directory
+            self._environment = place.environment
+        return place.directory
 
     def cancel(self) -> None:
-        """End the running plan in order; a second time, at once. For signal handlers and other threads: it only takes a note."""
+        """End the running plan in order; a second time, at once.
+
+        It only takes a note, so that signal handlers and other threads can call it.
+        """
         self._cancels += 1
 
     def close(self) -> None:
@@ -303,7 +306,7 @@ class Engine(ABC):
         *,
         keep: bool,
     ) -> PlanResult:
-        """What can be said, and swept up, after an engine that did not finish."""
+        """Say what can be said, and sweep up, after an engine that did not finish."""
         if ended == "died":
             why = process.how_it_ended()
             gone = self._all_gone(hello)
@@ -344,7 +347,7 @@ class Engine(ABC):
 def _own_error(
     talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]
 ) -> EngineError:
-    """What the front end saw, in the engine's form; its own errors stand before it."""
+    """Return what the front end saw, in the engine's form; the engine's own errors stand before it."""
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
@@ -363,7 +366,7 @@ def _own_error(
 
 
 def _directory_of(path: str) -> dict[str, str]:
-    """The key of a request; JSON has no place for bytes that are not UTF-8."""
+    """Return the key of a request; JSON has no place for bytes that are not UTF-8."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -384,7 +387,7 @@ def sweep(directory: Path, name: str) -> tuple[str, ...]:
 
 
 def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raises KeyError or ValueError for a message that is no ``done``."""
+    """Return a ``done`` message. Raises KeyError or ValueError for any other."""
     _ = message["cleaned"], message["left"]
     if message["status"] not in _STATUSES:
         raise ValueError(f"status {message['status']!r}")

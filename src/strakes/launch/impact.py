@@ -1,4 +1,4 @@
-"""How much load a plan may be to the file system: what ``--impact`` says, and what a good neighbour makes less of it."""
+"""How much load a plan may be to the file system: what ``--impact`` says, and how a good neighbour lowers it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ MOST_PER_S = 1e15  # as the engine
 
 @dataclass(frozen=True)
 class Impact(Record):
-    """Limits of all ranks together (None: no limit); ``share``: of the time in which a rank keeps the file system busy."""
+    """Limits of all ranks together; None: no limit.
+
+    ``share``: the part of the time in which a rank keeps the file system busy.
+    """
 
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
@@ -33,10 +36,10 @@ class Impact(Record):
         >>> str(Impact(bytes_per_s=209715200.0, operations_per_s=5000.0)), str(Impact(share=0.25)), str(Impact())
         ('200 MiB/s and 5,000 op/s', 'a share of 1/4 of the time', 'no limit')
         """
-        said = [] if self.bytes_per_s is None else [format_value(self.bytes_per_s, "B/s")]
-        said += [] if self.operations_per_s is None else [format_value(self.operations_per_s, "op/s")]
-        said += [] if self.share == 1.0 else [f"a share of 1/{1 / self.share:.3g} of the time"]
-        return " and ".join(said) or "no limit"
+        limits = [] if self.bytes_per_s is None else [format_value(self.bytes_per_s, "B/s")]
+        limits += [] if self.operations_per_s is None else [format_value(self.operations_per_s, "op/s")]
+        limits += [] if self.share == 1.0 else [f"a share of 1/{1 / self.share:.3g} of the time"]
+        return " and ".join(limits) or "no limit"
 
 
 UNLIMITED = Impact()
@@ -48,17 +51,17 @@ def parse_impact(limits: Sequence[str]) -> Impact:
     >>> parse_impact(["200MiB/s", "5000ops/s"])
     Impact(bytes_per_s=209715200.0, operations_per_s=5000.0, share=1.0)
     """
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for text in (part.strip() for limit in limits for part in limit.split(",")):
         what, rate = _limit(text)
-        if what in found:
+        if what in rates:
             raise BadInputError(
                 "--impact gives the same kind of limit twice",
                 where=text,
                 remedy="Give at most one limit for bytes and one for operations.",
             )
-        found[what] = rate
-    return Impact(found.get("bytes_per_s"), found.get("operations_per_s"))
+        rates[what] = rate
+    return Impact(rates.get("bytes_per_s"), rates.get("operations_per_s"))
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -66,7 +69,7 @@ def _limit(text: str) -> tuple[str, float]:
     if not slash or per.strip().lower() != "s":
         raise _unreadable(text)
     word = number.strip().lower()
-    unit = next((one for one in ("operations", "iops", "ops", "op") if word.endswith(one)), "")
+    unit = next((ending for ending in ("operations", "iops", "ops", "op") if word.endswith(ending)), "")
     if unit:
         return "operations_per_s", _within(
             _number(word.removesuffix(unit), text), LEAST_OPERATIONS_PER_S, "5 ops/s", text

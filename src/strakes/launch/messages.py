@@ -74,7 +74,10 @@ class EngineError:
 
 @dataclass(frozen=True)
 class LoggedOperation:
-    """One operation of a probe. Times are seconds since 1970; ``errno`` is empty for one that the target acknowledged."""
+    """One operation of a probe; times are seconds since 1970.
+
+    ``errno`` is empty for one that the target acknowledged.
+    """
 
     phase: str
     rank: int
@@ -93,7 +96,7 @@ class LoggedOperation:
 class PlanResult:
     """Everything an engine said about one plan.
 
-    ``ended``: ok, failed (the target), cancelled, refused (the plan), limit (did not answer in time), died (the engine did).
+    ``ended``: ok, failed (the target), cancelled, refused (the plan), limit (no answer in time), died (the engine).
     """
 
     ended: Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
@@ -106,14 +109,14 @@ class PlanResult:
 
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:
-    """A Sample from a ``sample`` message. Raises KeyError for a message that is not one."""
+    """Read a ``sample`` message. Raises KeyError for a message that is not one."""
     if missing := [key for key in _OF_A_SAMPLE if key not in message]:
         raise KeyError(*missing)
     return from_record(Sample, message)
 
 
 def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
-    """The rows of a ``log`` message. Raises KeyError for a message that is not one.
+    """Read the rows of a ``log`` message. Raises KeyError for a message that is not one.
 
     >>> rows = [[7, 1.0, 1.1, 1.5, ""], [8, 2.0, 2.0, 9.0, "EIO"]]
     >>> first, second = log_from_message({"phase": "watch", "rank": 3, "origin_unix_s": 1000.0, "rows": rows})
@@ -130,7 +133,7 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
 
 
 def hello_from_message(message: Mapping[str, Any]) -> Hello:
-    """A Hello from a ``hello`` message. Raises KeyError for a message that is not one."""
+    """Read a ``hello`` message. Raises KeyError for a message that is not one."""
     return Hello(
         engine=str(message["engine"]),
         host=str(message["host"]),

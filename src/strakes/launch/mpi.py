@@ -18,7 +18,7 @@ from strakes.launch.messages import Hello, PlanResult
 from strakes.launch.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
 from strakes.launch.process import EngineProcess
 
-# What the witness of a rank says when a signal has ended it, in the words in which Hydra says it of any process that ended by itself.
+# What the witness of a rank says when a signal has ended it; Hydra says the same of any process that ended by itself.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 # MPI's own start takes longer the more ranks there are on a processor.
 _HELLO_S = 30.0
@@ -36,19 +36,19 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
     Raises EnvironmentLacksError where there is none.
     """
     if chosen is not None:
-        found = shutil.which(str(chosen))
-        if found is None:
+        program = shutil.which(str(chosen))
+        if program is None:
             raise EnvironmentLacksError(
                 "the mpiexec does not exist", where=str(chosen), remedy="Give the path of a program: --mpiexec FILE"
             )
-        return Path(found)
+        return Path(program)
     own = Path(sys.executable).parent
-    found = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
-    if found is None:
+    program = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    if program is None:
         raise EnvironmentLacksError(
             "mpiexec is missing", where="PATH", why="there is no program of that name", remedy=GET_MPI
         )
-    return Path(found)
+    return Path(program)
 
 
 class MpiEngine(Engine):
@@ -98,7 +98,7 @@ class MpiEngine(Engine):
         )
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
-        """The process that the launcher names, before it ended all others; else the first one, which speaks for all."""
+        """Return the process that the launcher names; else the first one, which speaks for all."""
         if hello is None:
             return super()._lost(hello)
         # Launchers name the witnesses of ranks, too, which are none.
@@ -118,15 +118,17 @@ class MpiEngine(Engine):
         return True
 
     def _hear_launcher(self, line: str) -> None:
-        found = _NAMED.search(line)
-        if found is not None:
-            self._named.append((found["host"], found["pid"]))
+        if (named := _NAMED.search(line)) is not None:
+            self._named.append((named["host"], named["pid"]))
         self._tell(line)
 
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        """A process has gone, and the others with it. One that does not go waits for the file system, which is not touched then."""
+        """Sweep up after an engine of which one process has gone, and the others with it.
+
+        A process that does not go waits for the file system, which is not touched then.
+        """
         hello = self._hello
         self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
@@ -145,7 +147,7 @@ def _is_rank(pid: int) -> bool:
 
 
 def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
-    """mpiexec with its options. Hydra (MPICH, Intel MPI) and Open MPI spell some of them differently.
+    """Return mpiexec with its options. Hydra (MPICH, Intel MPI) and Open MPI spell some of them differently.
 
     >>> placed(Path("/x/mpiexec"), 4, ["a", "b"], 2)
     ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']

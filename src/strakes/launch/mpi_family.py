@@ -25,7 +25,7 @@ _ANSWER_S = 10.0
 
 
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
-    """The engine for ``mpiexec``: $STRAKES_ENGINE_MPI, else of those beside the local engine the one that belongs to it.
+    """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, else the one beside the local engine that belongs to it.
 
     The site's own is taken with an mpiexec from outside the environment strakes runs in. Without ``mpiexec``: the first
     there is. Raises EnvironmentLacksError where there is none, and where none belongs to ``mpiexec``.
@@ -77,7 +77,7 @@ def family_of_engine(engine: Path) -> Family:
 
 @functools.cache
 def library_of_engine(engine: Path) -> str:
-    """What its MPI calls itself, without starting it; empty where it does not say."""
+    """Return what its MPI calls itself, without starting it; empty where it does not say."""
     return _answer(engine, "--mpi").strip()
 
 

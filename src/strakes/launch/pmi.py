@@ -1,4 +1,7 @@
-"""Which language an MPI library and whoever starts its processes speak: where they differ, every process believes that it is alone."""
+"""Which language an MPI library and whoever starts its processes speak.
+
+Where they differ, every process believes that it is alone.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
 
 def pmi_of(engine: Path) -> Pmi | None:
-    """What the MPI of that engine speaks, from the libraries that it loads; None where these do not tell."""
+    """Return what the MPI of that engine speaks, from the libraries that it loads; None where these do not tell."""
     try:
         return pmi_of_libraries(command.run(["ldd", str(engine)], _ASK_S).stdout)
     except command.CommandTimeout:
@@ -29,7 +32,9 @@ def pmi_of(engine: Path) -> Pmi | None:
 def pmi_of_libraries(listing: str) -> Pmi | None:
     """From what ldd(1) says.
 
-    >>> pmi_of_libraries("libmpi_abi.so.1 => /x/libmpi_abi.so.1 (0x1)"), pmi_of_libraries("libopen-pal.so.40 => /usr/lib/libopen-pal.so.40")
+    >>> mpich = "libmpi_abi.so.1 => /x/libmpi_abi.so.1 (0x1)"
+    >>> open_mpi = "libopen-pal.so.40 => /usr/lib/libopen-pal.so.40"
+    >>> pmi_of_libraries(mpich), pmi_of_libraries(open_mpi)
     ('pmi2', 'pmix')
     >>> pmi_of_libraries("libmpich.so.12 => /usr/lib/libmpich.so.12\\nlibpmix.so.2 => /usr/lib/libpmix.so.2")
     'pmix'
@@ -44,7 +49,8 @@ def pmi_of_libraries(listing: str) -> Pmi | None:
 def offered(listing: str) -> frozenset[str]:
     """From what ``srun --mpi=list`` says.
 
-    >>> sorted(offered("MPI plugin types are...\\n\\tpmix\\n\\tnone\\nspecific pmix plugin versions available: pmix_v4"))
+    >>> listed = "MPI plugin types are...\\n\\tpmix\\n\\tnone\\nspecific pmix plugin versions available: pmix_v4"
+    >>> sorted(offered(listed))
     ['none', 'pmix', 'pmix_v4']
     """
     names: set[str] = set()
@@ -58,18 +64,18 @@ def offered(listing: str) -> frozenset[str]:
 
 
 def chosen(options: Sequence[str]) -> str:
-    """What ``--mpi`` among srun's options says last; empty where nothing does.
+    """Return what ``--mpi`` among srun's options says last; empty where nothing does.
 
     >>> chosen(["-p", "main", "--mpi=pmix_v4"]), chosen(["--mpi", "pmi2"]), chosen([])
     ('pmix_v4', 'pmi2', '')
     """
-    found = ""
+    value = ""
     for index, word in enumerate(options):
         if word.startswith("--mpi="):
-            found = word.removeprefix("--mpi=")
+            value = word.removeprefix("--mpi=")
         elif word == "--mpi" and index + 1 < len(options):
-            found = options[index + 1]
-    return found
+            value = options[index + 1]
+    return value
 
 
 def fits(spoken: Pmi, launcher: str) -> bool:

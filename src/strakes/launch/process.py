@@ -25,7 +25,7 @@ class EngineProcess:
     """One engine. Threads read what it says, so that it never waits for us; ``log`` is called by them."""
 
     def __init__(self, command: Sequence[str], log: Log, environment: Mapping[str, str] | None = None) -> None:
-        """Raises OSError when it cannot be started. ``environment`` is added to ours."""
+        """Start it. Raises OSError when it cannot be started. ``environment`` is added to ours."""
         # A process group of its own: Ctrl-C is ours to handle, and the engine hears of it as a cancel.
         self._process = subprocess.Popen(
             command,
@@ -59,7 +59,7 @@ class EngineProcess:
         return self._process.poll() is None
 
     def send(self, message: Mapping[str, object]) -> bool:
-        """False when nobody reads it any more."""
+        """Send a line; False when nobody reads it any more."""
         assert self._process.stdin is not None
         data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
         try:
@@ -70,11 +70,11 @@ class EngineProcess:
         return True
 
     def receive(self, timeout_s: float) -> Mapping[str, Any] | None:
-        """The next message; None when the engine has said its last. Raises queue.Empty when there is none in time."""
+        """Return the next message; None when the engine has said its last. queue.Empty when none comes in time."""
         return self._messages.get(timeout=max(timeout_s, 0.001))
 
     def remaining(self) -> Iterator[Mapping[str, Any]]:
-        """What an engine that was stopped still said."""
+        """Yield what an engine that was stopped still said."""
         while True:
             try:
                 message = self._messages.get(timeout=_TICK_S)

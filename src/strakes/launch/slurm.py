@@ -34,9 +34,10 @@ class Allocation:
 
 
 def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
-    """Raises BadInputError outside of one.
+    """Return the allocation that this process is in. Raises BadInputError outside of one.
 
-    >>> allocation({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6", "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
+    >>> job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6"}
+    >>> allocation({**job, "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
     Allocation(job='7', nodes=3, tasks=6, cpus_per_node=4)
     """
     job = variables.get("SLURM_JOB_ID", "")
@@ -99,29 +100,29 @@ class SlurmEngine(MpiEngine):
         return self._gone or super()._lost(hello)
 
     def _hear_launcher(self, line: str) -> None:
-        found = _NAMED.match(line)
-        if not self._gone and found is not None:
-            self._gone = {"host": found["host"], "rank": int(found["rank"])}
+        named = _NAMED.match(line)
+        if not self._gone and named is not None:
+            self._gone = {"host": named["host"], "rank": int(named["rank"])}
         elif not self._gone and (node := _NODE.match(line)) is not None:
             self._gone = {"host": node["host"]}
         super()._hear_launcher(line)
 
 
 def find_srun() -> Path:
-    """Raises EnvironmentLacksError where there is none."""
-    found = shutil.which("srun")
-    if found is None:
+    """Return the path of srun. Raises EnvironmentLacksError where there is none."""
+    srun = shutil.which("srun")
+    if srun is None:
         raise EnvironmentLacksError(
             "srun is missing",
             where="PATH",
             why="there is no program of that name",
             remedy="Load the Slurm client of your site, or use --launcher mpi.",
         )
-    return Path(found)
+    return Path(srun)
 
 
 def placed(srun: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
-    """srun with its options: only the first task hears us, and all end with the first that fails.
+    """Return srun with its options: only the first task hears us, and all end with the first that fails.
 
     >>> " ".join(placed(Path("srun"), 8, ["n1", "n2"], 4))
     'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'

@@ -16,7 +16,10 @@ _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
 
 
 class TemplateEngine(MpiEngine):
-    """``template`` has ``{engine}``, and ``{ranks}``, ``{ranks_per_node}``, ``{nodes}``, ``{hosts}`` where they are wanted."""
+    """A launcher that a command line describes.
+
+    ``template`` has ``{engine}``, and ``{ranks}``, ``{ranks_per_node}``, ``{nodes}``, ``{hosts}`` as far as wanted.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class TemplateEngine(MpiEngine):
 def filled(
     template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None
 ) -> list[str]:
-    """The command as words. Raises BadInputError where the template cannot say what was asked for.
+    """Return the command as words. Raises BadInputError where the template cannot say what was asked for.
 
     >>> filled("jsrun -n {ranks} -r{ranks_per_node} {engine}", ["/e", "--expect-ranks", "8"], 8, [], 4)
     ['jsrun', '-n', '8', '-r4', '/e', '--expect-ranks', '8']

@@ -1,4 +1,7 @@
-"""Keys that came after plans were first stored: their usual value is left out of the canonical form, so that fingerprints of then stay."""
+"""Keys that came after plans were first stored.
+
+Their usual value is left out of the canonical form, so that the fingerprints of older plans stay.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ Value = TypeVar("Value")
 
 
 def usually(value: Value) -> Value:
-    """A field of a phase with this default, left out of the canonical form where it has it."""
+    """Make a field of a phase with this default, left out of the canonical form where it has it."""
     default: Value = field(default=value, metadata={"left_out": True})
     return default
 
 
 def usual_keys(phase: DataclassInstance) -> list[str]:
-    """The keys of ``phase`` that its canonical form leaves out.
+    """Return the keys of ``phase`` that its canonical form leaves out.
 
     >>> from strakes.plan import MetadataPhase
     >>> usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True))

@@ -31,8 +31,8 @@ class MixedPhase:
     """Every part is a phase by ranks of its own; they begin together.
 
     >>> from strakes.plan import MetadataPhase, StreamPhase
-    >>> parts = Part(3, StreamPhase("dump", "write", 4096, 8)), Part(1, MetadataPhase("make", "file-create", "unique", 10))
-    >>> MixedPhase("both", parts).operations(ranks=4)
+    >>> dump, make = StreamPhase("dump", "write", 4096, 8), MetadataPhase("make", "file-create", "unique", 10)
+    >>> MixedPhase("both", (Part(3, dump), Part(1, make))).operations(ranks=4)
     34
     """
 

@@ -35,7 +35,7 @@ class Plan:
     memory_hog_bytes: int = 0
 
     def to_json(self) -> dict[str, object]:
-        """The canonical form: every key spelled out, as the schema and the engine take it."""
+        """Return the canonical form: every key spelled out, as the schema and the engine take it."""
         team = {"ranks": self.ranks}
         if self.ranks_per_node is not None:
             team["ranks_per_node"] = self.ranks_per_node
@@ -56,11 +56,11 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def inside_ceph(self) -> bool:
-        """Its directory is that of a Ceph file system, reached without a mount: all phases have the backend cephfs, or none."""
+        """Tell whether its directory is in a Ceph file system reached without a mount: all its phases are, or none."""
         return next(self.each())[0].backend == "cephfs"
 
     def each(self) -> Iterator[tuple[PartPhase | StagePhase, int]]:
-        """The phases with how many ranks each has: in the place of a mixed one its parts."""
+        """Yield the phases with how many ranks each has: in the place of a mixed one its parts."""
         for phase in self.phases:
             if isinstance(phase, MixedPhase):
                 yield from ((part.phase, part.ranks) for part in phase.parts)
@@ -76,7 +76,7 @@ class Plan:
         return 1 + self._peak(_phase_inodes)
 
     def _peak(self, cost: Callable[[PartPhase | StagePhase, int], int]) -> int:
-        """Largest sum over the file sets there are at one time; a set is there from its creation to its removal or the end."""
+        """Return the largest sum over the file sets of one time; a set is there from its creation to its removal."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
         for phase, ranks in self.each():
@@ -151,7 +151,7 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
 
 
 def plan_from_json(document: Mapping[str, object]) -> Plan:
-    """A plan from its JSON form; the inverse of :meth:`Plan.to_json`.
+    """Make a plan from its JSON form; the inverse of :meth:`Plan.to_json`.
 
     Raises BadInputError that names the first key at fault.
     """

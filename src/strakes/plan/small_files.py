@@ -55,7 +55,7 @@ class SmallFilesPhase:
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Operations of all ranks when nothing stops the phase early; 0 where that depends on what is left of the pool."""
+        """Count the operations of all ranks when nothing stops the phase early; 0 where the pool decides."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
@@ -78,7 +78,7 @@ class SmallFilesPhase:
 
 
 def flow_from_json(steps: Any) -> tuple[FlowOperation, ...]:
-    """The list ``flow`` of a validated phase."""
+    """Read the list ``flow`` of a validated phase."""
     return tuple(_step_from_json(step) for step in steps)
 
 

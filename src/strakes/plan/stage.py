@@ -10,7 +10,10 @@ from strakes.plan.backend import Backend
 
 @dataclass(frozen=True)
 class StagePhase:
-    """Every rank gets the whole of a shared file: ``readers_per_node`` ranks of a node read it (0: all), the others look there."""
+    """Every rank gets the whole of a shared file.
+
+    ``readers_per_node`` ranks of a node read it (0: all), the others take it from them.
+    """
 
     name: str
     transfer_bytes: int

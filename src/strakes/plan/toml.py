@@ -22,7 +22,8 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
     Raises BadInputError that names the file and the key at fault.
 
     >>> import tempfile
-    >>> text = 'ranks = 2\\n[[phase]]\\nkind = "metadata"\\nname = "make"\\noperation = "file-create"\\ndirectory = "unique"\\nitems = 10'
+    >>> text = 'ranks = 2\\n[[phase]]\\nkind = "metadata"\\nname = "make"\\noperation = "file-create"\\n'
+    >>> text += 'directory = "unique"\\nitems = 10'
     >>> with tempfile.TemporaryDirectory() as place:
     ...     file = Path(place) / "make-files.toml"
     ...     _ = file.write_text(text)
@@ -78,9 +79,9 @@ def _in_units(value: Any, key: str) -> Any:
     if key == "hints":  # for the library to understand
         return value
     if isinstance(value, Mapping):
-        return {name: _in_units(one, name) for name, one in value.items()}
+        return {name: _in_units(member, name) for name, member in value.items()}
     if isinstance(value, list):
-        return [_in_units(one, key) for one in value]
+        return [_in_units(member, key) for member in value]
     if isinstance(value, str) and (key == "bytes" or key.endswith("_bytes")):
         return parse_bytes(value)
     if isinstance(value, str) and key == "seconds":

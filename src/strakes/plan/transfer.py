@@ -50,7 +50,7 @@ class TransferPhase:
     kind: Literal["transfer"] = field(default="transfer", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Calls of all ranks when nothing stops the phase early."""
+        """Count the calls of all ranks when nothing stops the phase early."""
         per_rank = self.segments * self.block_bytes // self.transfer_bytes
         return ranks * per_rank * (ranks if self.access == "whole" else 1)
 
@@ -75,5 +75,5 @@ class StreamPhase:
     kind: Literal["stream"] = field(default="stream", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Calls of all ranks when nothing stops the phase early."""
+        """Count the calls of all ranks when nothing stops the phase early."""
         return ranks * self.count

@@ -1,4 +1,4 @@
-"""Is a document a plan? Checked against ``schemas/plan.json``; the answer names the key at fault as the engine names it."""
+"""Plan documents are checked against ``schemas/plan.json``; errors name the key at fault as the engine names it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):
-    strakes.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be at ...; where: phases; ...
+    strakes.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be ...
     """
     errors = sorted(
         _validator().iter_errors(document), key=lambda error: (len(error.absolute_path), str(list(error.absolute_path)))
@@ -56,7 +56,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
 
 @cache
 def _validator() -> Validator:
-    """The schema's validator, as strict as the engine where JSON Schema as Python sees it is not."""
+    """Return the schema's validator, as strict as the engine where JSON Schema as Python sees it is not."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -84,7 +84,7 @@ def _pattern(_: Validator, pattern: str, value: object, __: Mapping[str, Any]) -
 
 
 def _key_path(path: Iterable[str | int]) -> str:
-    """The engine's way to write a key: ``phases[0].stop.seconds``."""
+    """Write a key as the engine does: ``phases[0].stop.seconds``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
@@ -92,22 +92,22 @@ def _key_path(path: Iterable[str | int]) -> str:
 
 
 def _explain(error: ValidationError) -> list[tuple[str, str]]:
-    """The keys at fault and what is wrong with each, in plain words."""
+    """Return the keys at fault and what is wrong with each, in plain words."""
     path = list(error.absolute_path)
-    found: Any = error.instance
+    value: Any = error.instance
     wanted: Any = error.validator_value
     schema: Any = error.schema
-    shown = _shown(found)
+    shown = _shown(value)
     match error.validator:
         case "oneOf":
             return _explain_choice(error)
         case "additionalProperties":
-            unknown = [key for key in found if key not in schema["properties"]]
+            unknown = [key for key in value if key not in schema["properties"]]
             problem = f"is not a valid key; the keys are {', '.join(schema['properties'])}"
             return [(_key_path([*path, key]), problem) for key in unknown]
         case "required":
             # Each missing key is an error of its own, which does not say which key it is about.
-            return [(_key_path([*path, key]), "is missing") for key in wanted if key not in found]
+            return [(_key_path([*path, key]), "is missing") for key in wanted if key not in value]
         case "type":
             problem = f"must be {_TYPES[wanted]}, it is {shown}"
         case "const":
@@ -117,7 +117,7 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
         case "pattern":
             problem = f"must be {_PATTERNS.get(wanted, f'text that matches {wanted}')}, it is {shown}"
         case "maxProperties":
-            problem = f"must have at most {wanted} keys, it has {len(found)}"
+            problem = f"must have at most {wanted} keys, it has {len(value)}"
         case bound if bound in _BOUNDS:
             problem = f"must be {_BOUNDS[bound]} {wanted}, it is {shown}"
         case _:
@@ -156,9 +156,9 @@ def _explain_choice(error: ValidationError) -> list[tuple[str, str]]:
 
 def _about_discriminator(error: ValidationError) -> bool:
     wanted: Any = error.validator_value
-    found: Any = error.instance
+    value: Any = error.instance
     if error.validator == "required":
-        return any(key in wanted and key not in found for key in _DISCRIMINATORS)
+        return any(key in wanted and key not in value for key in _DISCRIMINATORS)
     return error.validator in ("const", "enum") and error.absolute_path[-1] in _DISCRIMINATORS
 
 

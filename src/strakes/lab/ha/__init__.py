@@ -1,1 +1,1 @@
-"""A pair of servers that take over from each other, with real Corosync, Pacemaker and IPMI fencing, as namespaces of this machine."""
+"""A pair of servers that take over from each other, with real Corosync, Pacemaker and IPMI fencing."""

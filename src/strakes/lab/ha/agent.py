@@ -3,7 +3,8 @@
   agent.py serve ADDRESS           on the machine: runs what is asked of it
   agent.py call ADDRESS COMMAND... outside: its output, its status
 
-One JSON line with the words goes in; lines ``{"to": 1 or 2, "text": base64}`` come out as the command writes, ``{"status": N}`` at the end.
+One JSON line with the words goes in. Lines ``{"to": 1 or 2, "text": base64}`` come out as the command writes, and
+``{"status": N}`` at the end.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"
 WEBHOOK = "webhook-address"
-# For whatever an emulated machine starts: a fencing agent reads a hundred files the first time, longer than Pacemaker's usual 20 s.
+# For whatever an emulated machine starts: a fencing agent that reads a hundred files the first time takes longer than
+# Pacemaker's usual 20 s.
 _MACHINE_TIMEOUT_S = 300
 # Namespaces notice within a second of each other that the links are cut: the one that is to win needs no 10 s ahead.
 _NAMESPACE_DELAY_S = 3
@@ -81,7 +82,7 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:
-    """Everything as planned, and the journal's service on the mount; looked at and told of less often, for that starts programs."""
+    """Return the planned configuration with the journal's service on the mount; monitors start programs less often."""
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):
@@ -110,11 +111,16 @@ def bmc_text(number: int, name: str, script: Path) -> str:
     return (
         f'name "mds-{name}"\nset_working_mc 0x20\nstartlan 1\n addr 10.9.0.{number} 623\n priv_limit admin\n{levels}'
         f' guid a123456789abcdefa123456789abcde{number}\nendlan\nchassis_control "{script} power {name}"\n'
-        f'user 1 true "" "unused" user 10 none md2 md5 straight\nuser 2 true "{USER}" "{PASSWORD}" admin 10 none md2 md5 straight\n'
+        'user 1 true "" "unused" user 10 none md2 md5 straight\n'
+        f'user 2 true "{USER}" "{PASSWORD}" admin 10 none md2 md5 straight\n'
     )
 
 
-BMC_EMULATION = "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 0x0a\nmc_enable 0x20\n"
+BMC_EMULATION = """mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
+sel_enable 0x20 1000 0x0a
+mc_enable 0x20
+"""
 
 
 def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:

@@ -1,10 +1,12 @@
 """The service of the lab and its clients: run by the distribution's Python, on nodes that have nothing else.
 
   journal.py serve DIRECTORY                  the service: answers a record when it is on disk in DIRECTORY/journal
-  journal.py ask NAME COUNT RATE ADDRESS...   COUNT clients, RATE records a second each, until standard input ends; a JSON line per record
+  journal.py ask NAME COUNT RATE ADDRESS...   COUNT clients, RATE records a second each, until standard input ends; a
+                                              JSON line per record
 
-A line of the journal is ``term node client number time``. Every start of the service begins a new term, one more than the last one that it
-finds, and says so by a record of the client ``start``: two that serve at a time are known by it.
+A line of the journal is ``term node client number time``. Every start of the service begins a new term,
+one more than the last one that it finds, and says so by a record of the client ``start``. Two services at a time are
+recognised by that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nodes as machines, emulated by QEMU: a kernel with real DRBD and disks of their own, for the rest this machine's files."""
+"""Nodes as machines emulated by QEMU: their own kernel with real DRBD, their own disks, this machine's files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ PACKAGES = (
 _MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_rng", "9pnet_virtio", "9p", "overlay", "ext4", "drbd")
 _SIZES = {"own": 256 * MIB, "replicated": 128 * MIB, "plain": 128 * MIB}
 _COMMAND_S = 300.0
-# Tenths of a second (the first two) and seconds: on a busy machine the usual 0.5 s for an answer pass without one, and the connection ends.
+# Tenths of a second (the first two) and seconds: on a busy machine an answer may take longer than the usual 0.5 s, and
+# the connection would end.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
 # After a power cut some 40 MiB are copied again; as fast as it goes, for the pair is not whole before.
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
@@ -43,7 +44,7 @@ READY_LIMIT_S = 900.0
 
 
 class Machines(Nodes):
-    """Everything but the kernel, the disks and the networks is this machine's own, which the machines read and cannot write."""
+    """Two emulated machines; all but kernel, disks and networks is this machine's, which they read and cannot write."""
 
     program = "machines.sh"
     # What a machine is as a process.
@@ -119,7 +120,8 @@ class Machines(Nodes):
         # Both disks are empty, and so the same: nothing has to be copied at first.
         self._on(
             first,
-            "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0 && drbdadm primary journal"
+            "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0"
+            " && drbdadm primary journal"
             # What is discarded counts as written: after a power cut all of it would have to be copied again.
             " && mkfs.ext4 -q -E nodiscard /dev/drbd0 && drbdadm secondary journal",
         )
@@ -162,8 +164,8 @@ class Machines(Nodes):
 
 def _newest_kernel() -> str:
     """Find the kernel. Raises EnvironmentLacksError where no installed kernel has DRBD."""
-    found = [path.parents[4].name for path in Path("/lib/modules").glob("*/kernel/drivers/block/drbd/drbd.ko*")]
-    bootable = [one for one in found if os.access(f"/boot/vmlinuz-{one}", os.R_OK)]
+    kernels = [path.parents[4].name for path in Path("/lib/modules").glob("*/kernel/drivers/block/drbd/drbd.ko*")]
+    bootable = [kernel for kernel in kernels if os.access(f"/boot/vmlinuz-{kernel}", os.R_OK)]
     if not bootable:
         raise EnvironmentLacksError(
             "there is no kernel for the machines",
@@ -171,7 +173,7 @@ def _newest_kernel() -> str:
             why="no vmlinuz there has a DRBD module in /lib/modules",
             remedy="apt-get install linux-image-amd64",
         )
-    return max(bootable, key=lambda one: Path(f"/boot/vmlinuz-{one}").stat().st_mtime)
+    return max(bootable, key=lambda kernel: Path(f"/boot/vmlinuz-{kernel}").stat().st_mtime)
 
 
 def _module(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Nodes as process, network, mount, host name and IPC namespaces: up in seconds; their journal is on a memory file system that both see."""
+"""Nodes as namespaces of this machine: up in seconds; their journal is on a memory file system that both see."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ class Alert:
 
 
 class Pair:
-    """From the ``facts`` of the lab's status. Every method raises MeasurementError where the pair does not do what it is told."""
+    """Take the ``facts`` of the lab's status.
+
+    Every method raises MeasurementError where the pair does not do what it is told.
+    """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -93,7 +96,7 @@ class Pair:
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """Return what is not as it should be, as a node sees it: a copy that is being brought up to date cannot take over yet."""
+        """Return what is wrong as a node sees it: a copy that is being brought up to date cannot take over yet."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -114,13 +117,13 @@ class Pair:
     def buttons(self, since_s: float) -> tuple[Button, ...]:
         """Read what the BMCs wrote down."""
         lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
-        found = [Button(float(at), node, what) for at, node, what in lines]
-        return tuple(one for one in found if one.at_s >= since_s)
+        buttons = [Button(float(at), node, what) for at, node, what in lines]
+        return tuple(button for button in buttons if button.at_s >= since_s)
 
     def alerts(self, since_s: float) -> tuple[Alert, ...]:
         """Which arrived."""
-        found = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
-        return tuple(one for one in found if one.at_s >= since_s)
+        alerts = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
+        return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[Record, ...]:
         """As that node's own copy has it; of a node that is off, what is on its disk."""
@@ -146,12 +149,12 @@ def read_journal(text: str) -> tuple[Record, ...]:
     >>> read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
     (Record(term=1, node='mds-a', client='start', number=0), Record(term=1, node='mds-a', client='c0', number=7))
     """
-    words = [line.split() for line in text.split("\n")[:-1]]
-    return tuple(Record(int(one[0]), one[1], one[2], int(one[3])) for one in words if len(one) == 5)
+    complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
+    return tuple(Record(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return what a cluster still lacks, as the node says whose ``command`` is given; empty when it is whole and serves."""
+    """Return what a cluster still lacks, as the node of ``command`` says; empty when it is whole and serves."""
     status = _status(command, lab_id)
     if status is None:
         return "the cluster does not answer yet"
@@ -159,11 +162,12 @@ def lacking(command: Sequence[str], lab_id: str = "") -> str:
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
     idle = [
-        str(one.get("id")) for one in status.iter("resource") if one.get("role") not in _ROLES or one.get("pending")
+        str(resource.get("id"))
+        for resource in status.iter("resource")
+        if resource.get("role") not in _ROLES or resource.get("pending")
     ]
-    copies = sorted(
-        str(one.get("role")) for one in status.iter("resource") if one.get("role") in ("Promoted", "Unpromoted")
-    )
+    roles = (str(resource.get("role")) for resource in status.iter("resource"))
+    copies = sorted(role for role in roles if role in ("Promoted", "Unpromoted"))
     if idle:
         return f"not started: {', '.join(idle)}"
     return "" if copies == ["Promoted", "Unpromoted"] else f"the copies are: {', '.join(copies) or 'none'}"

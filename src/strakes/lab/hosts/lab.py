@@ -162,5 +162,5 @@ def _sources() -> tuple[Path, ...]:
 
 def _outermost(*paths: Path) -> list[Path]:
     """Return the paths without those that lie in another of them."""
-    found = sorted({path.resolve() for path in paths})
-    return [path for path in found if not any(other != path and path.is_relative_to(other) for other in found)]
+    resolved = sorted({path.resolve() for path in paths})
+    return [path for path in resolved if not any(other != path and path.is_relative_to(other) for other in resolved)]

@@ -1,1 +1,1 @@
-"""The nodes before anything is measured on them: what each one is, how its clock stands, how fast its link is, and what differs."""
+"""The nodes before anything is measured on them: what each is, how its clock and its link stand, what differs."""

@@ -1,4 +1,6 @@
-"""What the launcher starts on each node: it says what the node is, answers and sends what it is told, and ends when nobody listens.
+"""What the launcher starts on each node.
+
+It says what the node is, answers and sends what it is told, and ends when nobody listens.
 
 ``python -m strakes.launch.nodes.agent WHERE [NAME]``, where WHERE is what the hub wrote (``Hub.where``).
 """
@@ -50,7 +52,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _read_secret() -> bytes:
-    """From the environment, or a line of standard input: command lines are everybody's to read. Launchers pass on one or the other."""
+    """Take the secret from the environment or a line of standard input; launchers pass on one or the other.
+
+    Command lines can be read by everybody.
+    """
     text = os.environ.pop(SECRET, "") or sys.stdin.readline(_MOST_SECRET).strip()
     if not text:
         raise SystemExit(f"strakes: the launcher passes on neither the variable {SECRET} nor standard input")
@@ -116,7 +121,7 @@ def _facts(places: Sequence[Sequence[str | int]]) -> dict[str, Any]:
 
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
-    """What is mounted there, and what the file says that was put there; calls on a dead mount have their own limit."""
+    """Return what is mounted there and what the file put there says; calls on a dead mount have their own limit."""
     from strakes.errors import BadInputError, StrakesError
     from strakes.regular_file import read_regular
     from strakes.targets.calls import mount_of, sizes_of
@@ -194,13 +199,13 @@ def _receive(connection: socket.socket, secret: bytes) -> None:
 
 def own_addresses() -> list[str]:
     """Addresses of this node in IPv4, its own loop left out."""
-    found = []
+    addresses = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             with suppress(OSError):  # one that has none
                 request = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()))
-                found.append(socket.inet_ntoa(request[20:24]))
-    return [address for address in found if not address.startswith("127.")]
+                addresses.append(socket.inet_ntoa(request[20:24]))
+    return [address for address in addresses if not address.startswith("127.")]
 
 
 def _connected(places: Sequence[Sequence[Any]]) -> socket.socket:

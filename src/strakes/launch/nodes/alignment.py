@@ -16,8 +16,9 @@ _LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Alignment:
-    """``spreads_s``: of each phase, from the first rank's start to the last one's. ``clock_uncertainty_s``: how exactly that is known.
+    """How close together the ranks began.
 
+    ``spreads_s``: of each phase, from the first rank's start to the last one's. ``clock_uncertainty_s``: its error.
     ``crowded``: some of the nodes share a machine that has fewer processors than there are nodes on it.
     """
 
@@ -40,8 +41,6 @@ def measure_alignment(launch: Launch, nodes: int, workspace: Path) -> Alignment:
         result = engine.run(Plan(nodes, phases), workspace, "alignment", _LIMIT_S)
     if result.ended != "ok" and result.errors:
         raise result.errors[0].to_exception()
-    phases_begun = [one for sample in result.samples if (one := begun(sample)) is not None]
-    uncertainty_s = max((one.clock_uncertainty_s for one in phases_begun), default=0.0)
-    return Alignment(
-        tuple(one.apart_s for one in phases_begun), uncertainty_s, any(one.crowded for one in phases_begun)
-    )
+    starts = [start for sample in result.samples if (start := begun(sample)) is not None]
+    uncertainty_s = max((start.clock_uncertainty_s for start in starts), default=0.0)
+    return Alignment(tuple(start.apart_s for start in starts), uncertainty_s, any(start.crowded for start in starts))

@@ -1,7 +1,8 @@
 """Messages between processes that share a secret, on a network with strangers.
 
-Each side proves that it knows the secret before the other says anything of weight, and every message carries a proof of its own, so that
-none is made up, repeated or left out (HMAC with SHA-256: RFC 2104). Messages have a most length, and none is waited for longer than asked.
+Each side proves that it knows the secret before the other says anything of weight, and every message carries a proof
+of its own, so that none is made up, repeated or left out (HMAC with SHA-256: RFC 2104). The length of messages is
+limited, and none is waited for longer than asked.
 Nothing is hidden: whoever can read the network reads along.
 """
 
@@ -56,14 +57,14 @@ class Channel:
         return nonces
 
     def send(self, message: Mapping[str, Any], limit_s: float) -> None:
-        """Raises OSError."""
+        """Send a message with its proof. Raises OSError."""
         data = json.dumps(message).encode()
         self._connection.settimeout(limit_s)
         self._connection.sendall(len(data).to_bytes(_LENGTH) + self._proof_of(self._names[0], self._sent, data) + data)
         self._sent += 1
 
     def receive(self, limit_s: float) -> dict[str, Any]:
-        """The next message. Raises EOFError at the end of the connection, StrangerError, or OSError."""
+        """Return the next message. Raises EOFError at the end of the connection, StrangerError, or OSError."""
         deadline = time.monotonic() + limit_s
         length = int.from_bytes(self._exactly(_LENGTH, deadline))
         if length > MOST_BYTES:
@@ -115,5 +116,5 @@ def _proof(secret: bytes, purpose: bytes, data: bytes) -> bytes:
 
 
 def stream_pass(secret: bytes) -> bytes:
-    """What a stream that measures a link begins with."""
+    """Return what a stream that measures a link begins with."""
     return _proof(secret, b"stream", b"")

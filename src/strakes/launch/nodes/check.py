@@ -21,7 +21,10 @@ _SHARE = 0.7
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """One node. ``seen``: what it finds in the directory to be measured. ``link_bytes_per_s``: one for each round, the better direction."""
+    """One node.
+
+    ``seen``: what it finds in the directory to be measured. ``link_bytes_per_s``: of each round, the better direction.
+    """
 
     host: str
     strakes: str
@@ -81,7 +84,9 @@ def examine(
 
 
 def link_of(host: str, links: Mapping[tuple[str, str], Sequence[float]]) -> tuple[float, ...]:
-    """What a node's link carried in each round, sending or receiving: the slower of two nodes decides, so the better of its pairs counts.
+    """Return what a node's link carried in each round, sending or receiving.
+
+    The slower of two nodes decides, so the better of its pairs counts.
 
     >>> link_of("b", {("a", "b"): [9.0, 9.0], ("b", "c"): [4.0, 5.0], ("c", "a"): [4.0, 4.0]})
     (9.0, 9.0)
@@ -91,9 +96,9 @@ def link_of(host: str, links: Mapping[tuple[str, str], Sequence[float]]) -> tupl
 
 
 def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Difference]:
-    """What keeps nodes from being measured together, and what would bend the figures, each with its host."""
+    """Return what keeps nodes from being measured together and what would bend the figures, each with its host."""
     update = "Install the same version of strakes on all nodes."
-    found = [
+    differing = [
         *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=update),
         *_unlike(nodes, "engine", lambda node: node.engine or "none", wrong=True, remedy=update),
         *_directories(nodes, content),
@@ -107,7 +112,7 @@ def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Differe
         away = node.clock_ahead_s - usual
         if abs(away) > CLOCK_LIMIT_S:
             text = f"its wall clock is {abs(away):.3f} s {'ahead of' if away > 0 else 'behind'} the others"
-            found.append(
+            differing.append(
                 Difference(
                     node.host,
                     text,
@@ -115,7 +120,7 @@ def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Differe
                     remedy="Phases start together anyway; set the clock (NTP) so that the logs agree.",
                 )
             )
-    return found
+    return differing
 
 
 def _unlike(
@@ -129,9 +134,9 @@ def _unlike(
     values = {node.host: value(node) for node in nodes}
     ((usual, _),) = Counter(values.values()).most_common(1) or [("", 0)]
     return [
-        Difference(host, f"{what} {one}, the others {usual}", wrong, remedy)
-        for host, one in values.items()
-        if one != usual
+        Difference(host, f"{what} {own}, the others {usual}", wrong, remedy)
+        for host, own in values.items()
+        if own != usual
     ]
 
 
@@ -150,7 +155,7 @@ def _less(
 
 
 def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
-    found = []
+    differing = []
     for node in nodes:
         seen = node.seen
         if seen is None:
@@ -163,7 +168,7 @@ def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]
             text = "the directory is mounted read-only on this node"
         else:
             continue
-        found.append(
+        differing.append(
             Difference(node.host, text, wrong=True, remedy="Mount the file system on that node, or leave the node out.")
         )
-    return found
+    return differing

@@ -63,7 +63,7 @@ class NodeAgent:
             raise self._silence(error) from error
 
     def hear(self) -> Mapping[str, Any]:
-        """Raises EnvironmentLacksError when it says nothing in time."""
+        """Return its next message. Raises EnvironmentLacksError when it says nothing in time."""
         try:
             return self.channel.receive(_ANSWER_S)
         except (OSError, EOFError) as error:
@@ -105,7 +105,7 @@ class Hub:
         return ",".join(f"{address}:{port}" for address, port in zip(self._addresses, ports, strict=True))
 
     def __enter__(self) -> Self:
-        """Raises EnvironmentLacksError that names the nodes that do not answer."""
+        """Start an agent on each node. Raises EnvironmentLacksError that names the nodes that do not answer."""
         try:
             self._start()
         except BaseException:
@@ -144,7 +144,7 @@ class Hub:
         return best
 
     def look(self, directory: str, file: str) -> dict[str, Mapping[str, Any]]:
-        """What each node sees in a directory, by host; asked of all at once."""
+        """Return what each node sees in a directory, by host; all are asked at once."""
         for agent in self.agents:
             agent.tell({"do": "look", "directory": directory, "file": file})
         return {agent.host: agent.hear() for agent in self.agents}
@@ -152,32 +152,32 @@ class Hub:
     def links(self) -> dict[tuple[str, str], list[float]]:
         """Bytes a second from each node to the next one, by both, in several rounds; TCP with several streams."""
         count = len(self.agents)
-        found: dict[tuple[str, str], list[float]] = {}
+        rates: dict[tuple[str, str], list[float]] = {}
         if count < 2:
-            return found
+            return rates
         turns = (
-            [[one] for one in range(count)]
+            [[first] for first in range(count)]
             if count <= _ONE_BY_ONE
             else [list(range(start, count, 2)) for start in (0, 1)]
         )
         for _ in range(_LINK_ROUNDS):
             for turn in turns:
-                pairs = [(self.agents[one], self.agents[(one + 1) % count]) for one in turn]
+                pairs = [(self.agents[first], self.agents[(first + 1) % count]) for first in turn]
                 for sender, receiver in pairs:
                     to = receiver.facts["places"]
                     sender.tell({"do": "send", "to": to, "seconds": _LINK_S, "streams": _STREAMS})
                 for sender, receiver in pairs:
-                    said = sender.hear()
-                    if "why" in said:
+                    answer = sender.hear()
+                    if "why" in answer:
                         raise EnvironmentLacksError(
                             "two nodes cannot reach each other",
                             where=f"{sender.host} to {receiver.host}",
-                            why=str(said["why"]),
+                            why=str(answer["why"]),
                         )
-                    found.setdefault((sender.host, receiver.host), []).append(
-                        float(said["bytes"]) / float(said["seconds"])
+                    rates.setdefault((sender.host, receiver.host), []).append(
+                        float(answer["bytes"]) / float(answer["seconds"])
                     )
-        return found
+        return rates
 
     def _start(self) -> None:
         wanted = starts(self._launch, self.where)
@@ -197,7 +197,9 @@ class Hub:
                 # From the first one on it is known how long starting takes here.
                 patience_s = min(patience_s, _LAGGARD_S + 3 * (time.monotonic() - began))
             here = {agent.host for agent in self.agents}
-            lacking = [one for one, (_, hosts) in zip(self._started, wanted, strict=True) if not here.issuperset(hosts)]
+            lacking = [
+                process for process, (_, hosts) in zip(self._started, wanted, strict=True) if not here.issuperset(hosts)
+            ]
             over = time.monotonic() - began > patience_s or all(process.poll() is not None for process in lacking)
             if over and len(self.agents) < count:
                 raise self._absent(names, count)
@@ -211,7 +213,7 @@ class Hub:
         self.agents.sort(key=lambda agent: (order.get(agent.host, count), agent.host))
 
     def _start_agent(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """It is told the secret in ways that others cannot see; launchers pass on one of them, or both."""
+        """Start an agent; the secret goes two ways that others cannot see, of which launchers pass on at least one."""
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -279,7 +281,7 @@ def _addresses_towards(hosts: Sequence[str]) -> list[str]:
 
 
 def starts(launch: Launch, where: str) -> list[tuple[list[str], list[str]]]:
-    """The commands that start an agent on each node, and the nodes of each ("": not known by name).
+    """Return the commands that start an agent on each node, and the nodes of each ("": not known by name).
 
     A host that cannot be reached must not keep the others from answering, where the launcher is told of single hosts.
     """

@@ -1,0 +1,72 @@
+// Threads share one removal; processes take a share each; libcephfs has a client of its own for it.
+#include "session/plan_cleaning.hpp"
+
+#include <cstdint>
+
+#ifdef STRAKES_CEPHFS
+#include "backend/ceph.hpp"
+#include "backend/ceph_place.hpp"
+#endif
+
+namespace strakes {
+
+void PlanCleaning::work([[maybe_unused]] Rank rank) {
+    if (!request_.keep) {
+        watch_.progress(rank).at("cleaning up");
+        if (workspace_.inside_ceph()) {
+            work_inside_ceph(rank);
+        } else if (team_.processes() != nullptr) {
+            sweep();
+        } else {
+            if (rank == 0)
+                removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), watch_.removed());
+            team_.barrier();
+            removal_->work(pace());
+        }
+    }
+#ifdef STRAKES_CEPHFS
+    // The rank's client goes by the thread it came by.
+    if (workspace_.inside_ceph()) Ceph::disconnect(rank);
+#endif
+}
+
+// With nobody else in the way.
+void PlanCleaning::work_inside_ceph([[maybe_unused]] Rank rank) {
+#ifdef STRAKES_CEPHFS
+    if (rank == 0) left_ = CephPlace::empty(watch_.removed());
+    if (rank == 0 && team_.processes() != nullptr) swept_ = workspace_.remove();
+    team_.barrier();
+#endif
+}
+
+// Removing is load, too; but somebody waits for the end of a plan that was cancelled.
+Pace PlanCleaning::pace() const {
+    constexpr Stop kPatience{.rule = StopRule::seconds, .seconds = 5};
+    const Clock& clock = watch_.timeline().clock;
+    const std::uint64_t start = clock.now();
+    const bool halted = watch_.halt().load() != Halt::none;
+    const std::uint64_t end = halted ? deadline_after(clock, start, kPatience) : UINT64_MAX;
+    return {request_.impact, team_.size(), clock, nullptr, start, end};
+}
+
+// Of ranks that are processes: each takes its share of the entries, and rank 0 looks at what is left at the end.
+void PlanCleaning::sweep() {
+    TreeRemoval(workspace_.root(), workspace_.name(), watch_.removed(), {team_.first(), team_.size()}).work(pace());
+    const bool last = team_.first() == 0;
+    if (!last) workspace_.close();
+    team_.barrier();
+    if (!last) return;
+    removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), watch_.removed());
+    removal_->work();
+    swept_ = workspace_.remove();
+}
+
+PlanCleaning::Outcome PlanCleaning::outcome() {
+    if (request_.keep) return {};
+    if (team_.processes() == nullptr ? workspace_.remove() : swept_) return {.cleaned = true, .left = {}};
+    std::vector<std::string> left = removal_ ? removal_->left() : left_;
+    if (left.empty()) left.push_back(request_.id);
+    return {.cleaned = false, .left = std::move(left)};
+}
+
+}  // namespace strakes

@@ -1,0 +1,130 @@
+// Better said now than found out by the kernel's killer, or in the middle of a phase.
+#include "session/plan_setup.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "measure/counters.hpp"
+#include "plan/object_reader.hpp"
+#include "plan/parse.hpp"
+#include "system/bytes.hpp"
+#include "system/host.hpp"
+#include "workload/gathering.hpp"
+#include "workload/tally.hpp"
+
+namespace strakes {
+
+namespace {
+
+Workspace::Fault memory_lack(const char* what, const std::string& wanted, std::uint64_t available, const char* remedy,
+                             const char* key) {
+    return {{.what = what,
+             .path = {},
+             .operation = {},
+             .why = wanted + " bytes; available: " + std::to_string(available) + " bytes, of which 80 % may be used",
+             .error_name = {},
+             .remedy = remedy},
+            key};
+}
+
+}  // namespace
+
+std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
+    std::uint64_t largest = 0, staged = 0;
+    std::map<std::string_view, std::uint64_t> sizes;  // of shared files
+    for (const Phase& phase : request_.plan.phases) {
+        if (const auto* transfer = std::get_if<TransferPhase>(&phase)) {
+            largest = std::max(largest, buffer_bytes_of(*transfer));
+            if (transfer->operation == TransferOperation::write)
+                sizes[transfer->files] = transfer->bytes_per_rank() * request_.plan.ranks;
+        } else if (const auto* stage = std::get_if<StagePhase>(&phase)) {
+            if (stage->readers_per_node == 0)
+                largest = std::max(largest, stage->transfer_bytes);
+            else
+                staged = std::max(staged, sizes[stage->files]);
+        }
+    }
+    const Team::Rank ranks = team_.ranks_on_node();
+    const std::uint64_t hog = request_.plan.memory_hog_bytes;
+    const std::uint64_t available = read_counters().memory.available_bytes;
+    if (available == 0) return std::nullopt;
+    const std::uint64_t left = available - std::min(hog, available);
+    if (hog > available / 10 * 8)
+        return memory_lack("the memory to occupy is not available", std::to_string(hog), available,
+                           "Use a smaller memory_hog_bytes.", "team.memory_hog_bytes");
+    if (staged > left / 10 * 8)
+        return memory_lack("the staged file does not fit into the memory of a node", std::to_string(staged), left,
+                           "Use a smaller file, or readers_per_node 0.", "team.ranks");
+    if (largest > left / 10 * 8 / ranks)
+        return memory_lack("the buffers of all ranks do not fit into memory",
+                           std::to_string(ranks) + " ranks x " + std::to_string(largest), available,
+                           "Use a smaller transfer_bytes or queue_depth, or fewer ranks.", "team.ranks");
+    return std::nullopt;
+}
+
+// What rank 0's machine could do, another one may not.
+std::optional<PlanSetup::Fault> PlanSetup::machine_fault() const {
+    try {
+        check_here(request_.plan);
+        return std::nullopt;
+    } catch (const Refusal& refusal) {
+        return Workspace::Fault{{.what = refusal.what(),
+                                 .path = {},
+                                 .operation = {},
+                                 .why = "this node cannot do what the plan asks for; others may",
+                                 .error_name = {},
+                                 .remedy = refusal.remedy()},
+                                refusal.key()};
+    }
+}
+
+std::optional<PlanSetup::Fault> PlanSetup::before_ranks() {
+    if (team_.processes() != nullptr) return std::nullopt;
+    if (auto fault = memory_fault()) return fault;
+    return workspace_.make(request_.directory, request_.id, request_.prepared);
+}
+
+bool PlanSetup::among_processes(Team::Rank rank) {
+    if (team_.processes() == nullptr) return true;
+    std::optional<Fault> fault = machine_fault();
+    if (!fault && team_.leads_node(rank)) fault = memory_fault();
+    if (!agree(fault)) return false;
+    if (rank == 0) fault = workspace_.make(request_.directory, request_.id, request_.prepared);
+    if (!agree(fault)) return false;
+    if (rank != 0) fault = workspace_.join(request_.directory, request_.id);
+    if (agree(fault)) return true;
+    workspace_.close();
+    team_.barrier();
+    if (rank == 0) end_->cleaned = workspace_.remove();
+    return false;
+}
+
+// True when nobody has a fault; otherwise rank 0 says which there are.
+bool PlanSetup::agree(const std::optional<Fault>& fault) {
+    if (!team_.any(fault.has_value())) return true;
+    Packer packer;
+    if (fault) {
+        packer.put_text(pack(fault->failure));
+        packer.put_text(fault->key);
+        packer.put_text(host_name());
+    }
+    end_ = {.status = PlanStatus::refused, .cleaned = true};
+    const std::vector<std::string> faults = team_.processes()->all(packer.take());
+    for (Team::Rank rank = 0; rank < faults.size(); ++rank) {
+        if (faults[rank].empty()) continue;
+        Unpacker unpacker(faults[rank]);
+        const Failure failure = unpack_failure(unpacker.get_text());
+        const std::string key(unpacker.get_text());
+        if (key.empty()) end_->status = PlanStatus::failed;
+        if (team_.first() == 0)
+            report_.error(failure,
+                          {.rank = rank, .phase = nullptr, .key = key, .host = std::string(unpacker.get_text())});
+    }
+    return false;
+}
+
+}  // namespace strakes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from strakes.analysis.collect import collect
@@ -21,12 +22,6 @@ from strakes.units import GIB, KIB, MIB
 # Rate of one phase: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
 
-# What a study needs to have anything to measure at all.
-NEEDS: dict[str, dict[str, Any]] = {
-    "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
-    "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
-}
-
 # Three metadata targets and three data targets, each alone in a pool of its own.
 PARTS = Description(
     "lab",
@@ -34,6 +29,13 @@ PARTS = Description(
     data_targets=tuple(DataTarget(f"osd.{n}", n, "n1", "up", GIB, GIB, 0, 0, (f"pool{n}", "all")) for n in range(3)),
     metadata_targets=tuple(MetadataTarget(f"mds.{n}", n, "n1", "active", 0, 0, 0, 0) for n in range(3)),
 )
+
+# What a study needs to have anything to measure at all.
+NEEDS: dict[str, dict[str, Any]] = {
+    "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
+    "hybrid-io": {"description": replace(PARTS, client={"llite.hybrid_io": "1"})},
+    "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
+}
 
 
 def context(**changes: Any) -> Context:

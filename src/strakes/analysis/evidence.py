@@ -70,6 +70,8 @@ REMEDIES: Mapping[str, str] = {
     "usual state.",
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
     "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
+    "hybrid-io": "Read these figures as those of direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
+    "set_param llite.*.hybrid_io=0 turns it off.",
     "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
 }
 
@@ -328,6 +330,11 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
 def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
     """`target-unlike` for servers' targets that bend every figure."""
     return [_warning("target-unlike", " ".join(sentences))] if sentences else []
+
+
+def hybrid_io(text: str, cells: Sequence[str]) -> list[RunWarning]:
+    """`hybrid-io` for buffered calls that the file system made direct ones."""
+    return [_warning("hybrid-io", text, cells)]
 
 
 def server_unlike(server: str, ratio: Interval) -> list[RunWarning]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from strakes.analysis import evidence
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
+from strakes.analysis.hybrid_io import hybrid_io
 from strakes.analysis.levels import Levels
 from strakes.analysis.servers import slow_servers
 from strakes.findings.begun import all_begun, begun
@@ -46,6 +47,7 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *_clock(run.visits),
         *_dropped(run, float(options["budget_s"])),
         *_target(run),
+        *hybrid_io(run),
         *_nodes(run, results),
         *_begun(run, results),
     ]

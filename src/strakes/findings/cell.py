@@ -73,7 +73,7 @@ class Cell(Record):
     have; None: what they have anyway. ``least_runs``: how many a finding needs, where that is more than the interval
     does. ``precision``: the relative half-width to reach, where it is not the run's own. ``fingerprint``: of the plan,
     as the store keeps it; of what another tool measured (``imported``), which has no plan, it says what must agree for
-    two runs to be alike.
+    two runs to be alike. ``knobs``: settings of the file system during its visits, which are put back.
     """
 
     study: str
@@ -88,6 +88,7 @@ class Cell(Record):
     precision: float | None = None
     fingerprint: str = field(default="", compare=False)
     imported: bool = False
+    knobs: Mapping[str, str] = field(default_factory=dict)
 
     def always_written(self) -> Sequence[str]:
         """Return what earlier versions look for."""

@@ -50,7 +50,7 @@ def make_visit(
     planned: Visit,
     limit_s: float,
     *,
-    conditions: AbstractContextManager[None] | None = None,
+    conditions: AbstractContextManager[object] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:

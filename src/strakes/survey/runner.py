@@ -20,6 +20,7 @@ from strakes.survey.placing import make_layouts, place_cells
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.sequence import measure_in_sequence
 from strakes.survey.session import Session
+from strakes.survey.settings import settable_cells
 from strakes.targets.calls import UnansweredError
 from strakes.targets.ceph.inside import inside
 from strakes.targets.registry import detect
@@ -83,7 +84,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             # Comparing nodes takes its seconds, and is not what the budget is for.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
-            cells = place_cells(session, make_layouts(session, cells))
+            cells = settable_cells(session, place_cells(session, make_layouts(session, cells)))
             whole = True
             if grows:
                 whole = measure_in_sequence(session, cells, phase_s)

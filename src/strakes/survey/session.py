@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from strakes.findings.cell import Cell
+from strakes.knobs.change import changed
 from strakes.launch.engine import Engine
 from strakes.measure.prepared import grown, rounds_begun
 from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
@@ -96,7 +97,15 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
         rounds = rounds_begun(session.visits, cell.place.kept, len(resumed))
         to_run = replace(cell, plan=grown(cell.plan, rounds))
     planned = Visit(len(session.visits), block, purpose)
-    visit = make_visit(site, to_run, planned, limit_s, on_progress=on_progress, run_plan=session.request.visit)
+    visit = make_visit(
+        site,
+        to_run,
+        planned,
+        limit_s,
+        on_progress=on_progress,
+        run_plan=session.request.visit,
+        conditions=changed(site.target, cell.knobs) if cell.knobs else None,
+    )
     if neighbour is not None:
         yielded = neighbour.yielded and visit.ended == "cancelled"
         visit = replace(visit, ended="yielded" if yielded else visit.ended, neighbour=neighbour.after_visit())

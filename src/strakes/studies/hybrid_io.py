@@ -1,0 +1,117 @@
+"""hybrid-io: what large buffered calls gain or lose where Lustre turns them into direct ones (2.17 and newer)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Figure, Finding, Headline, SkippedCell
+from strakes.findings.results import Measured, Results
+from strakes.plan import Plan, TransferPhase
+from strakes.studies.compose import ratio_finding, series
+from strakes.studies.study import Context, Study
+from strakes.units import MIB, format_bytes
+
+KNOB = "llite.hybrid_io"
+_STATES = {"on": "1", "off": "0"}
+# Around the thresholds that it comes with: 2 MiB for writes, 8 MiB for reads.
+_TRANSFERS = (MIB, 2 * MIB, 8 * MIB, 16 * MIB)
+
+
+class HybridIo(Study):
+    """Buffered calls of several sizes, with hybrid I/O and without it; the setting is put back."""
+
+    name = "hybrid-io"
+    title = "Hybrid I/O"
+    question = "Are large buffered calls faster as direct ones?"
+    source = "Lustre"
+    needs_description = True
+
+    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return one cell for each size of calls, with hybrid I/O and without."""
+        if context.description is None or KNOB not in context.description.client:
+            return [
+                SkippedCell(self.name, {}, f"there is no hybrid I/O here ({context.file_system}); Lustre 2.17 has it")
+            ]
+        amount = context.amount_bytes(context.team)
+        return [
+            self._cell(context, transfer, state, amount)
+            for transfer in _TRANSFERS
+            for state in _STATES
+            if transfer <= amount
+        ] or [SkippedCell(self.name, {}, f"a rank moves only {format_bytes(amount)} here, less than a large call")]
+
+    def _cell(self, context: Context, transfer: int, state: str, amount: int) -> Cell:
+        write = TransferPhase(
+            "write",
+            "write",
+            "file-per-process",
+            "segmented",
+            transfer,
+            amount,
+            sync="fsync",
+            stop=context.stonewall(),
+        )
+        read = TransferPhase(
+            "read",
+            "read",
+            "file-per-process",
+            "segmented",
+            transfer,
+            amount,
+            cache="drop",
+            stop=context.stonewall(),
+        )
+        return Cell(
+            self.name,
+            f"{self.name}/{state}/{transfer}",
+            {"transfer_bytes": transfer, "hybrid_io": state, "ranks": context.team},
+            Plan(context.team, (write, read), context.seed),
+            tuple(Measure(phase, "bytes_per_s", {"operation": phase}) for phase in ("write", "read")),
+            knobs={KNOB: _STATES[state]},
+        )
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return one figure: rates over the size of calls."""
+        lines = tuple(
+            line
+            for operation in ("write", "read")
+            for state in _STATES
+            for line in series(f"{operation}, hybrid I/O {state}", _cells(results, operation, state), "transfer_bytes")
+        )
+        if not lines:
+            return []
+        return [Figure(self.name, self.title, self.question, "transfer size", "B", "log", "bandwidth", "B/s", lines)]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        """Hold each size with hybrid I/O against the same without."""
+        found = []
+        for operation in ("write", "read"):
+            without = {cell.settings["transfer_bytes"]: cell for cell in _cells(results, operation, "off")}
+            for cell in _cells(results, operation, "on"):
+                size = cell.settings["transfer_bytes"]
+                if size in without:
+                    text = (
+                        f"Buffered {operation}s of {format_bytes(float(size))}: {{ratio}} times the rate with hybrid I/O "
+                        f"({KNOB} 1) as without."
+                    )
+                    identifier = f"{self.name}-{operation}-{size}"
+                    found.append(ratio_finding(identifier, text, cell, without[size], results))
+        return found
+
+    def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the largest calls, both ways."""
+        return [
+            Headline(
+                f"{operation}s of {format_bytes(float(cells[-1].settings['transfer_bytes']))}, hybrid {state}",
+                cells[-1].id,
+            )
+            for operation in ("write", "read")
+            for state in _STATES
+            if (cells := _cells(results, operation, state))
+        ]
+
+
+def _cells(results: Results, operation: str, state: str) -> list[Measured]:
+    cells = results.where(operation=operation, hybrid_io=state)
+    return sorted(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))

@@ -1,0 +1,39 @@
+"""Settings of the file system that cells ask for, tried once; cells whose settings cannot be had are left out."""
+
+from __future__ import annotations
+
+from strakes.errors import BadInputError, StrakesError
+from strakes.findings.cell import Cell
+from strakes.knobs.change import changed
+from strakes.store.records import CellSkipped
+from strakes.survey.session import Session
+
+
+def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
+    """Return the cells whose settings take hold; each is put back at once. Raises BadInputError when none is left."""
+    why: dict[str, str] = {}
+    kept = []
+    for cell in cells:
+        wish = repr(sorted(cell.knobs.items()))
+        if cell.knobs and wish not in why:
+            why[wish] = _refusal(session, cell)
+        if why.get(wish):
+            session.writer.append_event(CellSkipped(cell.study, cell.settings, why[wish]))
+        else:
+            kept.append(cell)
+    if not kept:
+        raise BadInputError(
+            "the settings that the study varies cannot be changed here",
+            where=str(session.request.directory),
+            why="; ".join(dict.fromkeys(filter(None, why.values()))),
+            remedy="strakes knobs list DIR shows which can, and who may.",
+        )
+    return kept
+
+
+def _refusal(session: Session, cell: Cell) -> str:
+    try:
+        with changed(session.sides[cell.place.target].target, cell.knobs) as change:
+            return "; ".join(change.remarks)
+    except StrakesError as error:
+        return ": ".join(filter(None, (error.what, error.why)))

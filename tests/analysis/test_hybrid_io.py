@@ -1,0 +1,76 @@
+"""Hybrid I/O is noted beside the cells whose calls it changed, and beside no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from strakes.analysis.hybrid_io import hybrid_io
+from strakes.findings.cell import Cell
+from strakes.store.records import RunEvent, TargetDescribed
+from strakes.studies.hybrid_io import KNOB, HybridIo
+from strakes.studies.transfer_size import TransferSize
+from strakes.targets.description import Description
+from strakes.units import MIB
+from studies.world import context
+
+RECORDED = {
+    "llite.hybrid_io": "1",
+    "llite.hybrid_io_write_threshold_bytes": "2097152",
+    "llite.hybrid_io_read_threshold_bytes": "8388608",
+}
+
+
+@dataclass(frozen=True)
+class RunOf:
+    """What the warning looks at of a stored run."""
+
+    cells: tuple[Cell, ...]
+    client: Mapping[str, str]
+
+    def events_of(self, kind: type[RunEvent]) -> list[RunEvent]:
+        assert kind is TargetDescribed
+        return [TargetDescribed({"client": self.client}, ())]
+
+
+CELLS = tuple(cell for cell in TransferSize().cells(context(full=True)) if isinstance(cell, Cell))
+
+
+def touched(client: Mapping[str, str], cells: tuple[Cell, ...] = CELLS) -> set[str]:
+    return {cell for warning in hybrid_io(RunOf(cells, client)) for cell in warning.cells}  # type: ignore[arg-type]
+
+
+def test_buffered_calls_of_the_thresholds_and_more_are_noted_and_no_others() -> None:
+    seen = touched(RECORDED)
+    sizes = {
+        name: {int(cell.split("/")[2].split(":")[0]) for cell in seen if cell.endswith(name)}
+        for name in ("write", "read")
+    }
+    assert min(sizes["write"]) < 8 * MIB == min(sizes["read"])
+    assert all(cell.startswith("transfer-size/buffered/") for cell in seen)
+    expected = {
+        f"{cell.key}:{phase}"
+        for cell in CELLS
+        for phase, least in (("write", 2 * MIB), ("read", 8 * MIB))
+        if cell.settings["io"] == "buffered" and int(cell.settings["transfer_bytes"]) >= least
+    }
+    assert seen == expected
+    (warning,) = hybrid_io(RunOf(CELLS, RECORDED))  # type: ignore[arg-type]
+    assert "writes of 2 MiB and reads of 8 MiB" in warning.text and "hybrid_io=0" in warning.remedy
+
+
+@pytest.mark.parametrize("client", [{}, {**RECORDED, "llite.hybrid_io": "0"}, {"llite.hybrid_io": "1"}])
+def test_where_it_is_off_or_not_there_nothing_is_noted(client: Mapping[str, str]) -> None:
+    assert touched(client) == set()
+
+
+def test_a_study_that_varies_it_is_noted_where_it_was_on() -> None:
+    described = Description("labfs", "2.17", client=RECORDED)
+    cells = tuple(cell for cell in HybridIo().cells(context(description=described)) if isinstance(cell, Cell))
+    assert {cell.knobs[KNOB] for cell in cells} == {"0", "1"} and len(cells) == 8
+    seen = touched({**RECORDED, "llite.hybrid_io": "0"}, cells)
+    assert seen and all(cell.startswith("hybrid-io/on/") for cell in seen)
+    (skipped,) = HybridIo().cells(context(description=replace(described, client={})))
+    assert "no hybrid I/O here" in skipped.reason  # type: ignore[union-attr]

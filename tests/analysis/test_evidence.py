@@ -28,6 +28,7 @@ RAISED = {
     "faster_than_possible": evidence.faster_than_possible(
         estimate(3000.0 * MIB, 2900.0 * MIB, 3100.0 * MIB), 1192.0 * MIB, "the link", "B/s"
     ),
+    "hybrid_io": evidence.hybrid_io({"write": 2 * MIB, "read": 8 * MIB}, ["c1"]),
     "cache_below": evidence.cache_below("/images/disk.img", ["c1"]),
     "memory_file_system": evidence.memory_file_system("tmpfs"),
     "interval_not_reached": evidence.interval_not_reached(estimate(100.0, 80.0, 120.0), 0.1, "budget", ["c1"]),
@@ -59,6 +60,7 @@ FIGURES = {
     "cached_before": ["300 MiB", "1000 MiB", "30 %"],
     "faster_than_direct": ["8 times", "6.5 to 9.25"],
     "faster_than_possible": ["3,000 MiB/s", "2,900 MiB/s", "the link", "1,192 MiB/s"],
+    "hybrid_io": ["writes of 2 MiB", "reads of 8 MiB"],
     "cache_below": ["/images/disk.img"],
     "memory_file_system": ["tmpfs", "memory"],
     "interval_not_reached": ["9 runs", "±20 %", "±10 %", "budget", "36 runs"],

@@ -332,9 +332,12 @@ def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
     return [_warning("target-unlike", " ".join(sentences))] if sentences else []
 
 
-def hybrid_io(text: str, cells: Sequence[str]) -> list[RunWarning]:
-    """`hybrid-io` for buffered calls that the file system made direct ones."""
-    return [_warning("hybrid-io", text, cells)]
+def hybrid_io(thresholds: Mapping[str, int], cells: Sequence[str]) -> list[RunWarning]:
+    """`hybrid-io` for buffered calls that the file system made direct ones; ``thresholds``: from which size on."""
+    if not cells:
+        return []
+    sizes = " and ".join(f"{operation}s of {format_bytes(size)}" for operation, size in thresholds.items())
+    return [_warning("hybrid-io", f"Lustre's hybrid I/O turns buffered {sizes} and more into direct ones.", cells)]
 
 
 def server_unlike(server: str, ratio: Interval) -> list[RunWarning]:

@@ -10,7 +10,6 @@ from strakes.findings.portrait import RunWarning
 from strakes.plan import TransferPhase
 from strakes.store import Run
 from strakes.store.records import TargetDescribed
-from strakes.units import format_bytes
 
 _STATE = "llite.hybrid_io"
 _THRESHOLDS = {
@@ -34,10 +33,7 @@ def hybrid_io(run: Run) -> list[RunWarning]:
     touched = [
         identifier for cell in run.cells for identifier in _touched(cell, thresholds, on=client.get(_STATE) == "1")
     ]
-    if not touched:
-        return []
-    sizes = " and ".join(f"{operation}s of {format_bytes(size)}" for operation, size in thresholds.items())
-    return evidence.hybrid_io(f"Lustre's hybrid I/O turns buffered {sizes} and more into direct ones.", touched)
+    return evidence.hybrid_io(thresholds, touched)
 
 
 def _touched(cell: Cell, thresholds: Mapping[str, int], *, on: bool) -> list[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from strakes.targets.lustre.output import key_values, not_understood, number
 
 _TOOL = "lctl get_param (import)"
-_QUOTED = re.compile(r'"([^"]*)"')
+# Before 2.14 without quotes.
+_ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 _WORD = re.compile(r"\w+")
 
 
@@ -49,14 +50,14 @@ def parse_import(text: str) -> Import:
     ):
         if not values.get(key):
             raise not_understood(_TOOL, f"no {key}")
-    address = _QUOTED.search(values["current_connection"])
+    address = _ADDRESS.search(values["current_connection"])
     return Import(
         device=values["name"],
         target=values["target"].removesuffix("_UUID"),
         state=values["state"],
         deactivated="IMPF_DEACTIVE" in _WORD.findall(values["import_flags"]),
-        address=address[1] if address else "",
-        failover_addresses=tuple(_QUOTED.findall(values["failover_nids"])),
+        address=address[0] if address else "",
+        failover_addresses=tuple(_ADDRESS.findall(values["failover_nids"])),
         server_version=values.get("target_version", ""),
         attempts=number(values["connection_attempts"], _TOOL),
         idle_s=_first_number(values.get("idle")),

@@ -10,7 +10,7 @@ from strakes.targets.lustre.output import not_understood, refusal, target_name
 
 _TOOL = "lfs df"
 _ROW = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s+(.*?)\[(?:MDT|OST):\d+\]\s*(\S*)\s*$")
-_SUMMARY = re.compile(r"^filesystem_summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
+_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
 # A target that did not answer: its name, or UUID, and the reason.
 _MISSING = re.compile(r"^(\S+)\s*: (\S.*)$")
 _UNITS = {"1K-blocks": 1024, "Inodes": 1}

@@ -13,10 +13,8 @@ from strakes.targets.lustre.output import checked, key_values, not_understood, n
 
 _TOOL = "lfs getstripe"
 # A stripe in the table of the text form: target, object (decimal, hexadecimal), group.
-_STRIPE = re.compile(
-    r"^\t\s*(0x[0-9a-f]+|\d+)\t\s*(?:\d+\t\s*0x[0-9a-f]+\t\s*(?:0x[0-9a-f]+|\d+)|N/A\t\s*N/A\t\s*N/A)(?: \*)?$"
-)
-_STRIPE_HEADING = re.compile(r"^\tobdidx\t")
+_STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
+_STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
 _NO_LAYOUT = " has no stripe info"
 
 Form = Literal["yaml", "text"]
@@ -176,7 +174,11 @@ class _Parser:
                 leaf.values[plain] = value
 
 
+# As older versions write them (lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING).
+_PATTERNS = {"1": "raid0", "0x1": "raid0", "100": "mdt", "0x100": "mdt", "201": "overstriped", "0x201": "overstriped"}
+
+
 def _pattern(text: str) -> str:
     if text == "raid0,overstriped":
         return "overstriped"
-    return text
+    return _PATTERNS.get(text, text)

@@ -1,0 +1,183 @@
+"""What older versions of Lustre print otherwise (2.10 to 2.15): written after their sources and documentation, not recorded."""
+
+from __future__ import annotations
+
+from strakes.targets.command import Completed
+from strakes.targets.description import Layout, Placement
+from strakes.targets.lustre.brw_stats import parse_histograms
+from strakes.targets.lustre.imports import parse_import
+from strakes.targets.lustre.lfs_check import read_check
+from strakes.targets.lustre.lfs_df import read_df
+from strakes.targets.lustre.lfs_getdirstripe import placement, read_default, read_dir_stripe
+from strakes.targets.lustre.lfs_getstripe import read_text, read_yaml
+from strakes.targets.lustre.recovery_status import parse_recovery
+from strakes.targets.lustre.state_history import parse_states
+from strakes.targets.lustre.stats import parse_stats
+from strakes.targets.lustre.version import read_version
+from strakes.units import GIB, MIB
+
+PLAIN = """work/f
+lmm_stripe_count:  2
+lmm_stripe_size:   1048576
+lmm_pattern:       {pattern}
+lmm_layout_gen:    0
+lmm_stripe_offset: 10
+{stripes}
+"""
+TABS = "\tobdidx\t\t objid\t\t objid\t\t group\n\t    10\t       3024641\t     0x2e2701\t             0\n\t    11\t       3026034\t     0x2e2c72\t   0xac0000400\n"
+PROGRESSIVE = """work/p
+  lcm_layout_gen:    3
+  lcm_mirror_count:  1
+  lcm_entry_count:   2
+    lcme_id:             1
+    lcme_mirror_id:      0
+    lcme_flags:          init
+    lcme_extent.e_start: 0
+    lcme_extent.e_end:   104857600
+      lmm_stripe_count:  1
+      lmm_stripe_size:   1048576
+      lmm_pattern:       {pattern}
+      lmm_layout_gen:    0
+      lmm_stripe_offset: 0
+      lmm_objects:
+      - 0: {{ l_ost_idx: 0, l_fid: [0x100000000:0x2:0x0] }}
+
+    lcme_id:             2
+    lcme_mirror_id:      0
+    lcme_flags:          0
+    lcme_extent.e_start: 104857600
+    lcme_extent.e_end:   EOF
+      lmm_stripe_count:  -1
+      lmm_stripe_size:   4194304
+      lmm_pattern:       {pattern}
+      lmm_layout_gen:    0
+      lmm_stripe_offset: -1
+"""
+
+
+def done(*argv: str, stdout: str, stderr: str = "", status: int = 0) -> Completed:
+    return Completed(argv, status, stdout, stderr)
+
+
+def test_a_plain_layout_with_its_pattern_as_a_number_and_with_tabs_or_spaces() -> None:
+    for pattern in ("raid0", "1"):
+        for stripes in (TABS, TABS.expandtabs()):
+            text = PLAIN.format(pattern=pattern, stripes=stripes)
+            assert read_text(done("lfs", "getstripe", "work/f", stdout=text)) == Layout(
+                MIB, 2, 10, pattern="raid0", targets=(10, 11)
+            )
+
+
+def test_a_progressive_layout_without_sub_layouts() -> None:
+    for pattern in ("raid0", "1"):
+        layout = read_text(done("lfs", "getstripe", "work/p", stdout=PROGRESSIVE.format(pattern=pattern)))
+        assert [(part.begin, part.end, part.layout.stripe_count) for part in layout.components] == [
+            (0, 100 * MIB, 1),
+            (100 * MIB, None, -1),
+        ]
+        assert {part.layout.pattern for part in layout.components} == {"raid0"} and layout.targets == (0,)
+
+
+def test_data_on_a_metadata_target_is_told_by_the_offset_of_its_component() -> None:
+    text = PROGRESSIVE.format(pattern="raid0").split("work/p\n")[1]
+    first = text.replace("raid0", "mdt", 1).replace("lmm_stripe_count:  1", "lmm_stripe_count:  0")
+    lines = [line for line in first.splitlines(keepends=True) if "l_ost_idx" not in line and "lmm_objects" not in line]
+    layout = read_yaml(done("lfs", "getstripe", "-y", "work/d", stdout="".join(lines)))
+    assert layout.components[0].layout.pattern == "mdt" and layout.components[0].layout.first_target == 0
+
+
+def test_a_striped_directory_without_levels_of_inheritance() -> None:
+    own = "lmv_stripe_count: 2 lmv_stripe_offset: 1 lmv_hash_type: fnv_1a_64\nmdtidx\t\t FID[seq:oid:ver]\n"
+    own += "     1\t\t [0x240000401:0x3:0x0]\t\t\n     0\t\t [0x200000402:0x3:0x0]\t\t\n"
+    default = "lmv_stripe_count: 0 lmv_stripe_offset: 0 lmv_hash_type: none\n"
+    stripes = read_dir_stripe(done("lfs", "getdirstripe", "d", stdout=own))
+    inherited = read_default(done("lfs", "getdirstripe", "-D", "d", stdout=default))
+    assert placement(stripes, inherited) == Placement("automatic", (1, 0), 2, "fnv_1a_64")
+
+
+def test_a_connection_whose_addresses_have_no_quotes() -> None:
+    text = """import:
+    name: labfs-MDT0000-mdc-ffff9e2b
+    target: labfs-MDT0000_UUID
+    state: FULL
+    connect_flags: [ write_grant, version, acl ]
+    connect_data:
+       target_version: 2.12.5.0
+    import_flags: [ replayable, pingable, connect_tried ]
+    connection:
+       failover_nids: [ 10.0.0.1@o2ib, 10.0.0.2@o2ib ]
+       current_connection: 10.0.0.2@o2ib
+       connection_attempts: 3
+       generation: 2
+       in-progress_invalidations: 0
+    rpcs:
+       inflight: 0
+       timeouts: 1
+"""
+    connection = parse_import(text)
+    assert connection.address == "10.0.0.2@o2ib" and connection.failover_addresses == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
+    assert (connection.server_version, connection.timeouts, connection.idle_s) == ("2.12.5.0", 1, None)
+
+
+def test_a_history_of_states_has_the_same_form() -> None:
+    states = parse_states("current_state: FULL\nstate_history:\n - [ 1613073000, DISCONN ]\n - [ 1613073100, FULL ]\n")
+    assert [change.state for change in states.changes] == ["DISCONN", "FULL"]
+
+
+def test_a_recovery_tells_who_was_evicted_by_who_did_not_complete_it() -> None:
+    over = "status: COMPLETE\nrecovery_start: 1613073284\nrecovery_duration: 41\ncompleted_clients: 197/200\n"
+    recovery = parse_recovery(f"{over}replayed_requests: 12\nlast_transno: 4294967299\nVBR: DISABLED\nIR: ENABLED")
+    assert (recovery.evicted_clients, recovery.all_clients, recovery.duration_s) == (3, 200, 41)
+    under_way = "status: RECOVERING\nrecovery_start: 1613073284\ntime_remaining: 119\nconnected_clients: 150/200\n"
+    recovery = parse_recovery(f"{under_way}req_replay_clients: 2\ncompleted_clients: 148\nevicted_clients: 1\n")
+    assert (recovery.evicted_clients, recovery.connected_clients, recovery.serving) == (1, 150, False)
+
+
+def test_counters_with_and_without_sums_and_beginnings() -> None:
+    for time in ("1613073284.117021 secs.usecs", "1613073284.117021123 secs.nsecs"):
+        stats = parse_stats(f"snapshot_time             {time}\nopen                      34 samples [reqs]\n")
+        assert stats.samples("open") == 34 and stats.start_s is None
+    stats = parse_stats("snapshot_time 5.0 secs.usecs\nread_bytes 3 samples [bytes] 4096 1048576 2101248\n")
+    assert stats.total("read_bytes") == 2101248
+
+
+def test_histograms_with_their_time_in_parentheses() -> None:
+    text = """snapshot_time:         1613073284.117021 (secs.usecs)
+
+                           read      |     write
+pages per bulk r/w     rpcs  % cum % |  rpcs        % cum %
+1:\t\t         5  50  50   |    2  20  20
+256:\t\t         5  50 100   |    8  80 100
+
+                           read      |     write
+disk I/O size          ios   % cum % |  ios         % cum %
+4K:\t\t         5  50  50   |    2  20  20
+1M:\t\t         5  50 100   |    8  80 100
+"""
+    tables = parse_histograms(text).tables
+    assert [(bucket.value, bucket.writes) for bucket in tables["disk I/O size"]] == [(4096, 2), (MIB, 8)]
+
+
+def test_room_with_an_older_summary_and_a_target_that_is_out() -> None:
+    text = f"""UUID                   1K-blocks        Used   Available Use% Mounted on
+old-MDT0000_UUID         4194304       40960     4153344   1% /lustre[MDT:0]
+old-OST0000_UUID      {100 * GIB // 1024}       40960    52387840   1% /lustre[OST:0]
+OST0001             : inactive device
+
+filesystem summary:     52428800       40960    52387840   1% /lustre
+"""
+    space = read_df(done("lfs", "df", "/lustre", stdout=text))
+    assert [target.name for target in space.targets] == ["old-MDT0000", "old-OST0000"]
+    assert [missing.name for missing in space.missing] == ["OST0001"]
+
+
+def test_servers_that_answer_with_and_without_a_colon() -> None:
+    text = "old-OST0000-osc-ffff9e2b: active.\nold-MDT0000-mdc-ffff9e2b active.\n"
+    stderr = "error: check 'old-OST0001-osc-ffff9e2b': Resource temporarily unavailable (11)\n"
+    checked = read_check(done("lfs", "check", "servers", stdout=text, stderr=stderr))
+    assert len(checked.active) == 2 and list(checked.failing) == ["old-OST0001-osc-ffff9e2b"]
+
+
+def test_versions_as_three_generations_print_them() -> None:
+    for text in ("lustre: 2.10.8\nkernel: patchless_client\nbuild:  2.10.8\n", "version=2.12.5\n", "lfs 2.15.3\n"):
+        assert read_version(done("lctl", stdout=text)).startswith("2.1")

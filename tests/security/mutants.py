@@ -135,13 +135,13 @@ class _Finder(importlib.abc.MetaPathFinder):
         )
 
 
-def survives(module: str, path: str, source: str, tests: Sequence[str]) -> bool:
+def survives(module: str, path: str, source: str, tests: Sequence[str], *, loud: bool = False) -> bool:
     """Whether all tests pass with the mistake in. What takes too long was noticed, too."""
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
         quiet = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
+        for descriptor in (0,) if loud else (0, 1, 2):
             os.dup2(quiet, descriptor)
         sys.meta_path.insert(0, _Finder(module, path, source))
         import pytest
@@ -188,6 +188,7 @@ exec "$@"
 def work_apart(arguments: Sequence[str]) -> None:
     """Become the same program where it can do no harm."""
     own = tempfile.mkdtemp(prefix="strakes-mutants-")
+    os.chmod(own, 0o755)  # tests are other users for moments
     module, share, *tests = arguments
     words = [sys.executable, "-m", "security.mutants", module, share, *(os.path.abspath(test) for test in tests)]
     os.environ |= {"TMPDIR": own, "PYTHONPATH": os.getcwd(), _MARK: own, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -204,7 +205,7 @@ def main(module: str, share: float, tests: Sequence[str]) -> int:
     import numpy  # noqa: F401 - each child would import it again
     import pytest  # noqa: F401
 
-    if not survives(module, spec.origin, source, tests):
+    if not survives(module, spec.origin, source, tests, loud=True):
         print("the tests fail without a mistake")
         return 2
     chosen = [mutant for mutant in mutants(source) if random.Random(mutant[0]).random() < share]

@@ -80,9 +80,11 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> 
         '{"fio version": ' + "[" * 200_000,
         '{"access": "bwMiB" ' + "{" * 50_000,
         '{"fio version": "fio-3.33", "jobs": [{"n": ' + "9" * 5000 + "}]}",
+        "rank,items,File creation\n0,1," + "9" * 200_000,
+        "operation,phase name,entries/s\n" + "x" * 200_000 + ",1,2\n",
         "mdtest-4.1 was launched\n" + "File creation" + " " * 200_000,
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_a_result_that_is_made_to_be_slow_is_refused_in_a_moment(tmp_path: Path, text: str) -> None:
     path = tmp_path / "result"

@@ -5,6 +5,7 @@ Adding one is its reader and one line here; the first that recognises a text rea
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,11 @@ _MOST_SPACE = 64
 _MUCH_SPACE = re.compile(r"\s{65,}")
 
 
+_FAULTS_OF_A_FILE = (
+    *(ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error),
+)
+
+
 def read_file(path: Path) -> tuple[Format, Foreign]:
     """Read the results in a file. Raises BadInputError that names the formats that can be read."""
     text = read_regular(path, MOST_BYTES).decode(errors="replace")
@@ -66,7 +72,7 @@ def read_file(path: Path) -> tuple[Format, Foreign]:
 def _recognises(known: Format, text: str) -> bool:
     try:
         return known.recognises(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, csv.Error):
         return False
 
 
@@ -76,7 +82,7 @@ def _read(chosen: Format, text: str, path: Path) -> Foreign:
     except BadInputError as error:
         where = f"{path}, {error.where}" if error.where else str(path)
         raise BadInputError(f"{error.what} ({chosen.name})", where=where, why=error.why, remedy=error.remedy) from error
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except _FAULTS_OF_A_FILE as error:
         # The text of others: whatever is missing or of another kind in it is the file's fault.
         why = f"{type(error).__name__}: {error}"
         raise BadInputError(

@@ -28,6 +28,7 @@ RAISED = {
     "faster_than_possible": evidence.faster_than_possible(
         estimate(3000.0 * MIB, 2900.0 * MIB, 3100.0 * MIB), 1192.0 * MIB, "the link", "B/s"
     ),
+    "servers_not_well": evidence.servers_not_well([("before", ["10.0.0.1 is not healthy: it does not say why."])]),
     "hybrid_io": evidence.hybrid_io({"write": 2 * MIB, "read": 8 * MIB}, ["c1"]),
     "cache_below": evidence.cache_below("/images/disk.img", ["c1"]),
     "memory_file_system": evidence.memory_file_system("tmpfs"),
@@ -60,6 +61,7 @@ FIGURES = {
     "cached_before": ["300 MiB", "1000 MiB", "30 %"],
     "faster_than_direct": ["8 times", "6.5 to 9.25"],
     "faster_than_possible": ["3,000 MiB/s", "2,900 MiB/s", "the link", "1,192 MiB/s"],
+    "servers_not_well": ["Before the measurement", "10.0.0.1 is not healthy"],
     "hybrid_io": ["writes of 2 MiB", "reads of 8 MiB"],
     "cache_below": ["/images/disk.img"],
     "memory_file_system": ["tmpfs", "memory"],

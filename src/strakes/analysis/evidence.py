@@ -45,6 +45,7 @@ REMEDIES: Mapping[str, str] = {
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures are those of undisturbed runs, unless it "
     "says that runs could not be repeated.",
+    "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": "Give a directory on the storage that you want to measure.",
     "interval-not-reached": "Give a larger --budget, or accept the wider interval that is shown.",
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
@@ -330,6 +331,12 @@ def budget_skipped(skipped: int, planned: int, budget_s: float) -> list[RunWarni
 def targets_unlike(sentences: Sequence[str]) -> list[RunWarning]:
     """`target-unlike` for servers' targets that bend every figure."""
     return [_warning("target-unlike", " ".join(sentences))] if sentences else []
+
+
+def servers_not_well(seen: Sequence[tuple[str, Sequence[str]]]) -> list[RunWarning]:
+    """`servers-not-well` where servers did not serve as they should before or after all that was measured."""
+    lines = [f"{when.capitalize()} the measurement: {' '.join(sentences)}" for when, sentences in seen]
+    return [_warning("servers-not-well", " ".join(lines))] if lines else []
 
 
 def hybrid_io(thresholds: Mapping[str, int], cells: Sequence[str]) -> list[RunWarning]:

@@ -20,7 +20,15 @@ from strakes.statistics.bimodality import two_groups
 from strakes.statistics.drift import pooled_trend
 from strakes.statistics.interval import Estimate, Interval, median
 from strakes.store import Run
-from strakes.store.records import CellDropped, LayoutGiven, NeighbourFelt, NodesChanged, TargetDescribed, Visit
+from strakes.store.records import (
+    CellDropped,
+    LayoutGiven,
+    NeighbourFelt,
+    NodesChanged,
+    TargetDescribed,
+    TroubleSeen,
+    Visit,
+)
 from strakes.studies.compose import better_ratio
 from strakes.studies.registry import study_named
 from strakes.targets.description import Layout
@@ -255,6 +263,7 @@ def _target(run: Run) -> list[RunWarning]:
         *(warning for server, ratio in slow.items() for warning in evidence.server_unlike(server, ratio)),
         *evidence.servers_disturbed(list(dict.fromkeys(lines))),
         *evidence.service_interrupted(lost, again),
+        *evidence.servers_not_well([(event.when, event.sentences) for event in run.events_of(TroubleSeen)]),
     ]
 
 

@@ -147,6 +147,15 @@ class TargetDescribed(RunEvent):
 
 
 @dataclass(frozen=True)
+class TroubleSeen(RunEvent):
+    """Servers that did not serve as they should ``when`` nothing was measured: "before" or "after"; a sentence each."""
+
+    event = "trouble"
+    when: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LayoutGiven(RunEvent):
     """What new files get (None: it was refused), and in what that differs from what was asked for."""
 

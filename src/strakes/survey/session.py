@@ -16,7 +16,7 @@ from strakes.measure.prepared import grown, rounds_begun
 from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.neighbour.neighbour import Neighbour
 from strakes.store import Run, RunWriter
-from strakes.store.records import Visit
+from strakes.store.records import TroubleSeen, Visit
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.targets.description import Description
 from strakes.targets.target import Target
@@ -125,3 +125,13 @@ def shortest_limit_s(request: Request) -> float:
 def usual_s(session: Session, key: str) -> float:
     durations = sorted(visit.elapsed_s for visit in session.visits if visit.cell == key)
     return durations[len(durations) // 2] if durations else 0.0
+
+
+def note_trouble(session: Session, when: str) -> None:
+    """Keep which servers do not serve as they should before anything is measured, and when all is done."""
+    for side in session.sides.values():
+        # Of a local file system there is nobody to ask.
+        sentences = side.target.trouble() if side.target.mount.remote else ()
+        if sentences:
+            session.writer.append_event(TroubleSeen(when, sentences))
+            session.progress.note(" ".join(sentences))

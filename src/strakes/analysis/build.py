@@ -23,6 +23,9 @@ from strakes.store.records import CellSettled, CellSkipped, NeighbourFelt, Popul
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 
+# Ratios of runs that fall into two groups are made as wide as those of runs with this correlation.
+_LIKE_TURNS = 0.2
+
 
 def rule_of(options: Mapping[str, Any]) -> StoppingRule:
     """Return the stopping rule that a run was made under."""
@@ -67,6 +70,7 @@ def study_portrait(run: Run) -> Portrait:
             moments.setdefault(cell, []).append(first_s + shift.after_s)
     if moments:
         results = with_dependence(results, rule_of(options), moments)
+    results = _of_two_levels(results, {cell for turns in levels.turns for cell in turns.cells})
     warnings = imported_warnings(imported) if imported else run_warnings(run, results, levels)
     cells = tuple(
         replace(
@@ -100,6 +104,17 @@ def study_portrait(run: Run) -> Portrait:
         skipped=tuple(_skipped(run)),
         reproduce=(for_shell(options["command"]), f"strakes report {run.id}"),
         servers=server_counts(run.cells, run.visits),
+    )
+
+
+def _of_two_levels(results: Results, cells: Collection[str]) -> Results:
+    """Return the results with wider ratios where two levels take turns: the interpolation between runs assumes one."""
+    return replace(
+        results,
+        measured=tuple(
+            replace(one, correlation=max(one.correlation, _LIKE_TURNS)) if one.id in cells else one
+            for one in results.measured
+        ),
     )
 
 

@@ -25,6 +25,7 @@ _SHORTEST = 3
 _LEAST_CHANGE = 1.1
 # Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
 _STILL_ALIKE = 0.3
+_MOST_ALIKE = 0.95
 # The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
 _FAST_SHARE = 0.8
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
@@ -113,14 +114,27 @@ def levels_of(results: Results) -> Levels:
         series = _by_visit(group)
         if len(series) < 2 * _SHORTEST or _ALL in Levels(tuple(shifts), 0.0, tuple(turns)).changed.values():
             continue
-        # The farther apart its runs are, the less they depend on each other.
-        own = correlation ** (len(visits) / len(series))
+        own = _correlation_within(series, visits, correlation)
         found = list(_shifts(what, group, series, kinds, error, own))
         taking_turns = _turns(what, group, series, [shift.after_s for shift in found])
         turns += taking_turns
         shifts += [] if taking_turns else found
     start_s = runs[0].at_s
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
+
+
+def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], correlation: float) -> float:
+    """Return how much runs of a group depend on each other: the less, the more visits to others lie between them.
+
+    On the safe side by a standard error: too small a correlation would make changes of what only wanders.
+    """
+    if correlation == 0:
+        return 0.0
+    places = {visit.at_s: place for place, visit in enumerate(visits)}
+    steps = [places[late.at_s] - places[early.at_s] for early, late in pairwise(series)]
+    by_distance = sum(correlation**step for step in steps) / len(steps)
+    own = max(by_distance, correlation_of([visit.better for visit in series]))
+    return min(_MOST_ALIKE, own + 1 / math.sqrt(len(series)))
 
 
 def _runs(measured: Measured) -> Iterator[_Run]:
@@ -192,11 +206,12 @@ def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: 
         parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
     middles = {part: median(values) for part, values in parts.items()}
     rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
-    if correlation_of(rest) < _STILL_ALIKE:
+    alike = correlation_of(rest)
+    if alike < _STILL_ALIKE:
         return []
     fast = _fast_levels([(visit.cell, visit.better) for visit in series])
     below = [visit.better - fast[visit.cell] for visit in series if visit.cell in fast]
-    groups = two_groups([math.exp(better) for better in below]) if below else None
+    groups = two_groups([math.exp(better) for better in below], alike) if below else None
     if groups is None:
         return []
     border = (math.log(groups.low) + math.log(groups.high)) / 2

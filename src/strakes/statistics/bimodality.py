@@ -38,22 +38,22 @@ class TwoGroups:
     runs: int
 
 
-def two_groups(values: Sequence[float]) -> TwoGroups | None:
-    """Two groups where the dip shows them with an error of 1 % and their medians differ by 10 % of the lower one.
+def two_groups(values: Sequence[float], correlation: float = 0.0) -> TwoGroups | None:
+    """Return two groups where the dip shows them with an error of 1 % and their medians differ by 10 % of the lower one.
 
-    Else None.
-
-    None is no proof of a single group: with few runs most pairs of groups go unseen.
+    ``correlation``: of each run with the one before, by which they tell less. None otherwise; that is no proof of a single
+    group: with few runs most pairs of groups go unseen.
 
     >>> two_groups([100.0 + n for n in range(8)] + [200.0 + n for n in range(8)])
     TwoGroups(low=103.5, high=203.5, low_share=0.5, runs=16)
     """
     ordered = in_order(values)
     runs = len(ordered)
+    told = runs * (1 - correlation) / (1 + correlation)
     if (
         runs < MINIMUM_RUNS
         or ordered[0] <= 0
-        or dip(_spread([math.log(value) for value in ordered])) * math.sqrt(runs) <= critical_value(runs)
+        or dip(_spread([math.log(value) for value in ordered])) * math.sqrt(told) <= critical_value(runs)
     ):
         return None
     # The dip says that there are groups; they are parted at the widest gap that leaves each at least a fifth of the

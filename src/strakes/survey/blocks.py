@@ -7,7 +7,7 @@ from strakes.analysis.statements import blocks_to_decide
 from strakes.findings.cell import UNITS, Cell
 from strakes.statistics.interval import smallest_runs
 from strakes.store.records import CellDropped
-from strakes.survey.preparation import MEASURE_SHARE
+from strakes.survey.preparation import LATE_SHARE, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, shortest_limit_s, visit_cell
 from strakes.units import format_value
@@ -24,10 +24,9 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
         if visit.is_measurement:
             schedule.record(visit)
     schedule.under(session.engine.impact, session.visits)
-    share = MEASURE_SHARE
     # One block is measured whatever the preparations have taken: a run that says nothing is worse than one that takes
     # longer.
-    while session.left_s(share) > 0 or schedule.block == 0:
+    while session.left_s(share := _share(session, schedule)) > 0 or schedule.block == 0:
         for cell in schedule.fit(session.left_s(share)):
             reason = f"the budget was too short for {fewest} runs"
             session.writer.append_event(CellDropped(cell.key, reason, schedule.runs(cell.key)))
@@ -48,6 +47,13 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
         # What is left of this block takes longer than what is left of the time.
         if len(session.visits) == before:
             return
+
+
+def _share(session: Session, schedule: Schedule) -> float:
+    """Return the share of the budget for blocks: more than usual where that is just what they lack to decide anything."""
+    needed_s = schedule.needed_s()
+    lacking = session.left_s(MEASURE_SHARE) < needed_s <= session.left_s(LATE_SHARE)
+    return LATE_SHARE if lacking else MEASURE_SHARE
 
 
 def _tell(session: Session, schedule: Schedule, cell: Cell) -> None:

@@ -26,6 +26,8 @@ MEMORY_SHARE = 0.25
 MEMORY_SHARE_IN_MEMORY = 0.1
 # Share of the budget for measuring; the rest goes to the pilot, the confirmation and clean-up.
 MEASURE_SHARE = 0.7
+# Where work takes longer than the pilot made it seem, measuring may take this much, if that decides what would be left open.
+LATE_SHARE = 0.85
 # A phase costs more than its timed section: preparing, dropping caches, removing files.
 _OVERHEAD = 1.7
 # Blocks beyond the smallest number that decides anything: one that disagrees is then no end of it.

@@ -139,7 +139,7 @@ class Schedule:
         still say something.
         """
         dropped: list[Cell] = []
-        while self._needed_s() > remaining_s:
+        while self.needed_s() > remaining_s:
             candidates = [
                 cell
                 for cell in self.open_cells()
@@ -152,7 +152,8 @@ class Schedule:
             dropped.append(worst)
         return dropped
 
-    def _needed_s(self) -> float:
+    def needed_s(self) -> float:
+        """Return how long the runs take that open cells lack of the smallest number."""
         return sum(
             max(0, self._min_runs - self._states[cell.key].runs()) * self.expected_s(cell) for cell in self.open_cells()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from knobs.test_changes import abandon, root, world
-from knobs.world import World
+from knobs.world import World, in_child
 from strakes.errors import BadInputError
 from strakes.knobs import change, hold
 from strakes.knobs.journal import open_journals
@@ -21,6 +22,10 @@ from strakes.knobs.restore import restore
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner, run
 
 __all__ = ["root", "world"]
+
+
+def records(place: Path) -> list[Path]:
+    return [path for path in place.iterdir() if path.name != ".lock"]
 
 
 @pytest.fixture
@@ -46,12 +51,12 @@ def test_while_a_place_is_changed_by_a_living_run_another_store_is_refused(
     world: World, root: Path, other: Path, own_records: Path
 ) -> None:
     with change.changed(world.target(), {"number": 64, "option": "fast"}, store=root):
-        assert len(list(own_records.iterdir())) == 1 and len(world.keys) == 1
+        assert len(records(own_records)) == 1 and len(world.keys) == 1
         with pytest.raises(BadInputError), change.changed(world.target(), {"option": "slow"}, store=other):
             pass
         assert world.values == {"number": "64", "option": "fast"}
     assert world.values == {"number": "8", "option": None}
-    assert not list(own_records.iterdir()) and not world.keys
+    assert not records(own_records) and not world.keys
 
 
 def test_what_a_killed_process_changed_is_held_until_its_store_puts_it_back(
@@ -70,9 +75,9 @@ def test_changes_piled_on_each_other_in_one_store_are_held_until_the_last_is_und
     change.set_values(world.target(), {"number": 64}, store=root)
     with change.changed(world.target(), {"number": 32}, store=root):
         pass
-    assert list(own_records.iterdir())
+    assert records(own_records)
     restore(root, ask=world.ask)
-    assert not list(own_records.iterdir())
+    assert not records(own_records)
 
 
 def test_the_record_of_a_store_that_was_removed_holds_nobody_up(world: World, root: Path, other: Path) -> None:
@@ -86,7 +91,7 @@ def test_a_record_that_is_none_refuses_and_is_named(
     world: World, root: Path, own_records: Path, content: bytes
 ) -> None:
     with change.changed(world.target(), {"number": 64}, store=root):
-        (record,) = own_records.iterdir()
+        (record,) = records(own_records)
         name = record.name
     (own_records / name).write_bytes(content)
     if content:
@@ -209,9 +214,9 @@ def test_a_cluster_that_keeps_no_record_leaves_it_to_the_machine(world: World, r
         return world.ask(argv, timeout_s)
 
     hold.take(option_place(), None, root, root / "journal", ask)
-    assert len(list(own_records.iterdir())) == 1
+    assert len(records(own_records)) == 1
     hold.give_back(option_place(), root, ask)
-    assert not list(own_records.iterdir())
+    assert not records(own_records)
 
 
 class Volume:
@@ -256,3 +261,23 @@ def test_of_two_clients_of_one_gluster_volume_one_changes_an_option(
         hold.take(place, "32MB", store, store / "journal", volume.ask)
     with pytest.raises(BadInputError, match="another store"):
         hold.take(place, "128MB", store, store / "journal", volume.ask)
+
+
+def test_a_record_is_whole_or_not_there_whenever_its_maker_is_killed(
+    world: World, root: Path, own_records: Path, other: Path
+) -> None:
+    place = KnobPlace("number", "number", read_words=("world", "get", "number"))
+    other.mkdir()
+    (other / "journal").touch()
+    for step in range(1, 12):
+        status = in_child(lambda: hold.take(place, "8", root, root / "journal", world.ask), world, step)
+        kept = [path.read_text() for path in own_records.glob("[!.]*")]
+        assert all(json.loads(text)["before"] == "8" for text in kept)
+        # Its store is gone: the next one takes the place, and nobody else then.
+        hold.take(place, "8", other, other / "journal", world.ask)
+        with pytest.raises(BadInputError):
+            hold.take(place, "8", root, root / "journal", world.ask)
+        hold.give_back(place, other, world.ask)
+        if status == 0:
+            break
+    assert step > 1

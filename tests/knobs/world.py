@@ -139,7 +139,7 @@ def killed_at(step: int | None, world: World) -> Iterator[None]:
         if passed():
             die()
 
-    real = {name: getattr(os, name) for name in ("write", "fsync", "rename", "replace")}
+    real = {name: getattr(os, name) for name in ("write", "fsync", "rename", "replace", "link")}
 
     def write(descriptor: int, data: Any) -> int:
         if passed():
@@ -157,7 +157,7 @@ def killed_at(step: int | None, world: World) -> Iterator[None]:
         return wrapped
 
     os.write = write
-    for name in ("fsync", "rename", "replace"):
+    for name in ("fsync", "rename", "replace", "link"):
         setattr(os, name, around(name))
     world.on_step = maybe
     try:

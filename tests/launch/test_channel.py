@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.launch.nodes import hub as hub_module
 from strakes.launch.nodes.agent import link_addresses, main
-from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError
+from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError, Unproved
 from strakes.launch.nodes.hub import Hub
 from strakes.processes import python_module
 
@@ -147,6 +149,62 @@ def test_a_message_that_is_too_long_is_not_read() -> None:
         far.receive(LIMIT_S)
 
 
+def test_the_longest_message_there_may_be_is_read(channels: tuple[Channel, Channel]) -> None:
+    near, far = channels
+    text = "x" * (MOST_BYTES - len(json.dumps({"text": ""})))
+    sending = threading.Thread(target=near.send, args=({"text": text}, 30.0))
+    sending.start()
+    assert far.receive(30.0) == {"text": text}
+    sending.join()
+    assert MOST_BYTES == 1 << 20
+
+
+def test_whoever_takes_nothing_is_not_waited_for() -> None:
+    """Neither while the sides prove themselves nor afterwards."""
+    near, far = pair()
+    assert isinstance(near, Channel) and isinstance(far, Channel)
+
+    def send_all() -> None:
+        for _ in range(100):
+            near.send({"text": "x" * 500_000}, 0.2)
+
+    with pytest.raises(TimeoutError):
+        send_all()
+    full, _other = socket.socketpair()
+    full.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            full.send(b"x" * 65536)
+    full.setblocking(True)
+    with pytest.raises(TimeoutError):
+        Channel(full, SECRET, asks=True, limit_s=0.2)
+
+
+def test_what_comes_too_late_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where every byte of it came before the system was asked again."""
+    near, far = pair()
+    assert isinstance(near, Channel) and isinstance(far, Channel)
+    near.send({"a": 1}, LIMIT_S)
+    now = iter([0.0] + [LIMIT_S + 1.0] * 100)
+    monkeypatch.setattr("strakes.launch.nodes.channel.time.monotonic", lambda: next(now))
+    with pytest.raises(TimeoutError):
+        far.receive(LIMIT_S)
+
+
+def test_a_channel_says_its_own_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.create_connection(listener.getsockname())
+        far, _ = listener.accept()
+        ends: list[Channel] = []
+        answering = threading.Thread(target=lambda: ends.append(Channel(far, SECRET, asks=False, limit_s=LIMIT_S)))
+        answering.start()
+        ends.append(Channel(near, SECRET, asks=True, limit_s=LIMIT_S))
+        answering.join()
+        assert [end.own_address for end in ends] == ["127.0.0.1", "127.0.0.1"]
+        for end in ends:
+            end.close()
+
+
 @pytest.mark.parametrize("message", ["[]", "5", "[" * 100_000])
 def test_what_is_no_message_is_refused(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     near, far = pair()
@@ -211,6 +269,48 @@ def test_strangers_that_connect_first_hold_nobody_up(tmp_path: Path, monkeypatch
         assert time.monotonic() - began < hub_module._START_S / 2
     for stranger in strangers:
         stranger.close()
+
+
+def test_strangers_without_end_keep_no_node_out(tmp_path: Path) -> None:
+    """More of them than have room, who say nothing and come again at once when they are sent away."""
+    hub = Hub(template(tmp_path, 'exec "$@"'))
+    address, _, port = hub.where.split(",")[0].rpartition(":")
+    stop = threading.Event()
+
+    def come_again() -> None:
+        held: list[socket.socket] = []
+        while not stop.is_set():
+            with suppress(OSError):
+                held.append(socket.create_connection((address, int(port)), 1.0))
+            for stranger in held[:-20]:
+                stranger.close()
+            del held[:-20]
+            stop.wait(0.01)
+        for stranger in held:
+            stranger.close()
+
+    strangers = [threading.Thread(target=come_again) for _ in range(5)]
+    for thread in strangers:
+        thread.start()
+    try:
+        with hub:
+            assert len(hub.agents) == 1
+    finally:
+        stop.set()
+        for thread in strangers:
+            thread.join()
+
+
+def test_of_too_many_that_have_not_proved_themselves_the_oldest_goes() -> None:
+    unproved, pairs = Unproved(2), [socket.socketpair() for _ in range(4)]
+    for near, _ in pairs[:3]:
+        unproved.add(near)
+    assert pairs[0][1].recv(1) == b""
+    unproved.remove(pairs[1][0])
+    unproved.add(pairs[3][0])
+    for near, far in pairs[1:]:
+        near.send(b"x")
+        assert far.recv(1) == b"x"
 
 
 def test_the_hub_listens_only_where_its_hosts_are_reached_from() -> None:

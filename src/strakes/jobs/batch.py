@@ -31,7 +31,10 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
     sbatch = _tool("sbatch")
     words = (*_placement(launch), *options)
     path = directory / f".{os.getpid()}.sh"
-    path.write_text(script(arguments, directory), encoding="utf-8")
+    path.unlink(missing_ok=True)  # of a process that was killed
+    # Command lines stand in it.
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+        file.write(script(arguments, directory))
     argv = [
         str(sbatch),
         "--parsable",
@@ -52,6 +55,8 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
             remedy="Change the options given with --batch.",
         )
     job = done.stdout.strip().partition(";")[0]
+    if not job.isascii() or not job.isalnum():  # it becomes the name of a file
+        raise EnvironmentLacksError("Slurm did not say the number of the job", where=shlex.join(argv[:-1]), why=job)
     now = datetime.now(UTC).isoformat()
     jobs.remember(Job(job, name, ("strakes", *arguments), now, str(directory / f"{job}.out")))
     return job

@@ -7,13 +7,15 @@ before the first change, and which store is to put it back.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shlex
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from strakes.errors import BadInputError, MeasurementError, StrakesError
@@ -32,13 +34,31 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, ask: 
     if board is not None and _take_in_cluster(board, place, text, store, ask):
         return
     for _ in range(2):
-        held = _on_server(place, _TAKE, ask, text) if place.host else _take_here(place, text)
-        if not held or _is_of(held, store):
-            return
-        if not _is_left(held):
-            break
-        _remove(place, ask)
+        with _alone():
+            held = _on_server(place, _TAKE, ask, text) if place.host else _take_here(place, text)
+            if not held or _is_of(held, store):
+                return
+            if not _is_left(held):
+                break
+            _remove(place, ask)
     raise _refusal(place, held, f"remove {_file(place)}")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep others of this machine from judging and removing a record at the same moment."""
+    lock = Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs", ".lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:  # who may not write there makes and removes none
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def give_back(place: KnobPlace, store: Path, ask: Runner) -> None:
@@ -96,7 +116,11 @@ def _refusal(place: KnobPlace, held: str, removal: str) -> BadInputError:
     )
 
 
-_TAKE = 'umask 022; mkdir -p "${1%/*}" && { (set -C; printf %s "$2" >"$1") 2>/dev/null || head -c 65536 "$1"; }'
+# Linked to its name when it is whole: no kill leaves a record that says nothing.
+_TAKE = (
+    'umask 022; mkdir -p "${1%/*}" && printf %s "$2" >"$1.$$" && { ln "$1.$$" "$1" 2>/dev/null || head -c 65536 "$1"; }; '
+    'status=$?; rm -f "$1.$$"; exit $status'
+)
 _READ = '[ ! -f "$1" ] || head -c 65536 "$1"'
 _REMOVE = 'rm -f "$1"'
 
@@ -119,13 +143,21 @@ def _take_here(place: KnobPlace, text: str) -> str:
     path = _file(place)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    except FileExistsError:
-        return _read_here(place)
+        fresh = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except PermissionError:
         return _read_here(place)  # who may not write there changes no setting of this machine
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
+    try:
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+        # Under its name when it is whole: no kill leaves a record that says nothing.
+        os.link(fresh, path)
+    except FileExistsError:
+        return _read_here(place)
+    finally:
+        fresh.unlink(missing_ok=True)
     return ""
 
 

@@ -22,12 +22,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from strakes.launch.nodes.channel import Channel, stream_pass
+from strakes.launch.nodes.channel import Channel, StrangerError, Unproved, stream_pass
 
 SECRET = "STRAKES_HUB_SECRET"
 _MOST_SECRET = 256
 _MOST_STREAMS = 64
 _CONNECT_S = 5.0
+_FIND_S = 10.0
+_AGAIN_S = 0.2
 # Whoever started it has gone, without a word, when it asks nothing for so long.
 _QUIET_S = 120.0
 _PIECE = bytes(1 << 20)
@@ -40,9 +42,9 @@ def main(arguments: Sequence[str]) -> int:
     name = arguments[1] if len(arguments) > 1 else os.environ.get("SLURMD_NODENAME", platform.node())
     hub = _find_hub(arguments[0], secret)
     listeners = _listen(link_addresses(hub.own_address, arguments[0]))
-    room = threading.BoundedSemaphore(_MOST_STREAMS)
+    unproved = Unproved(_MOST_STREAMS)
     for listener in listeners:
-        threading.Thread(target=_receive_all, args=(listener, secret, room), daemon=True).start()
+        threading.Thread(target=_receive_all, args=(listener, secret, unproved), daemon=True).start()
     places = [list(listener.getsockname()[:2]) for listener in listeners]
     hub.send({"host": name, **_facts(places)}, _ANSWER_S)
     with suppress(EOFError):
@@ -63,15 +65,24 @@ def _read_secret() -> bytes:
 
 
 def _find_hub(where: str, secret: bytes) -> Channel:
-    """Of its addresses the one that proves to know the secret. Raises OSError, the last one."""
+    """Of its addresses the one that proves to know the secret. Raises OSError, the last one.
+
+    Strangers may fill its port for moments: it is tried again.
+    """
     failure = OSError("it has no address")
-    for place in where.split(","):
-        address, _, port = place.rpartition(":")
-        try:
-            return Channel(_connected([(address, int(port))]), secret, asks=False, limit_s=_CONNECT_S)
-        except (OSError, EOFError) as error:
-            failure = OSError(str(error))
-    raise failure
+    until = time.monotonic() + _FIND_S
+    while True:
+        for place in where.split(","):
+            address, _, port = place.rpartition(":")
+            try:
+                return Channel(_connected([(address, int(port))]), secret, asks=False, limit_s=_CONNECT_S)
+            except StrangerError:
+                raise
+            except (OSError, EOFError) as error:
+                failure = OSError(str(error))
+        if time.monotonic() > until:
+            raise failure
+        time.sleep(_AGAIN_S)
 
 
 def _answer(asked: Mapping[str, Any], secret: bytes) -> Mapping[str, Any]:
@@ -171,27 +182,27 @@ def _send(places: Sequence[Sequence[Any]], seconds: float, streams: int, secret:
     return {"bytes": sum(sent), "seconds": time.monotonic() - began}
 
 
-def _receive_all(listener: socket.socket, secret: bytes, room: threading.BoundedSemaphore) -> None:
+def _receive_all(listener: socket.socket, secret: bytes, unproved: Unproved) -> None:
     def receive(connection: socket.socket) -> None:
-        try:
-            _receive(connection, secret)
-        finally:
-            room.release()
+        _receive(connection, secret, unproved)
 
     while True:
         connection, _ = listener.accept()
-        room.acquire()
+        unproved.add(connection)
         threading.Thread(target=receive, args=(connection,), daemon=True).start()
 
 
-def _receive(connection: socket.socket, secret: bytes) -> None:
+def _receive(connection: socket.socket, secret: bytes, unproved: Unproved) -> None:
     """All of one stream; then says how much that was."""
     buffer, received = bytearray(len(_PIECE)), 0
     with connection, suppress(OSError):
         connection.settimeout(_CONNECT_S)
         expected = stream_pass(secret)
-        if not hmac.compare_digest(connection.recv(len(expected), socket.MSG_WAITALL), expected):
-            return
+        try:
+            if not hmac.compare_digest(connection.recv(len(expected), socket.MSG_WAITALL), expected):
+                return
+        finally:
+            unproved.remove(connection)
         while count := connection.recv_into(buffer):
             received += count
         connection.sendall(f"{received}\n".encode())

@@ -12,8 +12,10 @@ import hmac
 import json
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 MOST_BYTES = 1 << 20
@@ -24,6 +26,29 @@ _LENGTH = 4
 
 class StrangerError(OSError):
     """The other side does not know the secret, or says what is no message."""
+
+
+class Unproved:
+    """Connections of whoever has not proved himself: of too many the oldest ends, so that strangers keep nobody out."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._connections: dict[int, socket.socket] = {}
+        self._lock = threading.Lock()
+
+    def add(self, connection: socket.socket) -> None:
+        """Take one in."""
+        with self._lock:
+            if len(self._connections) >= self._most:
+                oldest = self._connections.pop(next(iter(self._connections)))
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # whoever waits for its words hears its end
+            self._connections[id(connection)] = connection
+
+    def remove(self, connection: socket.socket) -> None:
+        """Let one go that has proved himself, or has failed to."""
+        with self._lock:
+            self._connections.pop(id(connection), None)
 
 
 class Channel:

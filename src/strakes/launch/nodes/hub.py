@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import secrets
-import select
 import socket
 import subprocess
 import tempfile
@@ -20,7 +19,7 @@ from typing import Any, Self
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.launch.nodes.agent import SECRET, own_addresses
-from strakes.launch.nodes.channel import Channel
+from strakes.launch.nodes.channel import Channel, Unproved
 from strakes.processes import python_module
 
 # Starting Python on a node reads its files from a shared file system, all nodes at once.
@@ -92,7 +91,7 @@ class Hub:
         self._listeners = [socket.create_server((address, 0)) for address in addresses or [""]]
         self._addresses = addresses or own_addresses()
         self._proved: queue.SimpleQueue[NodeAgent] = queue.SimpleQueue()
-        self._room = threading.BoundedSemaphore(_MOST_UNPROVED)
+        self._unproved = Unproved(_MOST_UNPROVED)
         self._started: list[subprocess.Popen[bytes]] = []
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the hub
         self.agents: list[NodeAgent] = []
@@ -122,6 +121,8 @@ class Hub:
         for agent in self.agents:
             agent.channel.close()
         for listener in self._listeners:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # ends the wait of its thread
             listener.close()
         for process in self._started:
             try:
@@ -181,6 +182,8 @@ class Hub:
 
     def _start(self) -> None:
         wanted = starts(self._launch, self.where)
+        for listener in self._listeners:
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         for command, _ in wanted:
             try:
                 self._started.append(self._start_agent(command))
@@ -229,29 +232,31 @@ class Hub:
 
     def _take_one(self) -> bool:
         """Whether an agent has proved itself by now; whoever connects proves himself beside the others."""
-        ready, _, _ = select.select(self._listeners, [], [], 0.0)
-        for listener in ready:
-            connection, _ = listener.accept()
-            if self._room.acquire(blocking=False):
-                threading.Thread(target=self._prove, args=(connection,), daemon=True).start()
-            else:
-                connection.close()
         try:
             self.agents.append(self._proved.get(timeout=_TICK_S))
         except queue.Empty:
             return False
         return True
 
+    def _accept(self, listener: socket.socket) -> None:
+        """Take in whoever comes, until the listener is closed: strangers must not fill its queue."""
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                self._unproved.add(connection)
+                threading.Thread(target=self._prove, args=(connection,), daemon=True).start()
+
     def _prove(self, connection: socket.socket) -> None:
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            channel = Channel(connection, self._secret, asks=True, limit_s=_PROOF_S)
+            try:
+                channel = Channel(connection, self._secret, asks=True, limit_s=_PROOF_S)
+            finally:
+                self._unproved.remove(connection)
             facts = channel.receive(_ANSWER_S)
             self._proved.put(NodeAgent(str(facts["host"]), facts, channel))
         except (OSError, EOFError, KeyError):
             connection.close()
-        finally:
-            self._room.release()
 
     def _absent(self, names: Sequence[str], count: int) -> EnvironmentLacksError:
         here = {agent.host for agent in self.agents}

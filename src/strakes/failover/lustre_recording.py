@@ -1,10 +1,10 @@
 """Recorded recoveries of a Lustre server, read into time lines.
 
-A drill NAME is a set of files in one directory: ``NAME_creates_CLIENT.txt`` (number, begin, end, ``ok`` or an errno), one of
-``NAME_events.txt`` (time, text) and ``NAME_umount.txt`` for the fault, and where they are there ``NAME_remount.txt``,
-``NAME_recovery_status_1hz.txt``, ``NAME_client_import_1hz.txt`` (``=== time`` before each answer), ``NAME_client_state_after.txt`` (``lctl
-get_param mdc.*.state osc.*.state``, which remembers evictions that are over too soon to be seen otherwise) and
-``NAME_recovery_status_after.txt``.
+A drill NAME is a set of files in one directory: ``NAME_creates_CLIENT.txt`` (number, begin, end, ``ok`` or an errno),
+one of ``NAME_events.txt`` (time, text) and ``NAME_umount.txt`` for the fault, and where they are there
+``NAME_remount.txt``, ``NAME_recovery_status_1hz.txt``, ``NAME_client_import_1hz.txt`` (``=== time`` before each
+answer), ``NAME_client_state_after.txt`` (``lctl get_param mdc.*.state osc.*.state``, which remembers evictions that are
+over too soon to be seen otherwise) and ``NAME_recovery_status_after.txt``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A fail-over as clients lived it: what happened when, how long each waited, and when the first, the median and the last were back."""
+"""A fail-over as clients lived it.
+
+What happened when, how long each waited, and when the first, the median and the last were back.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,8 @@ def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float
 
     An operation that was begun and never acknowledged waits to the end of the record.
 
-    >>> done = [ClientOperation(t, t + 0.1) for t in (0.0, 1.0, 2.0)] + [ClientOperation(3.0, 40.0), ClientOperation(41.0, 41.1)]
+    >>> done = [ClientOperation(t, t + 0.1) for t in (0.0, 1.0, 2.0)]
+    >>> done += [ClientOperation(3.0, 40.0), ClientOperation(41.0, 41.1)]
     >>> outage = outage_of("a", done, fault_s=2.5)
     >>> round(outage.stall_s, 1), outage.back_after_s, outage.hit
     (37.9, 37.5, True)
@@ -136,7 +140,10 @@ def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
-    """Cut a client's record at its acknowledgements; what follows the last one is a wait if something was asked in it."""
+    """Cut a client's record at its acknowledgements.
+
+    What follows the last one is a wait if something was asked in it.
+    """
     by_end = sorted(operations, key=lambda operation: operation.ended_s)
     # Of this operation and all that end later: when the first was begun.
     first_begun = list(accumulate((operation.begun_s for operation in reversed(by_end)), min))[::-1]

@@ -33,8 +33,8 @@ class BeeGfsTarget(RemoteTarget):
         (
             "place directories",
             (
-                "BeeGFS chooses the metadata target of a new directory itself; only root may choose it, with beegfs-ctl "
-                "--createdir"
+                "BeeGFS chooses the metadata target of a new directory itself; only root may choose it, with "
+                "beegfs-ctl --createdir"
             ),
         ),
         ("read counters of servers", "beegfs-ctl --serverstats shows only rates, not counters"),
@@ -44,8 +44,8 @@ class BeeGfsTarget(RemoteTarget):
     def controls(self) -> tuple[str, ...]:
         return (
             (
-                "number of storage targets and chunk size of new files (beegfs-ctl --setpattern; root, or where the site "
-                "allows it)"
+                "number of storage targets and chunk size of new files (beegfs-ctl --setpattern; root, or where the "
+                "site allows it)"
             ),
         )
 
@@ -66,7 +66,7 @@ class BeeGfsTarget(RemoteTarget):
             return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """New files get it; what is read back is the directory's pattern."""
+        """Give it to new files; what is read back is the directory's pattern."""
         count = [f"--numtargets={wanted.stripe_count}"] if wanted.stripe_count and wanted.stripe_count > 0 else []
         size = [f"--chunksize={wanted.stripe_size_bytes}"] if wanted.stripe_size_bytes else []
         if not count and not size:
@@ -112,7 +112,7 @@ class BeeGfsTarget(RemoteTarget):
 
 
 def read_pattern(done: Completed) -> Layout:
-    """The pattern in the answer to --getentryinfo."""
+    """Return the pattern in the answer to --getentryinfo."""
     fields = {
         match["key"]: match["value"].strip() for match in _PATTERN.finditer(_checked(done, "the layout cannot be read"))
     }

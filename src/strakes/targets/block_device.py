@@ -32,7 +32,7 @@ class BlockDevice:
 
 
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
-    """The device of a mount; None where there is no local one (tmpfs, network, FUSE)."""
+    """Return the device of a mount; None where there is no local one (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0:
         # btrfs and other multi-device file systems have a number of their own; their source is one of the devices.
@@ -65,10 +65,12 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
 
 
 def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, float]:
-    """What a disk has done since it was there, for whomever; empty where the kernel does not count (Documentation/block/stat.rst).
+    """Return what a disk has done since it was there, for whomever.
 
-    ``data.busy_s`` is the time during which at least one request was under way, ``data.replicated_bytes`` what a device of DRBD 8.4 has
-    sent to its peer.
+    Empty where the kernel does not count (Documentation/block/stat.rst).
+
+    ``data.busy_s`` is the time during which at least one request was under way, ``data.replicated_bytes`` what a device
+    of DRBD 8.4 has sent to its peer.
     """
     fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
@@ -93,7 +95,7 @@ def _replicated(name: str, proc: Path) -> dict[str, float]:
 
 
 def _read(path: Path) -> str:
-    """The text of a sysfs file; empty where the kernel has no such file or no value for it."""
+    """Return the text of a sysfs file; empty where the kernel has no such file or no value for it."""
     try:
         return os.fsdecode(path.read_bytes()).strip()
     except OSError:
@@ -101,7 +103,7 @@ def _read(path: Path) -> str:
 
 
 def _chosen(schedulers: str) -> str:
-    """The one in brackets.
+    """Return the one in brackets.
 
     >>> _chosen("none [mq-deadline] kyber")
     'mq-deadline'

@@ -1,4 +1,7 @@
-"""System calls on a file system whose servers may be dead: in a child with a limit of time, for a thread that waits cannot be ended."""
+"""System calls on a file system whose servers may be dead.
+
+In a child with a limit of time, for a thread that waits cannot be ended.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.quota import Quota, read_quotas
 
 LIMIT_S = 10.0
-# A mount that did not answer is not asked again for so long: one question after another would each wait for the whole limit.
+# A mount that did not answer is not asked again for so long: one question after another would each wait for the whole
+# limit.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
 # Directories that this process made, with what says which ones they are: their names may come to mean others.
@@ -34,7 +38,7 @@ class UnansweredError(MeasurementError):
     """A call did not come back in time."""
 
     def naming(self, trouble: Sequence[str]) -> UnansweredError:
-        """The same, with what the file system says of its servers."""
+        """Return the same, with what the file system says of its servers."""
         return UnansweredError(self.what, where=self.where, why="; ".join((self.why, *trouble)), remedy=self.remedy)
 
 
@@ -42,7 +46,7 @@ class RefusedError(OSError):
     """The system refused a call; ``errno`` and ``filename`` as ever."""
 
     def as_strakes_error(self, what: str, remedy: str = "") -> StrakesError:
-        """The same as one of the failures that exit statuses know."""
+        """Return the same as one of the failures that exit statuses know."""
         kind: type[StrakesError] = BadInputError
         if self.errno in _NOT_ALLOWED:
             kind, remedy = (
@@ -66,7 +70,7 @@ class Sizes:
     quotas: tuple[Quota, ...] = ()
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """What these leave of it; those that limit nothing are left out."""
+        """Return what these leave of it; those that limit nothing are left out."""
         limiting = tuple(one for one in quotas if one.limit_bytes or one.limit_files)
         return replace(
             self,
@@ -83,13 +87,16 @@ def get_attributes(path: str, names: Sequence[str], ask: Runner = run) -> dict[s
 
 
 def first_attribute(paths: Sequence[str], name: str, ask: Runner = run) -> str | None:
-    """The attribute of the first of the paths that has it."""
+    """Return the attribute of the first of the paths that has it."""
     told = _call(ask, "first", paths[0], name, *paths[1:])
     return os.fsdecode(bytes.fromhex(told.strip().partition("=")[2])) if told else None
 
 
 def lay_out(directory: str, name: str, value: str, probe: str, read: str, ask: Runner = run) -> str | None:
-    """Set an attribute of a directory; what attribute ``read`` an empty file has that was made there for it, and removed again."""
+    """Set an attribute of a directory, and return what its files get.
+
+    That is attribute ``read`` of an empty file that is made there for it, and removed again.
+    """
     told = _call(ask, "layout", directory, name, value, probe, read)
     return os.fsdecode(bytes.fromhex(told.strip().partition("=")[2])) if told else None
 
@@ -99,7 +106,7 @@ def set_attribute(path: str, name: str, value: str, ask: Runner = run) -> None:
 
 
 def sizes_of(path: str, ask: Runner = run) -> Sizes:
-    """The room of the file system.
+    """Return the room of the file system.
 
     >>> sizes_of("/proc").total_bytes
     0
@@ -123,22 +130,25 @@ def mode_of(path: str, ask: Runner = run) -> int:
 
 
 def real_directory(path: str, ask: Runner = run) -> str:
-    """The directory without links; one that may not be entered is refused."""
+    """Return the directory without links; one that may not be entered is refused."""
     return _call(ask, "realpath", path)
 
 
 def mount_number(path: str, ask: Runner = run) -> int:
-    """The kernel's number of the mount that a path is on."""
+    """Return the kernel's number of the mount that a path is on."""
     return int(_call(ask, "mount", path))
 
 
 def mount_of(path: Path) -> Mount:
-    """The mount that ``path`` is really on. Raises OSError when there is no such path, MeasurementError when its file system
-    does not answer."""
+    """Return the mount that ``path`` is really on.
+
+    Raises OSError when there is no such path, MeasurementError when its file system does not answer.
+    """
     number = mount_number(str(path))
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts outside this root.
+    # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts
+    # outside this root.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
@@ -158,7 +168,7 @@ def make_files(paths: Sequence[str]) -> None:
 
 
 def remove_directories(path: str) -> None:
-    """The directory and those in it, all empty."""
+    """Remove the directory and those in it, all empty."""
     _call(run, "empty", path)
 
 
@@ -171,7 +181,7 @@ def remove_directory(path: str, ask: Runner = run) -> None:
 
 
 def make_file(path: str, ask: Runner = run) -> None:
-    """An empty one that was not there."""
+    """Make an empty file where there is none."""
     _call(ask, "create", path)
 
 
@@ -180,7 +190,10 @@ def remove_file(path: str, ask: Runner = run) -> None:
 
 
 def try_writing(directory: str, name: str, ask: Runner = run) -> None:
-    """Make the directory, a file of that name in it, and remove both again: a target that cannot do that does not answer."""
+    """Make the directory, a file of that name in it, and remove both again.
+
+    A target that cannot do that does not answer.
+    """
     _call(ask, "try", directory, name)
 
 
@@ -190,7 +203,10 @@ def direct_works(directory: str, name: str, sizes: Sequence[int], ask: Runner = 
 
 
 def hold(path: str, directory: int) -> None:
-    """Let calls below ``path`` go to that open directory only, until :func:`let_go`: its parent may belong to somebody else."""
+    """Let calls below ``path`` go to that open directory only, until :func:`let_go`.
+
+    Its parent may belong to somebody else.
+    """
     _held[path] = child.inside(path, directory)
 
 
@@ -200,7 +216,7 @@ def let_go(path: str) -> None:
 
 
 def _call(ask: Runner, call: str, path: str, *rest: str) -> str:
-    """What the child said. Raises RefusedError, and UnansweredError when there is no answer in time."""
+    """Return what the child said. Raises RefusedError, and UnansweredError when there is no answer in time."""
     if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
         raise _unanswered(call, path)
     inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")

@@ -1,4 +1,7 @@
-"""The program that makes one system call for ``calls.py``: run as a file of its own, it imports nothing of strakes and starts at once."""
+"""The program that makes one system call for ``calls.py``.
+
+Run as a file of its own, it imports nothing of strakes and starts at once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 
 def main(call: str, path: str, rest: list[str]) -> str:
-    """What there is to say of the call. Raises OSError for one that is refused."""
+    """Return what there is to say of the call. Raises OSError for one that is refused."""
     said = _CALLS[call](path, *rest)
     return "" if said is None else str(said)
 
@@ -70,7 +73,7 @@ def _make_file(path: str) -> None:
 
 
 def _mount_of(path: str) -> int:
-    """The kernel's number of the mount that a path is on."""
+    """Return the kernel's number of the mount that a path is on."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         with open(f"/proc/self/fdinfo/{descriptor}") as lines:
@@ -80,7 +83,10 @@ def _mount_of(path: str) -> int:
 
 
 def _sizes(path: str) -> str:
-    """statvfs, and a line for each quota that the kernel keeps of whoever asks: kind, number, (soft, hard, used) of bytes and files."""
+    """Return what statvfs tells, and a line for each quota that the kernel keeps of whoever asks.
+
+    Kind, number, (soft, hard, used) of bytes and files.
+    """
     lines = [" ".join(map(str, os.statvfs(path)))]
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -98,7 +104,7 @@ def _sizes(path: str) -> str:
 
 
 def _project_of(directory: int) -> int:
-    """That which new files in it will belong to; 0 where they will belong to none."""
+    """Return that which new files in it will belong to; 0 where they will belong to none."""
     import fcntl
     import struct
 
@@ -187,7 +193,7 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
 
 
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
-    """Writes the time into an open marker until nobody is there any more who wants it."""
+    """Write the time into an open marker until nobody is there any more who wants it."""
     import json
     import select
     import time
@@ -227,7 +233,7 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the argument that makes paths below ``path`` mean what is below that open directory, and nothing put in its place."""
+    """Return the argument that makes paths below ``path`` mean what is below that open directory, and nothing else."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 

@@ -21,7 +21,10 @@ _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 @dataclass(frozen=True)
 class CleanReport:
-    """What was found in a directory. ``ignored`` has our names but is not known to be ours; ``left`` is ours and could not be removed."""
+    """What was found in a directory.
+
+    ``ignored`` has our names but is not known to be ours; ``left`` is ours and could not be removed.
+    """
 
     removed: tuple[str, ...]
     skipped_live: tuple[Left, ...]
@@ -93,7 +96,10 @@ def _who_works(marker: Marker | NoMarker) -> str:
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
-    """Its maker was killed between making the directory and writing the marker: our kind of name, of this user, old, and nothing in it."""
+    """Its maker was killed between making the directory and writing the marker.
+
+    Our kind of name, of this user, old, and nothing in it.
+    """
     if not marker.unfinished or not _OWN_NAME.fullmatch(name):
         return False
     old = time.time() - os.fstat(directory).st_mtime > STALE_S

@@ -1,4 +1,7 @@
-"""Sweeping up in a process that can be given up: on a file system whose servers died, opening a directory may never end."""
+"""Sweeping up in a process that can be given up.
+
+On a file system whose servers died, opening a directory may never end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Running the tools of a file system: no call blocks for ever, none waits for a terminal, and servers are reached only by a template."""
+"""Running the tools of a file system.
+
+No call blocks for ever, none waits for a terminal, and servers are reached only by a template.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Command(Generic[T_co]):
-    """One call of a tool: what is typed, and what its output means. ``read`` raises StrakesError for what it refuses."""
+    """One call of a tool: what is typed, and what its output means.
+
+    ``read`` raises StrakesError for what it refuses.
+    """
 
     argv: tuple[str, ...]
     read: Callable[[Completed], T_co]
@@ -65,19 +71,20 @@ class Command(Generic[T_co]):
 
 
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    """Run a command and keep its output, in English, with nothing on standard input.
+    r"""Run a command and keep its output, in English, with nothing on standard input.
 
     Raises CommandTimeout when it does not end (it and its children are then killed), EnvironmentLacksError when it
     cannot be started.
 
     >>> run(["echo", "hello"]).stdout
-    'hello\\n'
+    'hello\n'
     """
     with _abandoned_lock:
         _abandoned[:] = [child for child in _abandoned if child.poll() is None]
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be on a dead server.
+    # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be
+    # on a dead server.
     with os.fdopen(os.memfd_create("stdout"), "r+b") as stdout, os.fdopen(os.memfd_create("stderr"), "r+b") as stderr:
         try:
             # In a session of its own it has no terminal to ask for a password on, and is killed with its children.
@@ -142,6 +149,7 @@ class Servers:
     template: str
 
     def __post_init__(self) -> None:
+        """Refuse a template without a host."""
         try:
             words = shlex.split(self.template)
         except ValueError as error:
@@ -154,7 +162,7 @@ class Servers:
         return any(PurePath(word).name in _REMOTE_SHELLS for word in shlex.split(self.template))
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
-        """What to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
+        """Return what to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
         if not host or host.startswith("-"):
             raise BadInputError("not a valid host name", where=repr(host), why="it is empty or looks like an option")
         words = (word.replace("{host}", host) for word in shlex.split(self.template))

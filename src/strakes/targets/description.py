@@ -1,4 +1,7 @@
-"""What a target says of itself and what is asked of it: servers, data and metadata targets, layouts, placements, counters."""
+"""What a target says of itself and what is asked of it.
+
+Servers, data and metadata targets, layouts, placements, counters.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from typing import Literal
 
 from strakes.units import format_seconds
 
-# Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr, md.setattr,
-# md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes, data.read_requests,
+# Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr,
+# md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes,
+# data.read_requests,
 # data.write_requests, data.replicated_bytes, data.busy_s, data.waited_s (of all
 # requests together), and md.requests: all of a metadata target, also kinds without a name here. What
 # the client counted begins with "client.".
@@ -18,7 +22,8 @@ Observation = Mapping[str, Mapping[str, float]]
 
 # What begins so is a state, not a count: the later one stands. now.memory_bytes is the memory that a server uses.
 NOW = "now."
-# A counter of this name is the time since which the others count; when it moves, somebody cleared them or the server was restarted.
+# A counter of this name is the time since which the others count; when it moves, somebody cleared them or the server
+# was restarted.
 SINCE = "since_unix_s"
 # A number of who counts: when it moves, another server has taken over.
 SERVER = "server_number"
@@ -31,7 +36,10 @@ PlacementKind = Literal["inherit", "manual", "automatic"]
 
 @dataclass(frozen=True)
 class Server:
-    """A process or machine that serves part of the file system; ``role`` is mgs, mds, oss, mon, brick, chunkserver, ..."""
+    """A process or machine that serves part of the file system.
+
+    ``role`` is mgs, mds, oss, mon, brick, chunkserver, ...
+    """
 
     name: str
     role: str
@@ -157,6 +165,7 @@ class Interruption:
     evicted_clients: int | None = None
 
     def __str__(self) -> str:
+        """Return it as a sentence."""
         began = datetime.fromtimestamp(self.began_unix_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         lasted = (
             "until now" if self.ended_unix_s is None else f"for {format_seconds(self.ended_unix_s - self.began_unix_s)}"
@@ -199,7 +208,7 @@ class Limit:
 
 
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
-    """What was counted between two observations. A counter that was not there before began at 0.
+    """Return what was counted between two observations. A counter that was not there before began at 0.
 
     Left out, as nothing can be said of them: whatever is in one observation only, and all counters of a side (client or
     server) that were cleared or started anew in between; :func:`disturbed` names them.
@@ -237,7 +246,7 @@ def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
-    """What :func:`difference` leaves out, one line for people each; empty when nothing happened to the counters.
+    """Return what :func:`difference` leaves out, one line for people each; empty when nothing happened to the counters.
 
     >>> disturbed({"mdt0": {"md.open": 2.0}}, {"mdt0": {"md.open": 1.0}})
     ('mdt0: its counters were cleared or the server was restarted during the measurement',)
@@ -272,7 +281,9 @@ def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: st
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """How what was given differs from what was asked for, one text for each value; what was not asked for does not count.
+    """How what was given differs from what was asked for, one text for each value.
+
+    What was not asked for does not count.
 
     >>> layout_differences(Layout(stripe_count=99), Layout(stripe_count=4, targets=(0, 1, 2, 3)))
     ('stripe count 4 instead of 99',)
@@ -311,9 +322,9 @@ def _extents(components: tuple[LayoutComponent, ...]) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """The same for placements.
+    """Return the same for placements.
 
-    >>> placement_differences(Placement("automatic", count=99), Placement("automatic", metadata_targets=(0, 1), count=2))
+    >>> placement_differences(Placement("automatic", count=99), Placement("automatic", (0, 1), count=2))
     ('count 2 instead of 99',)
     """
     lines = []

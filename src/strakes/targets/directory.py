@@ -1,4 +1,4 @@
-"""DIR, the directory a user gives: does it exist, and is it one?"""
+"""DIR, the directory a user gives: whether it exists, and is one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ _PROBLEMS = {
 
 
 def require_directory(path: Path) -> Path:
-    """``path`` without links. Raises BadInputError with a remedy when it is not a directory that can be
-    entered, MeasurementError when its file system does not answer."""
+    """Return ``path`` without links.
+
+    Raises BadInputError with a remedy when it is not a directory that can be entered, MeasurementError when its file
+    system does not answer.
+    """
     try:
         return Path(calls.real_directory(str(path)))
     except OSError as error:

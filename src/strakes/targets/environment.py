@@ -16,7 +16,9 @@ _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def capture(target: Path) -> dict[str, Any]:
-    """Everything about this machine and the mount of ``target``; what cannot be found out is empty or 0. Sizes are bytes.
+    """Everything about this machine and the mount of ``target``; what cannot be found out is empty or 0.
+
+    Sizes are bytes.
 
     >>> captured = capture(Path("/proc"))
     >>> captured["mount"]["file_system"], captured["cpus"] > 0

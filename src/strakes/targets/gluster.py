@@ -1,4 +1,7 @@
-"""GlusterFS: volume, bricks and their room as ``gluster`` tells them; counters where a volume's profile has been started."""
+"""GlusterFS: volume, bricks and their room as ``gluster`` tells them.
+
+Counters where a volume's profile has been started.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ _FOPS = {
 
 
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
-    """A command of which the answer is XML. Raises EnvironmentLacksError where it cannot be asked, MeasurementError where it fails."""
+    """Run a command of which the answer is XML.
+
+    Raises EnvironmentLacksError where it cannot be asked, MeasurementError where it fails.
+    """
 
     def read(done: Completed) -> ElementTree.Element:
         where = f"gluster {' '.join(words)}"

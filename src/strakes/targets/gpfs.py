@@ -6,7 +6,10 @@ from strakes.targets.remote import RemoteTarget
 
 
 class GpfsTarget(RemoteTarget):
-    """Blocks of a file go round all disks of its storage pool; their size is that of the file system (the block under facts)."""
+    """Blocks of a file go round all disks of its storage pool.
+
+    Their size is that of the file system (the block under facts).
+    """
 
     file_systems = ("gpfs",)
     cannot = (

@@ -1,6 +1,9 @@
-"""What is done to a directory of ours for which nobody may wait for ever: its heart beats, and it is removed, in children.
+"""What is done to a directory of ours for which nobody may wait for ever.
 
-A call that waits for a dead server can be ended by nobody, and a process in one of whose threads it waits does not go away either.
+Its heart beats, and it is removed, in children.
+
+A call that waits for a dead server can be ended by nobody, and a process in one of whose threads it waits does not go
+away either.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from strakes.targets import child
 from strakes.targets.marker import Marker
 from strakes.targets.removal import Left, remove_tree, remove_workspace
 
-# A child that uses no processor for so long waits for a server; removing a large tree takes longer, but is at work all the time.
+# A child that uses no processor for so long waits for a server; removing a large tree takes longer, but is at work all
+# the time.
 STUCK_S = 20.0
 _TICK_S = 0.02
 _HANGS = "the file system does not answer"
@@ -30,7 +34,7 @@ class Heart:
     """Writes the marker anew now and then until :meth:`stop`, or until this process has gone."""
 
     def __init__(self, descriptor: int, marker: Marker, interval_s: float) -> None:
-        """Takes the open marker over. Where no child can be started (another user's interpreter) it does not beat."""
+        """Take the open marker over. Where no child can be started (another user's interpreter) it does not beat."""
         words = [
             sys.executable,
             "-I",
@@ -141,7 +145,7 @@ def _remove(kind: str, parent: int, directory: int, name: str, path: str) -> tup
 
 
 def main(words: list[str]) -> None:
-    """The remover: what is left as JSON on standard output."""
+    """Remove, and write what is left as JSON to standard output."""
     kind, parent, directory, name, path = words
     left = _remove(kind, int(parent), int(directory), name, path)
     print(json.dumps([(os.fsencode(one.path).hex(), one.why) for one in left]))  # noqa: T201 - for whoever started us

@@ -1,4 +1,7 @@
-"""Everything that is known of a target at one moment: for ``strakes target``, and for the runs that are measured on it."""
+"""Everything that is known of a target at one moment.
+
+For ``strakes target``, and for the runs that are measured on it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ class Knowledge:
 
 
 def know(target: Target) -> Knowledge:
-    """Asks everything. Raises StrakesError only where not even the room is told; what else is not told is a limit with its reason."""
+    """Ask everything.
+
+    Raises StrakesError only where not even the room is told; what else is not told is a limit with its reason.
+    """
     limits: list[Limit] = []
     facts = target.facts()
     description = target.describe()

@@ -39,7 +39,7 @@ class LocalTarget(Target):
         return replace(told, client={**told.client, "made with": made} if made else told.client)
 
     def observe(self) -> Observation:
-        """What the device did, for others too."""
+        """Return what the device did, for others too."""
         device = None if self.mount.remote else block_device_of(self.mount)
         counted = device_counters(device.name) if device is not None else {}
         return {device.name: counted} if device is not None and counted else {}
@@ -62,7 +62,7 @@ class LocalTarget(Target):
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
-    """What a reader of figures from here should know."""
+    """Return what a reader of figures from here should know."""
     notes = []
     if mount.file_system in _IN_MEMORY:
         notes.append(

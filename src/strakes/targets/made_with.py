@@ -46,8 +46,10 @@ def _btrfs(mount: Mount) -> Command[str]:
 
 
 def read_xfs(done: Completed) -> str:
-    """
-    >>> read_xfs(Completed((), 0, "meta-data=/dev/loop0  isize=512  agcount=4, agsize=20480 blks\\nlog  =internal log  bsize=4096", ""))
+    r"""Return what ``xfs_info`` says of how it was made.
+
+    >>> told = "meta-data=/dev/loop0  isize=512  agcount=4, agsize=20480 blks\nlog  =internal log  bsize=4096"
+    >>> read_xfs(Completed((), 0, told, ""))
     'isize 512, agcount 4, agsize 20480, bsize 4096'
     """
     found: dict[str, str] = {}
@@ -58,8 +60,9 @@ def read_xfs(done: Completed) -> str:
 
 
 def read_ext(done: Completed) -> str:
-    """
-    >>> read_ext(Completed((), 0, "Block size:               4096\\nMount count: 1\\nInode size:\\t          256\\n", ""))
+    r"""Return what ``dumpe2fs`` says of how it was made.
+
+    >>> read_ext(Completed((), 0, "Block size:               4096\nMount count: 1\nInode size:\t          256\n", ""))
     'block size 4096, inode size 256'
     """
     pairs = (line.partition(":")[::2] for line in done.stdout.splitlines())
@@ -71,9 +74,10 @@ def read_ext(done: Completed) -> str:
 
 
 def read_btrfs(done: Completed) -> str:
-    """Which copies it keeps of what.
+    r"""Which copies it keeps of what.
 
-    >>> read_btrfs(Completed((), 0, "Data, single: total=8.00MiB, used=0.00B\\nMetadata, DUP: total=32.00MiB, used=1.00KiB\\n", ""))
+    >>> told = "Data, single: total=8.00MiB, used=0.00B\nMetadata, DUP: total=32.00MiB, used=1.00KiB\n"
+    >>> read_btrfs(Completed((), 0, told, ""))
     'data single, metadata DUP'
     """
     kinds = (line.partition(":")[0].partition(", ")[::2] for line in done.stdout.splitlines())

@@ -20,21 +20,26 @@ from strakes.processes import process_start
 MARKER_NAME = ".strakes-marker"
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# A heart on another host that seems to have been still for so long is watched: clocks differ, so its age alone tells nothing.
+# A heart on another host that seems to have been still for so long is watched: clocks differ, so its age alone tells
+# nothing.
 STALE_S = 60.0
 # No beat in this time: it has stopped. Three beats, so that a slow server may delay one.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# Always this long, so that a heartbeat overwrites in place: it needs no room on a full target and is never seen half written.
+# Always this long, so that a heartbeat overwrites in place: it needs no room on a full target and is never seen half
+# written.
 _MARKER_BYTES = 512
 _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
 
 @dataclass(frozen=True)
 class Marker:
-    """Who works in the directory. ``pid_start`` tells a process from a later one of the same number, ``boot`` and ``pid_namespace``
-    whether the number means anything here."""
+    """Who works in the directory.
+
+    ``pid_start`` tells a process from a later one of the same number, ``boot`` and ``pid_namespace`` whether the number
+    means anything here.
+    """
 
     run: str
     user: str
@@ -76,7 +81,10 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """Why a directory is not (known to be) ours. ``unfinished``: it may be one whose maker was killed before the marker was written."""
+    """Why a directory is not (known to be) ours.
+
+    ``unfinished``: it may be one whose maker was killed before the marker was written.
+    """
 
     why: str
     unfinished: bool = False
@@ -85,7 +93,8 @@ class NoMarker:
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
     """Whether somebody works in each of the open directories of those names.
 
-    Those that seem left by processes that cannot be seen from here are watched for a while, all at once: somebody who lives writes there.
+    Those that seem left by processes that cannot be seen from here are watched for a while, all at once:
+    somebody who lives writes there.
     """
 
     def seems_live(marker: Marker | NoMarker) -> bool:
@@ -108,7 +117,7 @@ def is_run_id(text: str) -> bool:
 
 
 def read_marker(directory: int, name: str) -> Marker | NoMarker:
-    """The marker of the open directory called ``name``, if both are what only strakes of this user (or root) makes."""
+    """Return the marker of the open directory ``name``, if both are what only strakes of this user (or root) makes."""
     owner = os.fstat(directory).st_uid
     if not _trusted(owner):
         return NoMarker(f"it belongs to user {_name_of(owner)}")

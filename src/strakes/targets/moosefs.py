@@ -1,4 +1,7 @@
-"""MooseFS: master, chunkservers and goals as ``mfscli`` and ``mfsgetgoal`` tell them, counters of the client from its own file."""
+"""MooseFS.
+
+Master, chunkservers and goals as ``mfscli`` and ``mfsgetgoal`` tell them, counters of the client from its own file.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ _OPERATIONS = {
 
 
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
-    """A table of the master, as rows of fields behind their heading. Raises EnvironmentLacksError where it cannot be asked."""
+    """Return a table of the master, as rows of fields behind their heading.
+
+    Raises EnvironmentLacksError where it cannot be asked.
+    """
 
     def read(done: Completed) -> tuple[tuple[str, ...], ...]:
         rows = tuple(tuple(line.split("|")) for line in done.stdout.splitlines() if "|" in line)
@@ -53,7 +59,7 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
 
 
 def goal(path: str) -> Command[str]:
-    """The goal (copies) or storage class of a file or directory."""
+    """Return the goal (copies) or storage class of a file or directory."""
 
     def read(done: Completed) -> str:
         match = _GOAL.search(done.stdout.strip())
@@ -99,7 +105,7 @@ class MooseFsTarget(Target):
         return replace(describe(host, port, master, chunkservers), client=client, notes=tuple(notes))
 
     def observe(self) -> Observation:
-        """What this mount's client counted, in its own file; servers keep charts only."""
+        """Return what this mount's client counted, in its own file; servers keep charts only."""
         try:
             done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / _STATS)), 5.0)
         except StrakesError:
@@ -173,9 +179,9 @@ def describe(
 
 
 def counters(text: str) -> dict[str, float]:
-    """The client's own, under the common names.
+    r"""Return the client's own, under the common names.
 
-    >>> counters("fuse_ops.create: 2\\nfuse_ops.mknod: 1\\n")["client.md.create"]
+    >>> counters("fuse_ops.create: 2\nfuse_ops.mknod: 1\n")["client.md.create"]
     3.0
     """
     pairs = (line.partition(": ")[::2] for line in text.splitlines())

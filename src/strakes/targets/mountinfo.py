@@ -13,8 +13,8 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 # fmt: off
 _REMOTE = frozenset({
-    "9p", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "cvfs", "davfs", "gfs2", "glusterfs", "gpfs", "lustre",
-    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "snfs", "virtiofs", "wekafs",
+    "9p", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "cvfs", "davfs", "gfs2", "glusterfs", "gpfs",
+    "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "snfs", "virtiofs", "wekafs",
 })
 # fmt: on
 _REMOTE_FUSE = frozenset(
@@ -26,7 +26,11 @@ _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)")
 
 @dataclass(frozen=True)
 class Mount:
-    """One line: ``root`` is the directory of the file system that is visible at ``mount_point`` ("/" unless a bind mount or subvolume)."""
+    """One line.
+
+    ``root`` is the directory of the file system that is visible at ``mount_point`` ("/" unless a bind mount or
+    subvolume).
+    """
 
     mount_id: int
     parent_id: int
@@ -84,7 +88,10 @@ def _unescape(field: str) -> str:
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """The mount that ``path`` (absolute, without links) is on, by its name alone: the longest mount point, the last one mounted there."""
+    """Return the mount that ``path`` (absolute, without links) is on, by its name alone.
+
+    The longest mount point, the last one mounted there.
+    """
     inside = [
         mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")
     ]
@@ -93,12 +100,12 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
 
 
 def read_mounts() -> tuple[Mount, ...]:
-    """The mounts of this process; names that are not UTF-8 keep their bytes as the file system encoding does."""
+    """Return the mounts of this process; names that are not UTF-8 keep their bytes as the file system encoding does."""
     return parse_mountinfo(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
 
 
 def mount_id_of(descriptor: int) -> int:
-    """The kernel's number of the mount an open file is on."""
+    """Return the kernel's number of the mount an open file is on."""
     for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines():
         if line.startswith("mnt_id:"):
             return int(line.split()[1])

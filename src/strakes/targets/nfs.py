@@ -54,7 +54,7 @@ class NfsTarget(RemoteTarget):
 
 
 def counters(text: str, mount_point: str) -> dict[str, float]:
-    """This mount's, under the common names; empty where the text has no such mount.
+    """Return this mount's, under the common names; empty where the text has no such mount.
 
     A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received, times,
     errors; one of a connection how often it was made. Timeouts and new connections together are how often it was lost.

@@ -1,4 +1,7 @@
-"""Quotas of whoever asks, as the kernel counts them: of the user, the group, and the project that a directory belongs to (quotactl(2))."""
+"""Quotas of whoever asks, as the kernel counts them.
+
+Of the user, the group, and the project that a directory belongs to (quotactl(2)).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from strakes.units import format_bytes
 
 @dataclass(frozen=True)
 class Quota:
-    """``whose`` is such as "user 1000". A limit of 0 is none; it is the lower one where there is a soft one and a hard one."""
+    """``whose`` is such as "user 1000".
+
+    A limit of 0 is none; it is the lower one where there is a soft one and a hard one.
+    """
 
     whose: str
     used_bytes: int
@@ -29,7 +35,7 @@ class Quota:
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:
-        """What may be used of it.
+        """Return what may be used of it.
 
         >>> print(Quota("user 1000", 3 << 20, 16 << 20, 12, 0))
         The quota of user 1000 leaves 13 MiB of 16 MiB.
@@ -62,5 +68,5 @@ def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
 
 
 def lower(soft: int, hard: int) -> int:
-    """The one that is there where the other is none."""
+    """Return the one that is there where the other is none."""
     return min((one for one in (soft, hard) if one), default=0)

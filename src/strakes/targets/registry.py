@@ -35,8 +35,10 @@ TARGETS: tuple[type[Target], ...] = (
 
 
 def detect(path: Path, servers: Servers | None = None) -> Target:
-    """The target under a directory, with its servers reached by ``servers``. Raises BadInputError when there is no such directory,
-    UnansweredError, with the servers that do not answer, when its file system does not.
+    """Return the target under a directory, with its servers reached by ``servers``.
+
+    Raises BadInputError when there is no such directory, UnansweredError, with the servers that do not answer, when its
+    file system does not.
 
     >>> detect(Path("/proc")).facts().file_system
     'proc'

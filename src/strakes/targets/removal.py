@@ -1,4 +1,6 @@
-"""Removing a tree without ever leaving it: through directory descriptors, past no symbolic link and onto no other mount.
+"""Removing a tree without ever leaving it.
+
+Through directory descriptors, past no symbolic link and onto no other mount.
 
 No recursion and one descriptor at a time, so that no depth is too deep: the way back up is "..", checked to be where we
 came from.
@@ -20,7 +22,8 @@ from strakes.targets.mountinfo import mount_id_of
 _MOST_NAMED = 100
 # Some file systems skip names of a directory that shrinks while it is read, so it is read until nothing more goes.
 _MOST_PASSES = 1000
-# A directory in which one look after another finds more than the look before is being filled faster than it can be emptied.
+# A directory in which one look after another finds more than the look before is being filled faster than it can be
+# emptied.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -87,7 +90,10 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove the open and empty ``directory`` under the name that it has now: its owner may have renamed it, or put another in its place."""
+    """Remove the open and empty ``directory`` under the name that it has now.
+
+    Its owner may have renamed it, or put another in its place.
+    """
     try:
         now = _name_now(parent, name, directory)
         if now is not None:

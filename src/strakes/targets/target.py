@@ -1,4 +1,7 @@
-"""What every file system can be asked. A new one is a module with a class of this kind and one line in ``registry.py``."""
+"""What every file system can be asked.
+
+A new one is a module with a class of this kind and one line in ``registry.py``.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _PROBE = ".strakes-direct"
 
 
 def said(error: StrakesError) -> str:
-    """An error as a note: what, where and why."""
+    """Return an error as a note: what, where and why."""
     return "; ".join(part for part in (error.what, error.where, error.why) if part)
 
 
@@ -76,6 +79,7 @@ class Target(ABC):
     """
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        """Take the directory and its mount; nothing is asked yet."""
         self.path = path
         self.mount = mount
         self.servers = servers
@@ -88,19 +92,22 @@ class Target(ABC):
 
     @abstractmethod
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """What is known now; with a workspace, direct I/O is tried in it."""
+        """Return what is known now; with a workspace, direct I/O is tried in it."""
 
     @abstractmethod
     def controls(self) -> tuple[str, ...]:
         """Which settings strakes can change here, each as one line for people."""
 
     def describe(self) -> Description:
-        """The file system's parts, as far as they can be known from here."""
+        """Return the file system's parts, as far as they can be known from here."""
         options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
         return Description(self.mount.source, version="", client={"mount options": ",".join(options)})
 
     def layout(self, path: Path) -> Layout | None:
-        """How the data of a file, or of the files to be made in a directory, is spread; None where that cannot be known."""
+        """How the data of a file, or of the files to be made in a directory, is spread.
+
+        None where that cannot be known.
+        """
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
@@ -136,7 +143,10 @@ class Target(ABC):
         return {}
 
     def trouble(self) -> tuple[str, ...]:
-        """Which servers do not serve as they should right now, a sentence each; asked when something failed, and ends soon in any case."""
+        """Which servers do not serve as they should right now, a sentence each.
+
+        Asked when something failed, and ends soon in any case.
+        """
         return ()
 
     def interruptions(self) -> tuple[Interruption, ...]:
@@ -148,7 +158,10 @@ class Target(ABC):
         return ()
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """How targets counted that they took their clients back, last or at the moment; of servers that can be asked."""
+        """How targets counted that they took their clients back, last or at the moment.
+
+        Of servers that can be asked.
+        """
         return ()
 
     def drop_caches(self) -> bool:
@@ -156,7 +169,7 @@ class Target(ABC):
         return False
 
     def limits(self) -> tuple[Limit, ...]:
-        """What strakes cannot do here, and why."""
+        """Return what strakes cannot do here, and why."""
         kind = self.mount.file_system
         return tuple(
             Limit(what, f"strakes cannot do that on {kind}")
@@ -172,7 +185,7 @@ class Target(ABC):
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
 
     def environment(self) -> dict[str, Any]:
-        """The machine around the target, as a run keeps it."""
+        """Return the machine around the target, as a run keeps it."""
         return capture(self.path)
 
     def probe_direct(self, workspace: Path) -> bool:
@@ -195,7 +208,7 @@ class Target(ABC):
             ) from error
 
     def _sizes(self) -> calls.Sizes:
-        """What statvfs and quotas tell. Raises MeasurementError when the file system does not answer."""
+        """Return what statvfs and quotas tell. Raises MeasurementError when the file system does not answer."""
         try:
             return calls.sizes_of(str(self.path))
         except calls.RefusedError as error:

@@ -1,4 +1,7 @@
-"""Data and metadata targets that are not like the others: full, unusable, smaller, fuller. Each of them bends a measurement."""
+"""Data and metadata targets that are not like the others: full, unusable, smaller, fuller.
+
+Each of them bends a measurement.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[st
 
 
 def _ill(target: DataTarget | MetadataTarget, told: bool) -> str:
-    """What is wrong with a target, whatever the others are like."""
+    """Return what is wrong with a target, whatever the others are like."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:

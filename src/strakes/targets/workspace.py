@@ -45,6 +45,7 @@ class Workspace:
     """
 
     def __init__(self, path: Path, parent: int, directory: int, marker: Marker, heart: int, *, keep: bool) -> None:
+        """Take the open descriptors over."""
         self.path = path
         self._parent = parent
         self._directory = directory
@@ -56,7 +57,9 @@ class Workspace:
 
     @classmethod
     def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
-        """Make it in ``directory``. What a killed process left of the same run is removed first, or with ``adopt`` gone on with.
+        """Make it in ``directory``.
+
+        What a killed process left of the same run is removed first, or with ``adopt`` gone on with.
 
         With ``keep`` everything stays in the end, for ``strakes clean``. Raises BadInputError when ``directory`` is
         missing, no directory, read-only, full, or itself a workspace, and when the run is being measured there by a
@@ -88,7 +91,10 @@ class Workspace:
             raise
 
     def remove(self) -> tuple[Left, ...]:
-        """Stop the heartbeat and remove everything; returns what could not be removed (its marker then stays for ``strakes clean``)."""
+        """Stop the heartbeat and remove everything.
+
+        Returns what could not be removed (its marker then stays for ``strakes clean``).
+        """
         if self._closed:
             return ()
         # Before removing: an open file that is removed stays as .nfs… on NFS.
@@ -130,11 +136,13 @@ class Workspace:
         self._hangs = True
 
     def __enter__(self) -> Self:
+        """Return itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Remove everything, unless it is kept."""
         left = self.remove()
         if not left:
             return
@@ -150,7 +158,10 @@ class Workspace:
 
 
 def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
-    """The directory and heart of what an earlier process of the same run left; None where there is nothing of ours."""
+    """Return the directory and heart of what an earlier process of the same run left.
+
+    None where there is nothing of ours.
+    """
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except FileNotFoundError:
@@ -178,7 +189,7 @@ def _open_parent(real: Path) -> int:
 
 
 def _refuse_workspace(real: Path) -> None:
-    """What lies in a workspace is gone when its run ends."""
+    """Refuse it: what lies in a workspace is gone when its run ends."""
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
@@ -233,7 +244,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:
-    """The same run was here before and was killed; it begins anew with the visit it was in."""
+    """Remove what the same run left when it was killed; it begins anew with the visit it was in."""
     path = str(real / name)
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)

@@ -142,7 +142,10 @@ class _ServerFault(_LustreFault):
 
     @abstractmethod
     def commands(self) -> tuple[str, str]:
-        """Return what is done on the server, and what puts it right, both for a shell; the latter twice does no harm."""
+        """Return what is done on the server, and what puts it right, both for a shell.
+
+        The latter twice does no harm.
+        """
 
     def _of_directory(self, ask: Ask) -> str:
         placement = self.file_system.placement(ask.directory)
@@ -265,9 +268,13 @@ def _read_all(device: str, name: str) -> tuple[str, str]:
 
 
 class CutClient(_LustreFault):
-    """Nothing that the servers send arrives at this client any more, by rules of LNet: other networks stay as they are."""
+    """Nothing that the servers send arrives at this client any more, by rules of LNet.
+
+    Other networks stay as they are.
+    """
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        """Find the networks. Raises BadInputError where there is none."""
         super().__init__(ask, run_one)
         addresses = self.file_system.server_addresses().values()
         networks = dict.fromkeys(address.partition("@")[2] for address in addresses if host_of(address) != THIS_NODE)

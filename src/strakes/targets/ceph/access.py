@@ -1,4 +1,7 @@
-"""How a mount of CephFS is reached by the ``ceph`` command: with the configuration, user and file system that the mount itself has."""
+"""How a mount of CephFS is reached by the ``ceph`` command.
+
+With the configuration, user and file system that the mount itself has.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
 
 
 def _of_kernel(mount: Mount) -> Access:
-    """The source is ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
+    """Read the source, which is ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
     options = dict(option.partition("=")[::2] for option in mount.super_options)
     user, at, rest = mount.source.partition("=")[0].partition("@")
     name = options.get("name", user if at else "")

@@ -1,4 +1,7 @@
-"""The state of a cluster as its monitors tell it: the file system's ranks, object stores, pools; and the description made of them."""
+"""The state of a cluster as its monitors tell it: the file system's ranks, object stores, pools.
+
+And the description made of them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """The map of the file system mounted: by name, by the pool its root is in, or because it is the only one."""
+    """Return the map of the file system mounted: by name, by the pool its root is in, or because it is the only one."""
     maps: list[Json] = [one["mdsmap"] for one in dump["filesystems"]]
     if name:
         return next((one for one in maps if one["fs_name"] == name), None)
@@ -33,7 +36,7 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
 
 
 def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
-    """ "active", or what is wrong."""
+    """Return "active", or what is wrong."""
     if daemon is None:
         return "damaged" if rank in mdsmap["damaged"] else "failed"
     state = str(daemon["state"]).removeprefix("up:")
@@ -123,7 +126,7 @@ def servers_of(
 
 
 def version_of(versions: Json) -> str:
-    """The versions that daemons run, most frequent first."""
+    """Return the versions that daemons run, most frequent first."""
     found = {}
     for text, count in versions.get("overall", {}).items():
         match = _VERSION.match(text)
@@ -132,7 +135,7 @@ def version_of(versions: Json) -> str:
 
 
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
-    """What bends figures, or decides how they may be read."""
+    """Return what bends figures, or decides how they may be read."""
     standbys = len(fs_dump["standbys"]) + sum(one["state"] == "up:standby-replay" for one in mdsmap["info"].values())
     notes = [f"{len(mdsmap['in'])} of at most {mdsmap['max_mds']} metadata ranks, {standbys} standby."]
     for pool in osd_dump["pools"]:
@@ -141,7 +144,8 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
             copies = "one copy" if pool["size"] == 1 else f"{pool['size']} copies"
             coded = f", erasure-coded ({pool['erasure_code_profile']})" if pool.get("erasure_code_profile") else ""
             notes.append(
-                f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement groups."
+                f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement "
+                "groups."
             )
     return tuple(notes)
 

@@ -1,4 +1,7 @@
-"""Counters of metadata ranks and object stores (``perf dump``): by the sockets of daemons on this machine, else by ``ceph tell``."""
+"""Counters of metadata ranks and object stores (``perf dump``).
+
+By the sockets of daemons on this machine, else by ``ceph tell``.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ def _receive(connection: socket.socket, length: int) -> bytes:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Of a metadata server, under the common names. Each kind of request has a latency with the number of requests in it."""
+    """Of a metadata server, under the common names.
+
+    Each kind of request has a latency with the number of requests in it.
+    """
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()

@@ -23,6 +23,7 @@ class Daemons:
     """Knows which daemons have a socket here; their places are looked up once."""
 
     def __init__(self, run: Runner, access: Access) -> None:
+        """Take how commands are run."""
         self._run = run
         self._access = access
         self._sockets: dict[str, str] = {}
@@ -59,7 +60,7 @@ class Daemons:
 
 
 def no_answer(daemon: str, error: StrakesError) -> str:
-    """A sentence for people."""
+    """Return a sentence for people."""
     return (
         f"{daemon} does not answer: {error.why or error.what}."
         if isinstance(error, MeasurementError)

@@ -15,14 +15,17 @@ from strakes.targets.mountinfo import Mount
 
 @dataclass(frozen=True)
 class Inside:
-    """``directory`` from the root of the Ceph file system; ``environment``: what a client must be told of the cluster."""
+    """``directory`` from the root of the Ceph file system; ``environment``.
+
+    What a client must be told of the cluster.
+    """
 
     directory: PurePosixPath
     environment: Mapping[str, str]
 
 
 def inside(directory: Path) -> Inside:
-    """Raises BadInputError for a directory that is not on a CephFS mount."""
+    """Return how the mount is reached. Raises BadInputError for a directory that is not on a CephFS mount."""
     mount = mount_of(directory)
     if mount.file_system != "ceph" and mount.file_system not in ("fuse.ceph-fuse", "fuse.ceph"):
         raise BadInputError(
@@ -36,7 +39,9 @@ def inside(directory: Path) -> Inside:
 
 
 def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
-    """The kernel's client names the mounted directory after the monitors: ``a,b:/DIR``, ``user@fsid.fs=/DIR``; ceph-fuse has the root.
+    """Return it: the kernel's client names the mounted directory after the monitors.
+
+    ``a,b:/DIR``, ``user@fsid.fs=/DIR``; ceph-fuse has the root.
 
     >>> kernel = Mount(1, 0, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
     >>> _path_inside(kernel, Path("/mnt/a/b"))
@@ -49,7 +54,7 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
 
 
 def _environment(access: Access) -> dict[str, str]:
-    """What the mount was given, unless the user says otherwise.
+    """Return what the mount was given, unless the user says otherwise.
 
     >>> _environment(Access(("--conf", "/c", "--id", "me")))["CEPH_ARGS"]
     '--id me'

@@ -1,4 +1,7 @@
-"""Layouts and pins of CephFS as extended attributes say them (https://docs.ceph.com/en/latest/cephfs/file-layouts/, .../multimds/)."""
+"""Layouts and pins of CephFS as extended attributes say them.
+
+https://docs.ceph.com/en/latest/cephfs/file-layouts/, .../multimds/
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _OBJECT_BYTES = 4 * MIB
 
 
 def read_layout(text: str) -> Layout:
-    """Raises MeasurementError for what is no layout.
+    """Read a layout. Raises MeasurementError for what is none.
 
     >>> read_layout("stripe_unit=65536 stripe_count=2 object_size=1048576 pool=data").stripe_count
     2
@@ -40,7 +43,9 @@ def read_layout(text: str) -> Layout:
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
-    """The value of the attribute for what is wanted; what is not said stays as it is, objects grow where a stripe would not fit.
+    """Return the value of the attribute for what is wanted.
+
+    What is not said stays as it is, objects grow where a stripe would not fit.
 
     Raises BadInputError for what Ceph has no form for.
 

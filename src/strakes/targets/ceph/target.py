@@ -1,4 +1,7 @@
-"""CephFS, mounted by ceph-fuse or the kernel; described and observed through the ``ceph`` command where the mount's user may use it."""
+"""CephFS, mounted by ceph-fuse or the kernel.
+
+Described and observed through the ``ceph`` command where the mount's user may use it.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ class CephTarget(Target):
     """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        """Take the directory and its mount; nothing is asked yet."""
         super().__init__(path, mount, servers=servers, runner=runner)
         self._map: tuple[float, cluster.Json] | None = None
 
@@ -54,7 +58,7 @@ class CephTarget(Target):
         return self._facts(workspace, notes=tuple(notes))
 
     def _sizes(self) -> calls.Sizes:
-        """A mount tells the quota of its own root alone."""
+        """Ask every directory above: a mount tells the quota of its own root alone."""
         sizes = super()._sizes()
         return sizes.within(
             self._own(lambda: calls.tree_quotas(self._above(self.path), self.run), "the quotas cannot be read")
@@ -95,7 +99,7 @@ class CephTarget(Target):
         return replace(described, client=client)
 
     def layout(self, path: Path) -> Layout | None:
-        """That of the nearest directory which has one, for a directory without."""
+        """Return that of the nearest directory which has one, for a directory without."""
         name = str(path)
         if self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout cannot be read"):
             return self._directory_layout(path)
@@ -109,7 +113,7 @@ class CephTarget(Target):
         return None if text is None else layouts.read_layout(text)
 
     def _above(self, path: Path) -> list[str]:
-        """The directory and those that it is in, up to the root of the mount."""
+        """Return the directory and those that it is in, up to the root of the mount."""
         return [str(one) for one in (path, *path.parents) if one.is_relative_to(self.mount.mount_point)]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
@@ -178,7 +182,7 @@ class CephTarget(Target):
         return seen
 
     def trouble(self) -> tuple[str, ...]:
-        """What the monitors say of servers, and servers that do not answer although nobody has noticed yet."""
+        """Return what the monitors say of servers, and servers that do not answer although nobody has noticed yet."""
         try:
             health = self._ceph("health", "detail")
             fs_dump = self._ceph("fs", "dump")
@@ -247,7 +251,7 @@ class CephTarget(Target):
         return list(dump["pg_stats"] if isinstance(dump, dict) else dump)
 
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
-        """The map of our file system, at most a moment old."""
+        """Return the map of our file system, at most a moment old."""
         if fs_dump is None:
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
@@ -291,7 +295,7 @@ class CephTarget(Target):
         return {name: name for name in (names if len(names) <= MOST_ELSEWHERE else here)}
 
     def _require_same_cluster(self) -> None:
-        """A configuration lying around need not be that of the mount. Raises EnvironmentLacksError."""
+        """Refuse a configuration that is not that of the mount. Raises EnvironmentLacksError."""
         if self._other_cluster:
             remedy = "Set CEPH_CONF to the configuration file of the mount."
             raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)

@@ -24,7 +24,10 @@ _NOT_CONFIGURED = (
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
-    """A command of which the answer is JSON. Raises StrakesError: not configured here or not allowed 3, no answer 1."""
+    """Run a command of which the answer is JSON.
+
+    Raises StrakesError: not configured here or not allowed 3, no answer 1.
+    """
     argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
 
     def read(done: Completed) -> Any:

@@ -15,6 +15,7 @@ class Answers:
     """``notes`` says what was not answered, and why."""
 
     def __init__(self, run: Runner) -> None:
+        """Take how commands are run."""
         self.run = run
         self.notes: list[str] = []
 

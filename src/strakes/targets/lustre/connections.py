@@ -116,7 +116,10 @@ def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
 
 
 def states(answers: Answers, file_system: str) -> dict[str, States]:
-    """Return the states of all connections to targets of a file system: from the kernel alone, which waits for no server."""
+    """Return the states of all connections to targets of a file system.
+
+    From the kernel alone, which waits for no server.
+    """
     params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NO_PARAMS)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else params.values.items():
@@ -141,7 +144,10 @@ def _state(target: TargetState, known: Import | None, reached: bool, failing: st
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return how commands get to each server that can be asked: this node, where it is one, and others by ``servers``."""
+    """Return how commands get to each server that can be asked.
+
+    This node, where it is one, and others by ``servers``.
+    """
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 

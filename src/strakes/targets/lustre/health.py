@@ -56,9 +56,9 @@ def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -
 
 
 def complaint(text: str) -> str:
-    """Return what ``health_check`` complains of; empty where it does not.
+    r"""Return what ``health_check`` complains of; empty where it does not.
 
-    >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\\nNOT HEALTHY")
+    >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY")
     ('', 'device labfs-OST0001 reported unhealthy')
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,4 +1,7 @@
-"""``mdc.*.state`` and ``osc.*.state``: the last sixteen states of a client's connection to a target, with their times."""
+"""``mdc.*.state`` and ``osc.*.state``.
+
+The last sixteen states of a client's connection to a target, with their times.
+"""
 
 from __future__ import annotations
 

@@ -191,7 +191,10 @@ class LustreTarget(Target):
         return counters.observe(self.run, name, self.servers)
 
     def trouble(self) -> tuple[str, ...]:
-        """Return which targets do not serve this client, and where they are: from the kernel, which waits for nobody."""
+        """Return which targets do not serve this client, and where they are.
+
+        From the kernel, which waits for nobody.
+        """
         answers = Answers(self.run)
         lost = {name: known for name, known in states(answers, self._file_system).items() if not known.working}
         where = addresses_in(answers, self._file_system) if lost else {}

@@ -72,28 +72,28 @@ def _read(path: Path) -> str:
 
 
 def _operations(path: Path) -> list[ClientOperation]:
-    found = []
+    operations = []
     for number, line in enumerate(_read(path).splitlines(), 1):
         words = line.split()
         try:
             result = " ".join(words[3:])
-            found.append(
+            operations.append(
                 ClientOperation(float(words[1]), float(words[2]), "" if result == "ok" else result or "no result")
             )
         except (IndexError, ValueError) as error:
             raise BadInputError("not a line of a client's record", where=f"{path}:{number}", why=repr(line)) from error
-    return found
+    return operations
 
 
 def _events(path: Path) -> list[Moment]:
-    found = []
+    moments = []
     for number, line in enumerate(_read(path).splitlines(), 1):
         at, _, text = line.partition(" ")
         try:
-            found.append(Moment(float(at), "operator", text))
+            moments.append(Moment(float(at), "operator", text))
         except ValueError as error:
             raise BadInputError("not a time and a text", where=f"{path}:{number}", why=repr(line)) from error
-    return found
+    return moments
 
 
 def _command(path: Path) -> list[Moment]:

@@ -85,7 +85,7 @@ class HybridIo(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Hold each size with hybrid I/O against the same without."""
-        found = []
+        findings = []
         for operation in ("write", "read"):
             without = {cell.settings["transfer_bytes"]: cell for cell in _cells(results, operation, "off")}
             for cell in _cells(results, operation, "on"):
@@ -96,8 +96,8 @@ class HybridIo(Study):
                         f"({KNOB} 1) as without."
                     )
                     identifier = f"{self.name}-{operation}-{size}"
-                    found.append(ratio_finding(identifier, text, cell, without[size], results))
-        return found
+                    findings.append(ratio_finding(identifier, text, cell, without[size], results))
+        return findings
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the largest calls, both ways."""

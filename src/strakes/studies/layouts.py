@@ -102,7 +102,7 @@ class Layouts(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Hold every layout against one stripe, operation by operation; each says how it is set."""
-        found = []
+        findings = []
         for operation, words in _OPERATIONS.items():
             by_layout = _by_layout(results, operation)
             usual = by_layout.pop(_ONE_STRIPE, None)
@@ -113,8 +113,8 @@ class Layouts(Study):
                     f"{{ratio}} times the rate with one stripe."
                 )
                 identifier = f"{self.name}-{operation}-{name.replace(' ', '-')}"
-                found.append(ratio_finding(identifier, text, cell, usual, results))
-        return found
+                findings.append(ratio_finding(identifier, text, cell, usual, results))
+        return findings
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates with one stripe."""

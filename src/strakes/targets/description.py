@@ -172,7 +172,8 @@ class Interruption:
         )
         evicted = ", which was evicted" if self.evicted else ""
         if self.evicted_clients is not None:
-            evicted += f"; {self.evicted_clients} clients were evicted"
+            clients = "client was" if self.evicted_clients == 1 else "clients were"
+            evicted += f"; {self.evicted_clients} {clients} evicted"
         return f"{self.target} did not serve this client from {began} {lasted}{evicted}."
 
 

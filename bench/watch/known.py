@@ -79,7 +79,7 @@ def page_hinkley(tolerance: float, bound: float) -> Detector:
 
 
 def ruptures_kernel(penalty: float, least: int) -> Detector:
-    """PELT with a linear kernel (`ruptures`), on the last 150 runs, every second run; a new last segment is an alarm."""
+    """PELT with a linear kernel (`ruptures`) on the last 150 runs, every second run; a new last segment is an alarm."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ruptures

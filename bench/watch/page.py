@@ -15,9 +15,9 @@ def render(contestants: Sequence[Contestant], by_chance: float, plants: dict[str
     lines = [
         "# How well `strakes watch` finds what changed",
         "",
-        "Written by `python -m bench.watch YEAR.csv.gz --page`; `bench/watch/yardstick.py` says what is planted and how",
-        "it is counted, and was fixed before the year was looked at (one later amendment is marked there). The year is",
-        f"Cori's (TOKIO, NERSC, 2017): {series} series of benchmarks, about one run a day.",
+        "Written by `python -m bench.watch YEAR.csv.gz --page`; `bench/watch/yardstick.py` says what is planted",
+        "and how it is counted, and was fixed before the year was looked at (one later amendment is marked there).",
+        f"The year is Cori's (TOKIO, NERSC, 2017): {series} series of benchmarks, about one run a day.",
         "",
         "## The year as it is",
         "All series together; alarms that nothing in the columns explains, a month, and those with a cause.",

@@ -21,7 +21,11 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write docs/watch.md")
     parser.add_argument("--plants", type=int, default=PLANTS, help="of levels and weeks")
     parser.add_argument("--target-plants", type=int, default=PLANTS, help="of slow targets: each takes 16 series")
+    parser.add_argument(
+        "--tuned", action="append", default=[], metavar="NAME:SETTINGS", help="a rival's settings from an earlier run"
+    )
     chosen = parser.parse_args()
+    tuned = dict(text.split(":", 1) for text in chosen.tuned)
     series = read_series(chosen.year)
     plants = {"level": chosen.plants, "target": chosen.target_plants}
 
@@ -29,8 +33,10 @@ def main() -> None:
         return lambda one: find_changes(one, 1 / share)
 
     contestants = [judge(series, "strakes", "default", ours(len(series)), plants)]
+    print(contestants, flush=True)
     for name in GRIDS:
-        contestants.append(judge(series, name, *tune(series, name), plants))
+        settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(series, name)
+        contestants.append(judge(series, name, settings, detector, plants))
         print(contestants[-1].name, contestants[-1].settings, flush=True)
     text = render(contestants, explained_by_chance(series), plants, len(series))
     print(text)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from conftest import StrakesRunner
+from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import BadInputError
 from strakes.watch.gate import compare
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring, Row
-from strakes.watch.service_level import judge, parse_service_level
 
 START_S = 1_700_000_000.0 - 1_700_000_000.0 % 86400
 
@@ -75,3 +75,18 @@ def test_the_commands_compare_and_report_read_the_store(tmp_path: Path, strakes:
     assert (
         done.returncode == 0 and "FAIL" in page.read_text() and "http" not in page.read_text().replace("http-equiv", "")
     )
+
+
+def test_a_service_level_is_a_need_that_accept_answers(tmp_path: Path) -> None:
+    from strakes.accept.judge import judge as answer
+    from strakes.accept.needs import needs_from_toml
+    from strakes.findings.results import Results
+
+    (tmp_path / "needs.toml").write_text(
+        '[[need]]\nkind = "service-level"\nlevel = "p99 of create <= 20 ms in 99 % of minutes"\n'
+    )
+    _, needs = needs_from_toml(tmp_path / "needs.toml")
+    results = Results((), 0.9, {})
+    fast, slow = ([Row(0.0, 600.0, {"/fs probe create": Histogram.of([took] * 100)})] for took in (0.001, 0.05))
+    verdicts = [answer(needs, {}, results, minutes)[0].verdict for minutes in (fast, slow, [])]
+    assert verdicts == ["PASS", "FAIL", "UNKNOWN"]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from strakes.accept.needs import Need
+from strakes.accept.service_level import Minute
+from strakes.accept.service_level import judge as count_minutes
 from strakes.analysis.held_back import held_back
 from strakes.findings.record import from_record
 from strakes.findings.results import Measured, Results
@@ -37,16 +39,19 @@ class Answer:
     evidence: tuple[str, ...] = ()
 
 
-def judge(needs: Sequence[Need], facts: Mapping[str, Any], results: Results) -> tuple[Answer, ...]:
+def judge(
+    needs: Sequence[Need], facts: Mapping[str, Any], results: Results, minutes: Sequence[Minute] = ()
+) -> tuple[Answer, ...]:
     """Return every need answered. A rate passes when the lower end of its interval reaches it.
 
     It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file
-    system might.
+    system might. ``minutes``: what a watch has seen, for service levels.
     """
     stated: Mapping[str, Callable[[Need, _Capacity], Answer]] = {
         "files": _files,
         "bytes": _bytes,
         "operating-life": _life,
+        "service-level": lambda need, _: _service_level(need, minutes),
     }
     measured: Mapping[str, Callable[[Need, _Evidence], Answer]] = {
         "files-per-hour": _files_per_hour,
@@ -133,6 +138,19 @@ def _life(need: Need, capacity: _Capacity) -> Answer:
         "This assumes a constant rate, no removals and files of the stated size; wear of devices is not considered."
     )
     return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, outlook, limits)
+
+
+def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
+    assert need.level is not None
+    kept = count_minutes(need.level, minutes)
+    if kept.kept is None:
+        limits = "Watch the file system for a month: strakes watch DIR."
+        return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
+    found = (
+        f"beyond in {kept.bad:,.0f} of {kept.minutes:,.0f} minutes; {percent(kept.budget_left)} of the budget is left"
+    )
+    limits = "What the probe of strakes watch has felt on this client in the last 30 days."
+    return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
 
 
 def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:

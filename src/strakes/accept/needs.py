@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from strakes.accept.service_level import ServiceLevel, parse_service_level
 from strakes.errors import BadInputError
 from strakes.studies.metadata_ops import OPERATIONS
 from strakes.toml_file import read_toml
 from strakes.units import parse_bytes, parse_seconds
 
-Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life"]
+Kind = Literal[
+    "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
+]
 # What each kind may and must say besides kind, name and at_least.
 _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "files": ((), ()),
@@ -22,6 +25,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bandwidth": (("operation", "clients"), ("operation",)),
     "operations-per-s": (("operation", "clients"), ("operation",)),
     "operating-life": (("files_per_day", "file_bytes"), ("files_per_day",)),
+    "service-level": (("level",), ("level",)),
 }
 _BANDWIDTH = ("read", "write")
 _TOP_KEYS = ("title", "need")
@@ -42,6 +46,7 @@ class Need:
     files_per_hour_each: float = 0.0
     files_per_day: float = 0.0
     file_bytes: float = 0.0
+    level: ServiceLevel | None = None
 
     @property
     def study(self) -> str:
@@ -85,7 +90,7 @@ def _need(entry: Any, where: str) -> Need:
             raise BadInputError(
                 f"unknown key {key!r}", where=where, remedy=f"The keys of this kind are: {', '.join(allowed)}."
             )
-    for key in ("at_least", *required):
+    for key in (*(() if kind == "service-level" else ("at_least",)), *required):
         if key not in entry:
             raise BadInputError(f"the key {key!r} is missing", where=where)
         if key in required and entry[key] == 0:
@@ -100,12 +105,13 @@ def _need(entry: Any, where: str) -> Need:
     return Need(
         name=str(entry.get("name", f"{kind} {operation}".strip())),
         kind=kind,
-        at_least=_amount(entry["at_least"], kind, "at_least", where),
+        at_least=_amount(entry.get("at_least", 0.0), kind, "at_least", where),
         clients=clients,
         operation=operation,
         files_per_hour_each=_amount(entry.get("files_per_hour_each", 0.0), "files", "files_per_hour_each", where),
         files_per_day=_amount(entry.get("files_per_day", 0.0), "files", "files_per_day", where),
         file_bytes=_amount(entry.get("file_bytes", 0.0), "bytes", "file_bytes", where),
+        level=parse_service_level(str(entry["level"])) if "level" in entry else None,
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from strakes.cli.options import Output, measuring_options, precision_option, write_json
 from strakes.errors import BadInputError
+
+if TYPE_CHECKING:
+    from strakes.watch.ring import Row
 
 FAILED_STATUS = 1
 
@@ -46,7 +49,27 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     if "total_bytes" not in run.facts:  # imported runs have no more than a path
         remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
-    answers = judge(wanted, run.facts, results_of(run))
+    minutes = _watched_minutes(str(run.facts.get("path", ""))) if any(need.level for need in wanted) else []
+    answers = judge(wanted, run.facts, results_of(run), minutes)
     if write_json(json, to_document(title, run.id, answers)):
         click.echo(render(title, run.id, answers))
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
+
+
+def _watched_minutes(directory: str) -> list[Row]:
+    """Return what ``strakes watch`` has seen of this directory in the last 30 days."""
+    import time
+    from dataclasses import replace
+
+    from strakes.store_root import default_root
+    from strakes.watch.ring import Ring
+
+    ring = default_root() / "watch"
+    if not ring.is_dir():
+        return []
+    rows = Ring(ring).rows(time.time() - 30 * 86400)
+    beginning = f"{directory} probe "
+    return [
+        replace(row, figures={name: seen for name, seen in row.figures.items() if name.startswith(beginning)})
+        for row in rows
+    ]

@@ -64,13 +64,13 @@ def run_command(
     import signal
     import threading
 
+    from strakes.accept.service_level import parse_service_level
     from strakes.errors import EnvironmentLacksError
     from strakes.targets.registry import detect
     from strakes.watch.alerts import Alerts, to_alertmanager, to_command, to_mail
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import serve
     from strakes.watch.ring import Ring
-    from strakes.watch.service_level import parse_service_level
     from strakes.watch.sources import sources_of
     from strakes.watch.watch import Watch
     from strakes.watch.watch_text import line
@@ -121,9 +121,9 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
     """Write a page of what changed, when, who, and how the service levels were kept; it works offline."""
     import time
 
+    from strakes.accept.service_level import parse_service_level
     from strakes.watch.page import render_watch_page
     from strakes.watch.ring import Ring
-    from strakes.watch.service_level import parse_service_level
 
     now_s = time.time()
     kept_levels = [parse_service_level(level) for level in levels]

@@ -83,7 +83,11 @@ class Probe:
             number += 1
             try:
                 result = self._engine.run(
-                    probe_plan(_PLAN_S, self._rate_per_s), self._workspace, f"n{number}", _LIMIT_S, on_log=self._felt.extend
+                    probe_plan(_PLAN_S, self._rate_per_s),
+                    self._workspace,
+                    f"n{number}",
+                    _LIMIT_S,
+                    on_log=self._felt.extend,
                 )
             except StrakesError as error:
                 self._failed = error

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from strakes.accept.service_level import Kept, ServiceLevel, judge
 from strakes.errors import StrakesError
 from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
@@ -21,7 +22,6 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
 from strakes.watch.reading import Reading
 from strakes.watch.ring import Ring, Row
-from strakes.watch.service_level import Kept, ServiceLevel, judge
 from strakes.watch.sources import Source
 from strakes.watch.values import Event
 from strakes.watch.watch import Watch

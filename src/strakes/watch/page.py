@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from strakes.accept.service_level import ServiceLevel, judge
 from strakes.report.html import render_page
 from strakes.units import format_seconds
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
-from strakes.watch.service_level import ServiceLevel, judge
 
 _MOST_EVENTS = 500
 

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from strakes.errors import BadInputError
 from strakes.units import format_seconds, parse_seconds
-from strakes.watch.ring import Row
 
 _LEVEL = re.compile(
     r"^\s*p(\d+(?:\.\d+)?)\s+of\s+(\S+)\s*(?:<=|≤)\s*(\d+(?:\.\d+)?\s*\S+)\s+in\s+(\d+(?:\.\d+)?)\s*%\s+of\s+minutes\s*$"
 )
 _REMEDY = "Write, for example: p99 of create <= 20 ms in 99 % of minutes"
+
+
+class Latencies(Protocol):
+    """Of one operation in one minute."""
+
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+
+    def percentile(self, share: float) -> float:
+        """Return the one that ``share`` of all do not exceed, in seconds."""
+
+
+class Minute(Protocol):
+    """What was seen for ``seconds``: figure -> latencies."""
+
+    @property
+    def seconds(self) -> float:
+        """Return its length."""
+
+    @property
+    def figures(self) -> Mapping[str, Latencies]:
+        """Return what was seen; figures of the probe end with its operation."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +52,10 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """``bad`` of ``minutes`` were beyond; ``budget_left``: of those that may be, 1 when none was, below 0 when it is spent."""
+    """``bad`` of ``minutes`` were beyond.
+
+    ``budget_left``: of those that may be, 1 when none was, below 0 when it is spent.
+    """
 
     level: ServiceLevel
     minutes: float
@@ -75,7 +101,7 @@ def parse_service_level(text: str) -> ServiceLevel:
     return ServiceLevel(plain, percentile, match[2], most_s, share)
 
 
-def judge(level: ServiceLevel, rows: Iterable[Row]) -> Kept:
+def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
     """Count the minutes beyond. A row of ten minutes that is beyond counts as ten."""
     minutes = bad = 0.0
     for row in rows:

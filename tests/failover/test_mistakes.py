@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from failover import mistakes, mistakes_storage
+from failover import mistakes, mistakes_storage, mistakes_values
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import read_plan
 
-PLANTED = {**mistakes.PLANTED, **mistakes_storage.PLANTED}
+PLANTED = {**mistakes.PLANTED, **mistakes_storage.PLANTED, **mistakes_values.PLANTED}
 
 
 def test_there_are_many_of_them() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +16,11 @@ from strakes.cli.options import DIRECTORY, SECONDS, Command, Output, json_option
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
+    from strakes.drill.trial import Pace
     from strakes.targets.command import Servers
+
+# Of a schedule on the real pair: each event takes seconds to minutes.
+_SCHEDULE_EVENTS = 4
 
 
 def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
@@ -103,8 +109,17 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
 @click.option("--singles", is_flag=True, help="Show single failures only.")
+@click.option(
+    "--schedules",
+    metavar="N",
+    type=click.IntRange(1, 10_000_000),
+    help="Instead: N random schedules of faults and repairs, each drawn from a seed.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules.")
 @json_option
-def rehearse_command(directory: Path, every: bool, singles: bool, json: Output | None) -> int:
+def rehearse_command(
+    directory: Path, every: bool, singles: bool, schedules: int | None, seed: int, json: Output | None
+) -> int:
     """Predict what each failure, and each pair of failures, will do to the plan in DIR.
 
     Pacemaker's own policy engine decides, with the planned configuration; strakes models cables, switches, power and
@@ -112,8 +127,14 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json: Output |
     """
     from strakes.cli.failover_text import print_rehearsal
     from strakes.failover.rehearsal.rehearse import document, rehearse
+    from strakes.failover.rehearsal.schedule import rehearse_schedules
     from strakes.failover.setup import read_plan
 
+    if schedules is not None:
+        summary = rehearse_schedules(read_plan(directory), schedules, seed, progress=_show_progress)
+        if write_document(json, dumps({"schema": 1, **asdict(summary)}, indent=1)):
+            click.echo(summary.text)
+        return 1 if summary.bad else 0
     result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
     if write_document(json, document(result)):
         print_rehearsal(result, every=every)
@@ -201,7 +222,7 @@ def drill_command(
         return 0
     require_consent(directory, agreed)
     arriving = AlertListener(alerts) if alerts else None
-    outcome = play(drill, striking, default_root(), lambda text: click.echo(f"strakes: {text}", err=True), arriving)
+    outcome = play(drill, striking, default_root(), _tell, arriving)
     if write_document(json, document(outcome)):
         print_drill(outcome, moments=moments)
     return 1 if outcome.lost or outcome.lacking else 0
@@ -249,6 +270,18 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
             print_timeline(line, moments=moments)
 
 
+def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pace, json: Output | None) -> int:
+    from strakes.drill.schedules import run_schedules, schedules_document, schedules_text
+    from strakes.lab.ha.pair import Pair
+    from strakes.store_root import default_root
+
+    directory = Path(facts["bmc_log"]).parent
+    trials = run_schedules(name, Pair(facts), directory, seeds, _SCHEDULE_EVENTS, pace, default_root(), _tell)
+    if write_document(json, schedules_document(trials)):
+        click.echo(schedules_text(trials))
+    return 0 if all(trial.good for trial in trials) else 1
+
+
 @command.command("pair")
 @click.argument("name", default="ha")
 @click.option(
@@ -269,6 +302,13 @@ def timeline_command(directory: Path, drill: str | None, moments: bool, json: Ou
 @clients_option(4, 100, "Number of clients that send records.")
 @rate_option(100, "Records per second that each client sends.")
 @click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
+@click.option(
+    "--schedules",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    help="Instead: N random schedules of faults and repairs; what happens is compared with what the model predicts.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules.")
 @json_option
 def pair_command(
     name: str,
@@ -277,6 +317,8 @@ def pair_command(
     clients: int,
     rate: float,
     moments: bool,
+    schedules: int | None,
+    seed: int,
     json: Output | None,
 ) -> int:
     """Test the pair in the lab NAME (strakes lab up ha): power off a node, then cut one heartbeat link, then both.
@@ -296,6 +338,8 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"there is no pair {name}", remedy="Start one: strakes lab up ha")
+    if schedules is not None:
+        return _pair_schedules(name, lab.facts, range(seed, seed + schedules), Pace(clients, rate), json)
     trials = run_trials(
         name,
         Pair(lab.facts),
@@ -303,13 +347,17 @@ def pair_command(
         repeat,
         Pace(clients, rate),
         default_root(),
-        lambda text: click.echo(f"strakes: {text}", err=True),
+        _tell,
     )
     if write_document(json, document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
         print_trials(rows(trials))
     return 0 if all(trial.good for trial in trials) else 1
+
+
+def _tell(text: str) -> None:
+    click.echo(f"strakes: {text}", err=True)
 
 
 def _show_progress(done: int, total: int) -> None:

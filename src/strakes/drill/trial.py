@@ -81,7 +81,7 @@ def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultT
 
 
 def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -> FaultTrial:
-    with _Clients(pair, pace) as clients:
+    with RunningClients(pair, pace) as clients:
         time.sleep(pace.before_s)
         struck = fault.strike()
         fault_s, done_s = struck[0].at_s, struck[-1].at_s
@@ -110,7 +110,7 @@ def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -
     )
 
 
-class _Clients:
+class RunningClients:
     """Clients at work while it is open; what they were answered goes to a file, so that a full pipe holds nobody up."""
 
     def __init__(self, pair: Pair, pace: Pace) -> None:
@@ -158,11 +158,11 @@ class ServiceAnswers:
             if "error" not in one
         ]
 
-    def operations(self) -> dict[str, list[ClientOperation]]:
-        """Of every client that may ask any node, as it was due."""
+    def operations(self, since_s: float = 0.0) -> dict[str, list[ClientOperation]]:
+        """Of every client that may ask any node, as it was due; those that ended since then."""
         found: dict[str, list[ClientOperation]] = defaultdict(list)
         for one in self.given:
-            if not one["client"].startswith(ONLY):
+            if not one["client"].startswith(ONLY) and one["ended_s"] >= since_s:
                 found[one["client"]].append(ClientOperation(one["due_s"], one["ended_s"], one.get("error", "")))
         return found
 
@@ -171,7 +171,7 @@ class ServiceAnswers:
         return [one for one in records if one.client == START or one.client.endswith(self.run)]
 
 
-def _wait_for_answer(pair: Pair, fault: str, before: str, clients: _Clients, done_s: float, pace: Pace) -> None:
+def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClients, done_s: float, pace: Pace) -> None:
     def answered(since_s: float, *, elsewhere: bool) -> bool:
         told = [one for one in clients.answers().acknowledged() if one.sent_s > since_s]
         return any(not elsewhere or one.record.node != before for one in told)

@@ -190,6 +190,10 @@ class Cluster:
         """Raises StopIteration for a name that no node has."""
         return next(node for node in self.nodes if node.name == name)
 
+    def target(self, name: str) -> ServedTarget:
+        """Raises StopIteration for a name that no target has."""
+        return next(target for target in self.targets if target.name == name)
+
     def targets_of(self, node: str) -> tuple[ServedTarget, ...]:
         """Those that the node can serve."""
         return tuple(target for target in self.targets if node in target.nodes)

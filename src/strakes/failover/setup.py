@@ -111,7 +111,7 @@ def read_plan(directory: Path) -> Setup:
         )
     description = directory / DESCRIPTION
     texts = _read_texts(directory, ("pacemaker/cib.xml", "lustre/make-targets.sh", "lustre/mount-clients.sh"))
-    return _setup(str(directory), directory, texts, read_description(description) if description.is_file() else None)
+    return setup_of(str(directory), directory, texts, read_description(description) if description.is_file() else None)
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
@@ -132,7 +132,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             why=asked.stderr.strip() or f"exit status {asked.status}",
             remedy="Start it (systemctl start pacemaker), or check a plan: strakes failover check DIR",
         )
-    return _setup(
+    return setup_of(
         "the running cluster", root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None
     )
 
@@ -156,7 +156,8 @@ def _answer(runner: Runner, *words: str) -> str:
     return answer.stdout if answer.status == 0 else ""
 
 
-def _setup(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
+def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
+    """Make a setup of texts by their names below ``root``. Raises BadInputError for those that cannot be read."""
     corosync = texts.get("etc/corosync/corosync.conf")
     cib = texts.get("pacemaker/cib.xml")
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]

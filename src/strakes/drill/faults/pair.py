@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from strakes.drill.faults.fault import Fault
 from strakes.drill.undo import RestorePair
+from strakes.errors import BadInputError
+from strakes.failover.rehearsal.room import RoomPart
 from strakes.failover.timeline import Moment
 from strakes.lab.ha.pair import Pair
 
@@ -26,6 +28,31 @@ PAIR_FAULTS: Mapping[str, PairEntry] = {
     CUT_ONE: PairEntry("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
     CUT_ALL: PairEntry("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
 }
+
+
+_LINKS = ("first", "second")
+
+
+def apply(pair: Pair, part: RoomPart, *, mended: bool, serving: str) -> None:
+    """Let a part of the lab's room fail, or put it right. ``serving`` is the node whose service fails."""
+    if part.kind == "network":
+        link = _LINKS.index(part.name)
+        if mended:
+            pair.connect(link)
+        else:
+            pair.cut(link)
+    elif part.kind == "one-way":
+        pair.lose(_LINKS.index(part.name), lost=not mended)
+    elif part.kind == "bmc":
+        pair.mute_bmc(part.name, muted=not mended)
+    elif part.kind == "node" and mended:
+        pair.power_on(part.name)
+    elif part.kind == "node":
+        pair.die(part.name)
+    elif part.kind == "service":
+        pair.kill_service(serving)
+    else:
+        raise BadInputError(f"the lab's pair cannot do that: {part.text}")
 
 
 class PairFault(Fault):

@@ -12,7 +12,7 @@ from strakes.failover.planned.pools import pool_lines
 
 
 def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    """Write it. Its steps are blocks of shell commands, with the nodes where they are run: see ``steps``."""
+    """Write it. Its steps are blocks of shell commands; ``on=A,B`` says on which nodes they are run."""
     from jinja2 import Environment, StrictUndefined
 
     source = resources.files("strakes").joinpath("failover/templates/runbook.md.j2").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.failover.cib import Cib
+from strakes.failover.cib import Cib, is_true
 from strakes.failover.validators import installed
 from strakes.targets.command import run
 
@@ -32,6 +32,8 @@ class Event:
     unfenceable: frozenset[str] = frozenset()
     # Nodes that lack the disks of a target: (target, node).
     diskless: frozenset[tuple[str, str]] = frozenset()
+    # Nodes that are switched on, and join.
+    back: frozenset[str] = frozenset()
     # What the agents that watch networks say: (attribute, node, value).
     watched: frozenset[tuple[str, str, int]] = frozenset()
 
@@ -61,7 +63,12 @@ class PolicyEngine:
         self._directory = directory
         self._numbers = itertools.count()
         self._known: dict[tuple[Path, Event], ClusterState] = {}
-        self._drbd = {one.values.get("drbd_resource", ""): one.id for one in cib.primitives if one.is_drbd}
+        self._same: dict[str, Path] = {}
+        self._drbd = {
+            one.values.get("drbd_resource", one.id): one.id
+            for one in cib.primitives
+            if one.is_drbd or is_true(cib.clones.get(one.clone, {}).get("promotable", "false"))
+        }
         self._planned = self._new_file()
         self._planned.write_text(text, encoding="utf-8")
 
@@ -112,6 +119,7 @@ class PolicyEngine:
         if not fencing:
             self._remove(start, {device.id for device in self._cib.devices})
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
+        words += [word for node in sorted(event.back) for word in ("--node-up", node)]
         words += [
             word
             for primitive, node in sorted(event.monitors)
@@ -134,6 +142,7 @@ class PolicyEngine:
             ]
             if number and not document.findall("./transition/*"):
                 break
+        file = self._same.setdefault(_meaning(file, document), file)
         unclean = tuple(
             node.get("name", "")
             for node in document.findall("./revised_cluster_status/nodes/node")
@@ -221,6 +230,26 @@ class PolicyEngine:
 
     def _new_file(self) -> Path:
         return self._directory / f"{next(self._numbers)}.xml"
+
+
+def _meaning(file: Path, document: Xml.Element) -> str:
+    """Return what two files of the same state have in common: who is up, what runs where, what has failed how often."""
+    status = document.find("./revised_cluster_status")
+    assert status is not None
+    nodes = [
+        tuple(node.get(key) for key in ("name", "online", "unclean", "pending"))
+        for node in status.iterfind("./nodes/node")
+    ]
+    resources = [
+        (resource.get("id"), resource.get("role"), resource.get("failed"), *(on.get("name") for on in resource))
+        for resource in status.iter("resource")
+    ]
+    root = Xml.parse(file).getroot()
+    failures = [
+        (pair.get("id"), pair.get("value")) for pair in root.iter("nvpair") if "fail-count" in pair.get("id", "")
+    ]
+    kept_away = [place.get("id") for place in root.iter("rsc_location")]
+    return repr((sorted(map(repr, nodes)), sorted(map(repr, resources)), sorted(failures), sorted(map(str, kept_away))))
 
 
 def _places(document: Xml.Element) -> dict[str, str]:

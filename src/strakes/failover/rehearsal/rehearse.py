@@ -28,11 +28,7 @@ def rehearse(
     setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Rehearsal:
     """Rehearse all failures. Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start."""
-    lacking = {"description", "corosync", "pacemaker"} - setup.parts
-    if setup.cluster is not None and any(target.replicated for target in setup.cluster.targets) and not setup.drbd:
-        lacking |= {"drbd"}
-    if lacking:
-        raise BadInputError("the plan is not whole", where=setup.where, why=f"it lacks: {', '.join(sorted(lacking))}")
+    require_rehearsable(setup)
     assert setup.cluster is not None and setup.cib is not None
     services = [one.id for one in setup.cib.primitives if one.group]
     colds = [RoomPart("cold", node.name) for node in setup.cluster.nodes]
@@ -53,6 +49,15 @@ def rehearse(
             scenes.append(story.play(failures))
             progress(number, total)
     return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]))
+
+
+def require_rehearsable(setup: Setup) -> None:
+    """Raise BadInputError where a part of the plan is not there."""
+    lacking = {"description", "corosync", "pacemaker"} - setup.parts
+    if setup.cluster is not None and any(target.replicated for target in setup.cluster.targets) and not setup.drbd:
+        lacking |= {"drbd"}
+    if lacking:
+        raise BadInputError("the plan is not whole", where=setup.where, why=f"it lacks: {', '.join(sorted(lacking))}")
 
 
 def _same(one: RoomPart, other: RoomPart) -> bool:

@@ -53,6 +53,16 @@ class Story:
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
         """Let one part fail, and the cluster answer it."""
+        world, step = self._failed(world, part)
+        # Who serves without its partner writes what the partner has not.
+        alone = {
+            (target, world.room.cluster.target(target).partner(place))
+            for target, place in world.places.items()
+            if place and world.room.cluster.target(target).replicated
+        }
+        return replace(world, stale=world.stale | {copy for copy in alone if copy[1] in world.off}), step
+
+    def _failed(self, world: World, part: RoomPart) -> tuple[World, Step]:
         if part.kind == "cold":
             return self._cold_start(world, part.name)
         world = replace(world, room=world.room.without(part))
@@ -69,6 +79,41 @@ class Story:
         if part.kind == "disk" and part.name not in world.off:
             return self._disk(world, part)
         return self._looked_around(world, part)
+
+    def group_of(self, service: str) -> str:
+        """The group of a primitive."""
+        return next(one.group for one in self.setup.pacemaker.primitives if one.id == service)
+
+    def mend(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """Let one part be as before, and the cluster answer it; a node is switched on where the others see it."""
+        room = replace(world.room, broken=world.room.broken - {part})
+        if part.kind == "node":
+            # What failed there is forgotten with its restart; its copy catches up before anything else fails.
+            off = world.off - {part.name}
+            state = self.engine.after(world.state, self._event(replace(world, room=room), back=frozenset({part.name})))
+            world = self._caught_up(replace(world, room=room, state=state, off=off, paused=False))
+            return world, Step()
+        together = world.apart and len(room.islands(self._standing(replace(world, room=room)))) == 1
+        if together:
+            world = replace(world, apart=False, stuck=False, frozen=False)
+        elif world.apart and part.kind in ("bmc", "network", "switch", "outlets"):
+            # Fencing is tried again and again.
+            world = replace(world, apart=False, stuck=False, frozen=False)
+        world, step = self._looked_around(replace(world, room=room), part)
+        return self._caught_up(world), step
+
+    def _caught_up(self, world: World) -> World:
+        """Copies that get updates again are as good as the other one."""
+        good = {
+            (target.name, node)
+            for target in world.room.cluster.targets
+            for node in target.nodes
+            if not set(target.nodes) & world.off
+            and world.room.replication_works(target)
+            and not world.apart
+            and world.room.disk_works(node, target.name)
+        }
+        return replace(world, stale=world.stale - good)
 
     def _standing(self, world: World) -> list[Node]:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
@@ -147,8 +192,8 @@ class Story:
             said.append(f"DRBD stops writing until fence-peer gives up, {self.policies.frozen_s:g} s")
         moved = [f"serve-{name}" for name, place in world.places.items() if not place]
         wait = NO_WAIT
-        if sure and quorum:
-            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved) if moved else wait
+        if sure and quorum and (moved or self._waits_for_peer(world, names)):
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
         elif paused:
             wait = Span(0.0, self.policies.frozen_s)
         return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused), Step(
@@ -235,9 +280,15 @@ class Story:
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
         moved = [f"serve-{name}" for name, place in world.places.items() if place != before[name]]
-        wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        # Writing to what stays where it is waits as well, with DRBD, until the peer is known to be off.
+        frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
+        wait = NO_WAIT
+        if moved or frozen:
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        if not frozen:
+            # Who loses serves on until its power is cut.
+            wait = replace(wait, least_s=self.times.start(moved).least_s)
         survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
-        # Writing to what stays where it is waits as well, until the peer is known to be off.
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:

@@ -156,6 +156,15 @@ def replication(setup: Setup) -> Iterator[str]:
                     yield f"drbd: {resource.name} has disk {disk} on {host.name}, cluster.toml says {wanted}"
                 if target and number == "0" and device.startswith("/dev/drbd") and device != f"/dev/drbd{target.minor}":
                     yield f"drbd: {resource.name} is {device} on {host.name}, cluster.toml says minor {target.minor}"
+        own = {
+            network
+            for host in resource.hosts[:2]
+            if host.name in described and len(host.addresses) == 1
+            for network, address in described[host.name].addresses.items()
+            if address == re.sub(r"^\[|\]$", "", host.addresses[0].rpartition(":")[0])
+        }
+        if len(own) > 1:
+            yield f"drbd: {resource.name} connects {' with '.join(sorted(own))}"
     for name in targets.keys() - {resource.name for resource in setup.drbd}:
         if targets[name].devices:
             yield f"drbd: there is no resource {name}"
@@ -194,6 +203,22 @@ def services(setup: Setup) -> Iterator[str]:
         ip = target.address.partition("/")[0]
         if ip and ip not in addresses:
             yield f"cib: the address {ip} of {target.name} is not there"
+        yield from _details(cib, mount, target)
+
+
+def _details(cib: Cib, mount: Primitive | None, target: ServedTarget) -> Iterator[str]:
+    """Hold the values of what serves a target against the description."""
+    ip, _, bits = target.address.partition("/")
+    for service in cib.services:
+        values = service.values
+        if ip and values.get("ip", "") == ip and values.get("cidr_netmask", bits or "32") != (bits or "32"):
+            yield f"cib: {service.id} has cidr_netmask={values['cidr_netmask']}, cluster.toml says {bits}"
+        exported = service.agent == "exportfs" and target.mount in values.get("directory", "")
+        if exported and target.clients and values.get("clientspec", target.clients) != target.clients:
+            yield f"cib: {service.id} is for {values['clientspec']}, cluster.toml says {target.clients}"
+    kind = mount.values.get("fstype", "") if mount else ""
+    if kind and kind != target.file_system:
+        yield f"cib: {target.name} is mounted as {kind}, cluster.toml says {target.file_system}"
 
 
 def _homes(cib: Cib, service: Primitive) -> set[str]:

@@ -32,6 +32,7 @@ _MODULES = (
     "lustre",
     "site",
     "described",
+    "values",
     "state",
 )
 

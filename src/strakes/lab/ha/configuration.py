@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -79,6 +80,11 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     # A node that has just started does not wait 20 s for a coordinator that may be there.
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
+
+
+def modelled(planned: Cluster) -> Cluster:
+    """Return the pair of namespaces as it is: what is served is on memory that both reach, and clients have a network of their own."""
+    return replace(planned, targets=tuple(replace(target, shared=True, address="") for target in planned.targets))
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:

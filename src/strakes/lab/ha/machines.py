@@ -129,7 +129,7 @@ class Machines(Nodes):
         for name in NODES:
             self._on(name, f"touch /var/lib/drbd/made && sync && {site.directory}/ha.sh cluster")
 
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> Mapping[str, object]:
         return {"replicated": JOURNAL, "plain": PLAIN}
 
     def _silent(self) -> str:

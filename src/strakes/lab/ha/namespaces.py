@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from strakes.failover.cluster import Cluster
@@ -46,6 +47,14 @@ class Namespaces(Nodes):
 
     def furnish(self, planned: Cluster) -> None:
         """Nothing: there is no replication."""
+
+    def facts(self) -> Mapping[str, object]:
+        """One direction of a link, and BMCs that do not answer."""
+        script = str(self.site.directory / "ha.sh")
+        return {
+            "losses": {str(ring): [script, "lose", str(ring)] for ring in range(2)},
+            "bmcs": {f"mds-{name}": [script, "bmc", name] for name in NODES},
+        }
 
     def start(self) -> None:
         for name in NODES:

@@ -51,7 +51,7 @@ class Nodes(ABC):
     def start(self) -> None:
         """Switch both on."""
 
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> Mapping[str, object]:
         """Return what is only there in this kind."""
         return {}
 

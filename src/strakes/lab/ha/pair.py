@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +59,11 @@ class Pair:
         """By its BMC, at once."""
         self._do([*self._facts["power"][node], "off"])
 
+    def die(self, node: str) -> None:
+        """Cut its power at once, without its BMC, which goes on answering."""
+        process = Path(self._facts["process_of"][node])
+        os.kill(int(process.read_text()), signal.SIGKILL)
+
     def power_on(self, node: str) -> None:
         self._do([*self._facts["power"][node], "on"])
 
@@ -71,10 +78,45 @@ class Pair:
         for link in self._facts["links"]:
             self.cut(int(link))
 
+    def connect(self, link: int) -> None:
+        """Plug the cable of one heartbeat link in again."""
+        self._do([*self._facts["links"][str(link)], "up"])
+
+    def lose(self, link: int, *, lost: bool) -> None:
+        """Let what the first node sends over a link get lost; what the second one sends arrives."""
+        self._do([*self._facts["losses"][str(link)], "down" if lost else "up"])
+
+    def mute_bmc(self, node: str, *, muted: bool) -> None:
+        """Let the BMC of a node not answer."""
+        self._do([*self._facts["bmcs"][node], "down" if muted else "up"])
+
+    def kill_service(self, node: str) -> None:
+        """Kill the journal's process there."""
+        script = 'for one in /proc/[0-9]*; do grep -qs "journal.py.serve" "$one/cmdline" && kill -KILL "${one#/proc/}"; done; true'
+        self.on(node, "sh", "-c", script)
+
+    def bring_home(self, node: str, limit_s: float) -> None:
+        """Let one node serve, by putting the others on standby for a moment; all have to be there."""
+        if self.active() == node:
+            return
+        others = [other for other in self.nodes if other != node]
+        for other in others:
+            self.on(node, "crm_standby", "--node", other, "--update", "on")
+        try:
+            self.wait_until(f"{node} to serve", lambda: self.active() == node, limit_s, self._look_every_s)
+        finally:
+            for other in others:
+                self.on(node, "crm_standby", "--node", other, "--delete")
+        self.wait_whole(limit_s)
+
     def restore(self) -> None:
-        """Cables in, power on, and wait until the pair is whole again."""
+        """Put everything right: cables in, BMCs answer, power on."""
         for link in self._facts["links"]:
-            self._do([*self._facts["links"][link], "up"])
+            self.connect(int(link))
+        for loss in self._facts.get("losses", ()):
+            self.lose(int(loss), lost=False)
+        for node in self._facts.get("bmcs", ()):
+            self.mute_bmc(node, muted=False)
         for node in self.nodes:
             if not self.has_power(node):
                 self.power_on(node)
@@ -94,6 +136,26 @@ class Pair:
     def wait_whole(self, limit_s: float) -> None:
         """Until both nodes see each other and everything runs that should."""
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
+
+    def make_whole(self, limit_s: float) -> None:
+        """Put everything right, and wait; what was still to be powered off when its BMC answered again is switched on once more."""
+        self.restore()
+
+        def whole() -> bool:
+            if not any(map(self.lacking, self.nodes)):
+                return True
+            unclean = any(
+                node.get("unclean") == "true"
+                for name in self.nodes
+                if (status := self._status(name)) is not None
+                for node in status.iterfind("./nodes/node")
+            )
+            for node in () if unclean else self.nodes:
+                if not self.has_power(node):
+                    self.power_on(node)
+            return False
+
+        self.wait_until("a whole pair", whole, limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
         """Return what is wrong as a node sees it: a copy that is being brought up to date cannot take over yet."""

@@ -1,0 +1,435 @@
+"""Rules about single values that programs take, and that do not do what was meant."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from strakes.failover.cib import is_true, seconds
+from strakes.failover.rules.fencing import is_bmc, is_outlet
+from strakes.failover.rules.heartbeat import links_of, nodes_of
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
+from strakes.failover.setup import Setup
+
+_PROPERTIES = [
+    "batch-limit",
+    "cluster-delay",
+    "cluster-infrastructure",
+    "cluster-ipc-limit",
+    "cluster-name",
+    "cluster-recheck-interval",
+    "concurrent-fencing",
+    "dc-deadtime",
+    "dc-version",
+    "default-action-timeout",
+    "default-resource-stickiness",
+    "election-timeout",
+    "enable-acl",
+    "enable-startup-probes",
+    "fence-reaction",
+    "have-watchdog",
+    "is-managed-default",
+    "join-finalization-timeout",
+    "join-integration-timeout",
+    "last-lrm-refresh",
+    "load-threshold",
+    "maintenance-mode",
+    "migration-limit",
+    "no-quorum-policy",
+    "node-action-limit",
+    "node-health-base",
+    "node-health-green",
+    "node-health-red",
+    "node-health-strategy",
+    "node-health-yellow",
+    "node-pending-timeout",
+    "pe-error-series-max",
+    "pe-input-series-max",
+    "pe-warn-series-max",
+    "placement-strategy",
+    "priority-fencing-delay",
+    "remove-after-stop",
+    "shutdown-escalation",
+    "shutdown-lock",
+    "shutdown-lock-limit",
+    "start-failure-is-fatal",
+    "startup-fencing",
+    "stonith-action",
+    "stonith-enabled",
+    "stonith-max-attempts",
+    "stonith-timeout",
+    "stonith-watchdog-timeout",
+    "stop-all-resources",
+    "stop-orphan-actions",
+    "stop-orphan-resources",
+    "symmetric-cluster",
+    "transition-delay",
+]
+_META = [
+    "allow-migrate",
+    "allow-unhealthy-nodes",
+    "clone-max",
+    "clone-min",
+    "clone-node-max",
+    "container-attribute-target",
+    "critical",
+    "failure-timeout",
+    "globally-unique",
+    "interleave",
+    "is-managed",
+    "maintenance",
+    "master-max",
+    "master-node-max",
+    "migration-threshold",
+    "multiple-active",
+    "notify",
+    "ordered",
+    "priority",
+    "promotable",
+    "promoted-max",
+    "promoted-node-max",
+    "remote-addr",
+    "remote-allow-migrate",
+    "remote-connect-timeout",
+    "remote-node",
+    "remote-port",
+    "requires",
+    "resource-stickiness",
+    "target-role",
+]
+_OFF = ("none", "off", "no")
+_SLOWEST_RESYNC_KIB = 1024
+
+
+@rule(
+    "setting-misspelt",
+    "error",
+    "pacemaker",
+    reason="Pacemaker keeps any name and heeds those that it knows: what was meant is not set.",
+    remedy="Write the name as Pacemaker does (crm_attribute --list-options=all, or the page).",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def misspelt(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for name in cib.properties:
+        yield from _close(name, _PROPERTIES, "property")
+    names = {name: primitive.id for primitive in cib.primitives for name in primitive.meta}
+    names |= {name: clone for clone, meta in cib.clones.items() for name in meta}
+    for name, place in names.items():
+        yield from _close(name, _META, f"meta attribute of {place}:")
+
+
+def _close(name: str, known: list[str], what: str) -> Iterator[str]:
+    if name not in known:
+        for meant in get_close_matches(name.replace("_", "-").lower(), known, 1, 0.9):
+            yield f"cib: {what} {name}, which may mean {meant}"
+
+
+@rule(
+    "heartbeat-not-authenticated",
+    "warning",
+    "corosync",
+    reason="Whoever can send to the cluster's network can join it, or make nodes power each other off.",
+    remedy="crypto_cipher: aes256, crypto_hash: sha256, and the key of corosync-keygen on all nodes.",
+    source=COROSYNC_CONF,
+)
+def open_heartbeat(setup: Setup) -> Iterator[str]:
+    totem = setup.membership.one("totem")
+    given = [
+        f"{key}: {totem.get(key)}" for key in ("crypto_hash", "crypto_cipher", "secauth") if totem.get(key) in _OFF
+    ]
+    if given:
+        yield f"corosync.conf: {', '.join(given)}"
+
+
+@rule(
+    "heartbeat-times-contradict",
+    "error",
+    "corosync",
+    reason="A time that has to be shorter than another one is longer: membership does not settle, or every lost packet counts as a death.",
+    remedy="Remove these settings; all of them follow from token.",
+    source=COROSYNC_CONF,
+)
+def contradicting(setup: Setup) -> Iterator[str]:
+    totem = setup.membership.one("totem")
+    token = _number(totem.get("token"), 3000)
+    consensus = _number(totem.get("consensus"), round(1.2 * token))
+    if _number(totem.get("join"), 50) >= consensus:
+        yield f"corosync.conf: join: {totem.get('join')} is not shorter than consensus: {consensus}"
+    if _number(totem.get("token_retransmits_before_loss_const"), 4) < 2:
+        yield "corosync.conf: token_retransmits_before_loss_const is below 2"
+    if not 0 <= _number(totem.get("netmtu"), 1500) <= 65_535:
+        yield f"corosync.conf: netmtu: {totem.get('netmtu')}"
+    numbers = []
+    for interface in totem.all("interface"):
+        every = _number(interface.get("knet_ping_interval"), 0)
+        limit = _number(interface.get("knet_ping_timeout"), 0)
+        if every and limit and limit < every:
+            yield f"corosync.conf: knet_ping_timeout: {limit} is shorter than knet_ping_interval: {every}"
+        numbers.append(interface.get("linknumber") or interface.get("ringnumber"))
+    for number in sorted({number for number in numbers if number and numbers.count(number) > 1}):
+        yield f"corosync.conf: two interface sections have the number {number}"
+    version = totem.get("ip_version")
+    for node in nodes_of(setup) if version in ("ipv4", "ipv6") else ():
+        for address in links_of(node).values():
+            try:
+                family = f"ipv{ipaddress.ip_address(address).version}"
+            except ValueError:
+                continue
+            if family != version:
+                yield f"corosync.conf: ip_version: {version}, and {address}"
+
+
+@rule(
+    "quorum-device-times-contradict",
+    "error",
+    "corosync",
+    reason="While the nodes find each other they wait for the device for sync_timeout: less than its own timeout, and they lose quorum.",
+    remedy="Remove timeout and sync_timeout (10 and 30 s), or let the second one be the longer.",
+    source=QDEVICE,
+)
+def device_times(setup: Setup) -> Iterator[str]:
+    for device in setup.membership.one("quorum").all("device"):
+        timeout, sync = _number(device.get("timeout"), 10_000), _number(device.get("sync_timeout"), 30_000)
+        if sync < timeout:
+            yield f"corosync.conf: sync_timeout: {sync} is shorter than timeout: {timeout}"
+
+
+@rule(
+    "nothing-is-logged",
+    "warning",
+    "corosync",
+    reason="After an outage nobody can tell what happened.",
+    remedy="logging: to_syslog: yes",
+    source=COROSYNC_CONF,
+)
+def silent(setup: Setup) -> Iterator[str]:
+    logging = setup.membership.one("logging")
+    if logging.get("to_syslog") in _OFF and logging.get("to_logfile", "no") in _OFF:
+        yield "corosync.conf: to_syslog: no, and no to_logfile"
+
+
+@rule(
+    "fencing-level-unusable",
+    "error",
+    "pacemaker",
+    reason="Levels are numbered from 1 to 9, and each needs all its devices: a BMC that died with its node then blocks the outlets.",
+    remedy="Level 1: the BMC. Level 2: all outlets of the node.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def levels(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for level in cib.levels:
+        if level.get("index", "1") not in map(str, range(1, 10)):
+            yield f"cib: fencing level {level.get('id', '')} has the index {level.get('index')}"
+    devices = {device.id: device for device in cib.devices}
+    for node in cib.nodes:
+        for names in cib.levels_of(node):
+            kinds = [devices[name] for name in names if name in devices]
+            if any(map(is_bmc, kinds)) and any(map(is_outlet, kinds)):
+                yield f"cib: one level of {node} needs {' and '.join(names)}"
+
+
+@rule(
+    "fencing-device-times-contradict",
+    "error",
+    "pacemaker",
+    reason="The agent gives up before the power is off, or waits longer than Pacemaker waits for it: fencing fails, and nothing is taken over.",
+    remedy="Remove power_timeout, power_wait, login_timeout and shell_timeout, or keep their sum below stonith-timeout.",
+    source="https://manpages.debian.org/bookworm/fence-agents/fence_ipmilan.8.en.html",
+)
+def device_waits(setup: Setup) -> Iterator[str]:
+    limit = seconds(setup.pacemaker.properties.get("stonith-timeout", "")) or 60.0
+    for device in setup.pacemaker.devices:
+        for key in ("power_timeout", "login_timeout", "shell_timeout"):
+            if 0 < seconds(device.values.get(key, "")) < 3:
+                yield f"cib: {device.id} has {key}={device.values[key]}"
+        if seconds(device.values.get("power_wait", "")) >= limit:
+            yield f"cib: {device.id} has power_wait={device.values['power_wait']}, stonith-timeout is {limit:g} s"
+
+
+@rule(
+    "fencing-tried-too-little",
+    "warning",
+    "pacemaker",
+    reason="A device that does not answer at once, or whose check looks at nothing, is found out when a node has to be powered off.",
+    remedy="Remove stonith-max-attempts and pcmk_monitor_action.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def little(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    attempts = cib.properties.get("stonith-max-attempts", "10")
+    if attempts.isdecimal() and int(attempts) < 3:
+        yield f"cib: stonith-max-attempts={attempts}"
+    for device in cib.devices:
+        if device.values.get("pcmk_monitor_action", "monitor") in ("metadata", "meta-data", "list"):
+            yield f"cib: {device.id} has pcmk_monitor_action={device.values['pcmk_monitor_action']}"
+
+
+@rule(
+    "second-copy-of-a-service-stays",
+    "error",
+    "pacemaker",
+    reason="A service that is found on two nodes is writing from both: blocked or left stopped, nobody ends that, or nobody serves.",
+    remedy="Remove multiple-active; its default stops all and starts one.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def twice(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.services:
+        given = primitive.meta.get("multiple-active", "")
+        if given in ("block", "stop_only"):
+            yield f"cib: {primitive.id} has multiple-active={given}"
+
+
+@rule(
+    "stays-with-a-node-that-was-shut-down",
+    "warning",
+    "pacemaker",
+    reason="With shutdown-lock a service waits for the node that was shut down, and is not taken over.",
+    remedy="Remove shutdown-lock.",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def locked(setup: Setup) -> Iterator[str]:
+    properties = setup.pacemaker.properties
+    if is_true(properties.get("shutdown-lock", "false")):
+        yield "cib: shutdown-lock=true"
+    delay = properties.get("cluster-delay", "60s")
+    if 0 < seconds(delay) < 10:
+        yield f"cib: cluster-delay={delay}"
+
+
+@rule(
+    "monitor-begins-late",
+    "warning",
+    "pacemaker",
+    reason="Until start-delay is over nobody notices that the service is dead.",
+    remedy="Remove start-delay; give the start of the service more time instead.",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def late(setup: Setup) -> Iterator[str]:
+    for operation in setup.pacemaker.root.iter("op"):
+        if operation.get("name") == "monitor" and seconds(operation.get("start-delay", "0")) > 120:
+            yield f"cib: {operation.get('id')} has start-delay={operation.get('start-delay')}"
+
+
+@rule(
+    "alert-without-a-program",
+    "error",
+    "pacemaker",
+    reason="Pacemaker runs the program by its full path; anything else is not found, and nobody is told.",
+    remedy="path=/... of a program that hacluster may run.",
+    source=f"{PACEMAKER}/alerts.rst",
+)
+def no_program(setup: Setup) -> Iterator[str]:
+    for alert in setup.pacemaker.root.iterfind("./configuration/alerts/alert"):
+        if not alert.get("path", "").startswith("/"):
+            yield f"cib: {alert.get('id')} has the path {alert.get('path')!r}"
+
+
+@rule(
+    "served-as-nobody-can-use-it",
+    "error",
+    "pacemaker",
+    reason="What is mounted read-only cannot be written, and an address on the loopback device is reached by nobody.",
+    remedy="Remove ro from the options; leave nic out: it follows from the address.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+)
+def unusable(setup: Setup) -> Iterator[str]:
+    for service in setup.pacemaker.services:
+        if service.is_mount and "ro" in service.values.get("options", "").split(","):
+            yield f"cib: {service.id} mounts with ro"
+        on_loopback = service.agent == "IPaddr2" and service.values.get("nic", "").split(":")[0] == "lo"
+        if on_loopback and not is_true(service.values.get("lvs_support", "false")):
+            yield f"cib: {service.id} is on lo"
+
+
+@rule(
+    "copies-not-counted-right",
+    "error",
+    "pacemaker",
+    "drbd",
+    reason="DRBD's agent wants as many anonymous instances as there are copies: more are started where there is none, numbered ones move.",
+    remedy="clone-max=2 (as many as the resource has hosts), no globally-unique.",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+)
+def counted(setup: Setup) -> Iterator[str]:
+    hosts = {resource.name: len(resource.hosts) for resource in setup.drbd}
+    for primitive in setup.pacemaker.primitives:
+        meta = setup.pacemaker.clones.get(primitive.clone, {})
+        copies = hosts.get(primitive.values.get("drbd_resource", ""), 0)
+        given = meta.get("clone-max", "")
+        if primitive.is_drbd and copies and given.isdecimal() and int(given) > copies:
+            yield f"cib: {primitive.clone} has clone-max={given}, the resource {copies} hosts"
+        if primitive.is_drbd and is_true(meta.get("globally-unique", "false")):
+            yield f"cib: {primitive.clone} is globally-unique"
+
+
+@rule(
+    "replication-option-dangerous",
+    "warning",
+    "drbd",
+    reason="DRBD's own page warns of it: a slow disk or a hung peer ends in a panic, a full resynchronisation or an endless wait.",
+    remedy="Remove it; the default is right.",
+    source=DRBD_CONF,
+)
+def dangerous(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        if resource.option("disk", "disk-timeout", "0") != "0":
+            yield f"drbd: {resource.name} has disk-timeout {resource.option('disk', 'disk-timeout')}"
+        if resource.option("disk", "al-updates", "yes") == "no":
+            yield f"drbd: {resource.name} has al-updates no"
+        if resource.option("net", "ko-count", "7") == "0":
+            yield f"drbd: {resource.name} has ko-count 0"
+        if resource.option("net", "data-integrity-alg", ""):
+            yield f"drbd: {resource.name} has data-integrity-alg, which is for tests"
+        if resource.option("disk", "on-io-error", "") == "call-local-io-error" and not resource.option(
+            "handlers", "local-io-error"
+        ):
+            yield f"drbd: {resource.name} calls local-io-error, and there is no such handler"
+        rate = resource.option("disk", "c-max-rate", "")
+        if rate and _kib(rate) < _SLOWEST_RESYNC_KIB and resource.option("disk", "c-plan-ahead", "20") != "0":
+            yield f"drbd: {resource.name} is brought up to date with at most {rate}"
+
+
+@rule(
+    "pool-cannot-move",
+    "error",
+    "pacemaker",
+    reason="A node that was powered off has not exported its pool: without force nobody can import it.",
+    remedy="importforce=true; multihost=on keeps two nodes apart.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
+)
+def not_forced(setup: Setup) -> Iterator[str]:
+    for service in setup.pacemaker.services:
+        if service.agent == "ZFS" and service.values.get("importforce", "true").lower() in ("false", "no", "0", "off"):
+            yield f"cib: {service.id} has importforce={service.values['importforce']}"
+
+
+@rule(
+    "pool-imported-at-boot",
+    "error",
+    "lustre",
+    reason="A pool in a cache file is imported when a node starts; one that goes on with errors, or waits for ever, is not taken over from.",
+    remedy="zpool create -o cachefile=none -o failmode=panic",
+    source=OWN,
+)
+def at_boot(setup: Setup) -> Iterator[str]:
+    for option in ("cachefile=/", "failmode=continue"):
+        if option in setup.lustre:
+            yield f"make-targets.sh: a pool is made with -o {option}"
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() else default
+
+
+def _kib(text: str) -> float:
+    """Read a rate of DRBD's; without a unit it is KiB.
+
+    >>> _kib("100M"), _kib("512"), _kib("4k")
+    (102400.0, 512.0, 4.0)
+    """
+    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
+    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in factors else (text, "k")
+    return float(number) * factors[unit] if number.isdecimal() else float("inf")

@@ -1,0 +1,79 @@
+"""The run-book is commands that put the planned cluster in place; here they do so, on fresh nodes of the lab."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from failover.clusters import EXAMPLES, planned
+from failover.runbook_lab import FreshNodes, steps
+from lab.running import Labs, need, own_labs
+from strakes.failover.description import read_description
+
+# Of the commands that are only written down: that the disks were made as the plan says.
+_NOTED = {
+    "tianhe2": ["drbdadm create-md mdt0", "mkfs.lustre --backfstype=ldiskfs --mgs --mdt --fsname=th2 --index=0"],
+    "oss-pair-zfs": ["zpool create -o multihost=on", "mkfs.lustre --backfstype=zfs --ost --fsname=scratch --index=0"],
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_command_of_the_run_book_says_where_it_is_run(name: str, tmp_path: Path) -> None:
+    text = (planned(name, tmp_path) / "RUNBOOK.md").read_text()
+    nodes = {node.name for node in read_description(EXAMPLES[name]).nodes}
+    book = steps(text)
+    assert len(book) == len(re.findall(r"^```sh", text, re.M)) >= 8
+    for step in book:
+        assert set(step.nodes) <= nodes and step.marks <= {"hardware", "site"} and step.commands.strip()
+    assert {node for step in book for node in step.nodes} == nodes
+    assert not re.search(r"\bNone\b|\{\{|\}\}|\{%|^ +$", text, re.M)
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ha")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.mark.lab
+@pytest.mark.more
+@pytest.mark.waits
+@pytest.mark.parametrize("name", _NOTED)
+def test_a_run_book_carried_out_step_by_step_makes_a_cluster_that_serves_and_fences(
+    name: str, labs: Labs, tmp_path: Path
+) -> None:
+    plan = planned(name, tmp_path / "plan")
+    cluster = read_description(EXAMPLES[name])
+    labs.up("ha")
+    nodes = FreshNodes(labs.status("ha")["facts"], [node.name for node in cluster.nodes], plan)
+    served = {f"mount-{target.name}": target.prefers for target in cluster.targets}
+
+    def serves(asked: str, home: str = "") -> bool:
+        places = nodes.places(asked)
+        return all(places.get(mount) == (home or prefers) for mount, prefers in served.items())
+
+    first, second = (node.name for node in cluster.nodes)
+    fenced = []
+    for step in steps((plan / "RUNBOOK.md").read_text()):
+        if "site" in step.marks:
+            continue
+        nodes.follow(step)
+        if "crm_mon" in step.commands:
+            nodes.wait("everything where it was planned", lambda: serves(first))
+        powered_off = re.search(r"stonith_admin --fence (\S+)", step.commands)
+        if powered_off:
+            # As the run-book says: look whether it is off, power it on, and wait until everything is as before.
+            assert not nodes.has_power(powered_off[1])
+            fenced.append(powered_off[1])
+            nodes.power_on(powered_off[1])
+            other = second if powered_off[1] == first else first
+            nodes.wait("the node that was powered off to be back", lambda at=other: len(nodes.places(at)) >= 2)
+    assert fenced == [first, second]
+    for text in _NOTED[name]:
+        assert text in nodes.noted(first), nodes.noted(first)
+    nodes.wait("everything to be served in the end", lambda: set(served) <= set(nodes.places(first)))
+    labs.down("ha")

@@ -83,7 +83,7 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
 
 
 def modelled(planned: Cluster) -> Cluster:
-    """Return the pair of namespaces as it is: what is served is on memory that both reach, and clients have a network of their own."""
+    """Return the pair of namespaces as it is: both reach what is served, clients have a network of their own."""
     return replace(planned, targets=tuple(replace(target, shared=True, address="") for target in planned.targets))
 
 

@@ -92,7 +92,10 @@ class Pair:
 
     def kill_service(self, node: str) -> None:
         """Kill the journal's process there."""
-        script = 'for one in /proc/[0-9]*; do grep -qs "journal.py.serve" "$one/cmdline" && kill -KILL "${one#/proc/}"; done; true'
+        script = (
+            'for place in /proc/[0-9]*; do grep -qs "journal.py.serve" "$place/cmdline" && kill -KILL "${place#/proc/}"'
+            "; done; true"
+        )
         self.on(node, "sh", "-c", script)
 
     def bring_home(self, node: str, limit_s: float) -> None:
@@ -138,7 +141,7 @@ class Pair:
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def make_whole(self, limit_s: float) -> None:
-        """Put everything right, and wait; what was still to be powered off when its BMC answered again is switched on once more."""
+        """Put everything right, and wait. A node whose power-off is pending is powered off first, then switched on."""
         self.restore()
 
         def whole() -> bool:

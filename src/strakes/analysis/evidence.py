@@ -54,8 +54,8 @@ REMEDIES: Mapping[str, str] = {
     "drift": "Trust only comparisons made within blocks; repeat at another time to see whether the change persists.",
     "not-stationary": "Take no single figure of these: they depend on what was done before, or on who else was at "
     "work. Repeat later, and in a fresh directory.",
-    "dependent-runs": "Something outside changes the speed for seconds at a time. Repeat at a quieter time; intervals "
-    "of single figures are too narrow.",
+    "dependent-runs": "Something outside changes the speed for seconds at a time. Repeat at a quieter time, or give a "
+    "larger --budget.",
     "bimodal": "The median may describe neither group. Look at the raw runs and find out what differs (placement, "
     "cache, other users).",
     "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "

@@ -28,6 +28,8 @@ MOST_ORDERS = 99_999
 # Random orders are made a few at a time so that long series do not fill the memory.
 VALUES_AT_ONCE = 2_000_000
 FIRST_ORDERS = 199
+# No run counts as farther than so many standard deviations from the middle of its group.
+FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def change_points(
     ``shortest``: the fewest runs of a level. ``correlation``: of each run with the one before it, within a level; so many
     dependent runs tell less than as many independent ones, by the factor (1 - r) / (1 + r) of an autoregression
     (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184). ``groups``: what each run measured; runs are then
-    ranked and reordered among their own only, so that it does not matter which of them come first, and how each scatters.
+    compared and reordered among their own only, so that it does not matter which of them come first, and how each scatters.
     ``dependent``: what runs that resemble the one before them do anyway is no change either
     (:mod:`strakes.statistics.autoregression`).
 
@@ -152,7 +154,7 @@ class _Scan:
         if len(series) < 2 * self.shortest or error < 1 / (self.orders + 1):
             return []
         members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-        ranks = _ranks_within(series, members)
+        ranks = _scores(series, members)
         contrasts = _contrasts(ranks[None, :], self.shortest)[0] * self.scale
         place = int(contrasts.argmax())
         beaten = 0
@@ -169,14 +171,24 @@ class _Scan:
         return [*before, (offset + split, p_value), *after]
 
 
-def _ranks_within(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """Return ranks among their own, centred; where there are several groups, as shares of their numbers."""
+def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Return ranks, or among several groups how far each run lies from the middle of its own, in units of their spread.
+
+    A rank cannot tell a first run ten times as fast from one that is a little faster. Far outliers are brought in, so that a
+    stall weighs no more than a few runs.
+    """
     import numpy as np
 
-    ranks = np.zeros(len(series))
+    if len(members) == 1:
+        return _centred_ranks(series)
+    off = np.zeros(len(series))
     for places in members:
-        ranks[places] = _centred_ranks(series[places]) / (len(places) + 1 if len(members) > 1 else 1)
-    return ranks
+        off[places] = series[places] - np.median(series[places])
+    spread = 1.4826 * float(np.median(np.abs(off)))
+    scores = np.clip(off / spread, -FARTHEST, FARTHEST) if spread > 0 else np.sign(off)
+    for places in members:
+        scores[places] -= scores[places].mean()
+    return np.asarray(scores)
 
 
 def _centred_ranks(series: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -189,7 +189,8 @@ def saturation_finding(
         claims = tuple(Claim(chosen.id, one.id, 1.0) for one in others)
         return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
     claims = tuple(Claim(chosen.id, one.id, SATURATED) for one in others)
-    text = f"{level} suffice for {noun}: {times}, the setting hardest to match"
+    enough = f"at least {SATURATED:.0%} of any other setting"
+    text = f"{level} suffice for {noun} ({enough}): {times}, the setting hardest to match"
     if found.below_x is None:
         text += "; nothing smaller was measured"
     elif found.verdict == "saturated" and found.gain is not None and found.gain.interval is not None:
@@ -197,7 +198,8 @@ def saturation_finding(
         claims = (*claims, Claim(chosen.id, below.id, 1.0))
         gain = found.gain.interval
         text = (
-            f"{_upper(noun)} saturate at {level}: {times}, the setting hardest to match, and {found.gain.median:.2f} "
+            f"{_upper(noun)} saturate at {level} ({enough}): {times}, the setting hardest to match, "
+            f"and {found.gain.median:.2f} "
         )
         text += f"[{gain.low:.2f} - {gain.high:.2f}] times those at {level_text(factor, below.settings[factor])}"
     else:

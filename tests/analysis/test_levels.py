@@ -1,0 +1,119 @@
+"""Changes of level are found with their moment, in the work that changed, and not where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from strakes.analysis.levels import Levels, levels_of, medians_of
+from strakes.findings.portrait import CellEstimate
+from strakes.findings.results import Measured, Observation, Results
+from strakes.findings.sample import Sample
+from strakes.statistics.interval import median
+
+BLOCKS = 12
+CELLS = 10
+EACH_S = 0.5
+START_S = 1000.0
+
+# How fast work of a cell is at a moment.
+Speed = Callable[[str, float], float]
+
+
+def results(speed: Speed, noise: float = 0.05, seed: int = 1) -> Results:
+    """Blocks over cells of which every second one reads and the others create, in random order."""
+    generator = np.random.default_rng(seed)
+    observations: dict[int, list[Observation]] = {cell: [] for cell in range(CELLS)}
+    at_s = START_S
+    for block in range(1, BLOCKS + 1):
+        for cell in generator.permutation(CELLS).tolist():
+            value = 100.0 * (cell + 1) * speed(kind(cell), at_s - START_S)
+            value *= float(np.exp(noise * generator.standard_normal()))
+            observations[cell].append(Observation(block, "measure", value, 1, Sample("phase"), at_s=at_s))
+            at_s += EACH_S
+    return Results(tuple(measured(cell, runs) for cell, runs in observations.items()), 0.9, {})
+
+
+def kind(cell: int) -> str:
+    return "read" if cell % 2 else "file-create"
+
+
+def measured(cell: int, runs: list[Observation]) -> Measured:
+    values = tuple(run.value for run in runs)
+    name, settings = f"cell{cell}:phase", {"operation": kind(cell)}
+    estimate = CellEstimate(
+        name, "transfer-size", settings, median(values), None, None, 0.9, len(values), "op/s", "", values
+    )
+    return Measured(name, "transfer-size", settings, "op/s", tuple(runs), estimate)
+
+
+def steady(_: str, __: float) -> float:
+    return 1.0
+
+
+def at_place(factors: list[float], _: str, at_s: float) -> float:
+    return factors[round(at_s / EACH_S)]
+
+
+def test_steady_work_hardly_ever_changes() -> None:
+    found = [levels_of(results(steady, noise, seed)) for noise in (0.03, 0.3) for seed in range(25)]
+    assert sum(bool(levels.changed) for levels in found) <= 5
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_step_of_all_work_is_found_with_its_moment_and_size(factor: float) -> None:
+    levels = levels_of(results(lambda _, at_s: factor if at_s >= 20 else 1.0))
+    (shift,) = levels.shifts
+    assert shift.what == "all that was measured"
+    assert shift.after_s == pytest.approx(20, abs=2)
+    assert shift.factor == pytest.approx(factor, rel=0.1)
+    assert len(shift.cells) == CELLS
+
+
+def test_a_change_of_one_kind_of_work_is_said_of_that_kind_only() -> None:
+    levels = levels_of(results(lambda what, at_s: 0.4 if what == "file-create" and at_s >= 5 else 1.0))
+    assert set(levels.changed) == {f"cell{cell}:phase" for cell in range(0, CELLS, 2)}
+
+
+def test_a_change_upon_the_first_runs_is_found() -> None:
+    levels = levels_of(results(lambda _, at_s: 0.3 if at_s < 5 else 1.0))
+    assert [round(shift.after_s) for shift in levels.shifts] == [5]
+
+
+@pytest.mark.parametrize("period_s", [6.0, 10.0, 24.0])
+def test_a_neighbour_who_comes_and_goes_is_told_as_two_levels_that_take_turns(period_s: float) -> None:
+    levels = levels_of(results(lambda _, at_s: 0.5 if at_s % period_s < period_s / 2 else 1.0))
+    (turns,) = levels.turns
+    assert levels.shifts == ()
+    assert turns.factor == pytest.approx(0.5, rel=0.15)
+    assert turns.lasting_s == pytest.approx(period_s / 2, rel=0.3)
+    assert turns.share == pytest.approx(0.5, abs=0.15)
+
+
+def test_runs_that_resemble_their_neighbours_do_not_change() -> None:
+    changed = 0
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        wander = [float(generator.standard_normal())]
+        for _ in range(BLOCKS * CELLS):
+            wander.append(0.8 * wander[-1] + 0.6 * float(generator.standard_normal()))
+        factors = np.exp(0.1 * np.array(wander))
+        levels = levels_of(results(partial(at_place, factors.tolist()), 0.02, seed))
+        changed += bool(levels.changed)
+    assert changed <= 3
+
+
+def test_medians_are_those_of_each_level_and_none_of_what_did_not_change() -> None:
+    stepped = results(lambda _, at_s: 0.5 if at_s >= 30 else 1.0, noise=0.01)
+    levels = levels_of(stepped)
+    before, after = medians_of(stepped.get("cell0:phase"), levels, START_S)
+    assert before == pytest.approx(100.0, rel=0.02)
+    assert after == pytest.approx(50.0, rel=0.02)
+    assert medians_of(stepped.get("cell0:phase"), Levels((), 0.0), START_S) == ()
+
+
+def test_a_few_runs_say_nothing_of_levels() -> None:
+    assert levels_of(Results((), 0.9, {})) == Levels((), 0.0)

@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from strakes.analysis.levels import Levels, levels_of, medians_of
+from strakes.analysis.levels import Levels, levels_of, medians_of, since_pilot
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
+from strakes.store.records import Visit
 
 BLOCKS = 12
 CELLS = 10
@@ -117,3 +118,16 @@ def test_medians_are_those_of_each_level_and_none_of_what_did_not_change() -> No
 
 def test_a_few_runs_say_nothing_of_levels() -> None:
     assert levels_of(Results((), 0.9, {})) == Levels((), 0.0)
+
+
+def created(rate: float) -> Observation:
+    return Observation(1, "measure", rate, 1, Sample("create", operations_per_s=rate))
+
+
+@pytest.mark.parametrize(("pilot", "told"), [(20_000.0, True), (2_500.0, False), (100.0, False)])
+def test_a_survey_that_slowed_creating_before_its_first_block_says_so(pilot: float, told: bool) -> None:
+    runs = [created(1_000.0 + 10 * number) for number in range(20)]
+    visits = [Visit(cell="pilot", samples=(Sample("create", operations_per_s=pilot),))]
+    shifts = since_pilot(visits, Results((measured(0, runs),), 0.9, {}))
+    assert [(shift.what, shift.cells) for shift in shifts] == ([("create", ("cell0:phase",))] if told else [])
+    assert since_pilot([], Results((measured(0, runs),), 0.9, {})) == ()

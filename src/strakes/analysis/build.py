@@ -8,7 +8,7 @@ from typing import Any
 
 from strakes.analysis.collect import collect, with_dependence
 from strakes.analysis.held_back import gave_way
-from strakes.analysis.levels import levels_of, medians_of
+from strakes.analysis.levels import levels_of, medians_of, since_pilot
 from strakes.analysis.scope import amounts_of, scope_of
 from strakes.analysis.servers import server_counts
 from strakes.analysis.statements import state
@@ -63,6 +63,7 @@ def study_portrait(run: Run) -> Portrait:
     studies = [study_named(name) for name in options["studies"]]
     imported = options.get("imported")
     levels = levels_of(results)
+    levels = replace(levels, shifts=(*since_pilot(run.visits, results), *levels.shifts))
     first_s = min((seen.at_s for one in results.measured for seen in one.observations), default=0.0)
     moments: dict[str, list[float]] = {}
     for shift in levels.shifts:

@@ -232,6 +232,8 @@ def not_stationary(what: str, after_s: float, factor: float, p_value: float, cel
     'The level of create changed 3.10 s after the first run: from then on 0.11 times as fast (p = 0.0005).'
     """
     text = f"The level of {what} changed {format_seconds(after_s)} after the first run: from then on {factor:.2g} times as fast"
+    if after_s == 0:
+        text = f"Every run of {what} is slower than the pilot in the fresh directory was: {factor:.2g} times as fast"
     return [_warning("not-stationary", f"{text} (p = {p_value:.2g}).", cells)]
 
 

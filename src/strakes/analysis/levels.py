@@ -15,6 +15,7 @@ from strakes.findings.results import Measured, Observation, Results
 from strakes.statistics.bimodality import two_groups
 from strakes.statistics.change_points import change_points, correlation_of
 from strakes.statistics.interval import in_order, median
+from strakes.store.records import Visit
 from strakes.studies.registry import study_named
 
 # Of the error that a run may make in all; the rest is that of findings and advice.
@@ -26,6 +27,9 @@ _LEAST_CHANGE = 1.1
 # Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
 _STILL_ALIKE = 0.3
 _MOST_ALIKE = 0.95
+# The pilot against all later runs: so many of them, and so many times as fast.
+_FEWEST_LATER = 20
+_FAR_BEYOND = 3.0
 # The faster of two levels that take turns: of each measure, what a fifth of its runs beat.
 _FAST_SHARE = 0.8
 # Kinds of work that a file system may do at speeds of their own, by what their operation is called.
@@ -121,6 +125,35 @@ def levels_of(results: Results) -> Levels:
         shifts += [] if taking_turns else found
     start_s = runs[0].at_s
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
+
+
+def since_pilot(visits: Sequence[Visit], results: Results) -> tuple[Shift, ...]:
+    """Return a change of creating where the pilot, the first work in a fresh directory, was far beyond every run that followed.
+
+    A survey may have slowed the file system by its own work before the first block: of that no series of blocks tells. The pilot
+    creates for another time than the cells do, so only what is far beyond all of them counts.
+    """
+    pilots = [
+        sample for visit in visits if visit.cell == "pilot" for sample in visit.samples if sample.name == "create"
+    ]
+    cells = [
+        measured
+        for measured in results.measured
+        if measured.estimate is not None and not measured.is_side and _kind(measured) == "create"
+    ]
+    later = [
+        seen.sample.operations_per_s
+        for measured in cells
+        for seen in measured.observations
+        if "dir" not in str(measured.settings.get("operation", ""))
+    ]
+    if not pilots or len(later) < _FEWEST_LATER or min(later) <= 0:
+        return ()
+    fresh = pilots[0].operations_per_s
+    if fresh < _FAR_BEYOND * max(later):
+        return ()
+    names = tuple(measured.id for measured in cells)
+    return (Shift("create", 0.0, median(later) / fresh, 1 / (1 + len(later)), names),)
 
 
 def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], correlation: float) -> float:

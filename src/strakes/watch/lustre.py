@@ -87,7 +87,8 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         job_bytes=job_bytes,
         full=_shares(params, "kbytes") | _shares(params, "files"),
         locks=_locks(params),
-        serving=serving or None,
+        # Cut-off output may lack targets that serve; a whole answer without any means that none does.
+        serving=None if params.cut_off else serving,
         recovering=frozenset(recovering),
         waits=tuple(waits),
         devices=_devices(params),

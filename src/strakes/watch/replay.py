@@ -16,7 +16,7 @@ from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
 from strakes.watch.recorded import open_text
 from strakes.watch.values import Change, Event, Series
-from strakes.watch.watch import ALARMS_A_MONTH, level_event
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
 
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
@@ -92,7 +92,7 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
     learning = []
     for one in series:
         try:
-            events += changes_of(one, alarms_a_month / len(series), worse_up=worse_up, also=columns.causes)
+            events += changes_of(one, FOR_CHANCE * alarms_a_month / len(series), worse_up=worse_up, also=columns.causes)
         except LearnedTooLittle:
             learning.append(one.name)
     span = max(float(one.times[-1]) for one in series) - min(float(one.times[0]) for one in series)

@@ -27,6 +27,8 @@ _LEAST_CHANGE = 1.1
 # Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
 _STILL_ALIKE = 0.3
 _MOST_ALIKE = 0.95
+# Fewer runs on one side of a change do not tell: its moment is not known to a run or two.
+_ENOUGH = 5
 # The pilot against all later runs: so many of them, and so many times as fast.
 _FEWEST_LATER = 20
 _FAR_BEYOND = 3.0
@@ -166,8 +168,7 @@ def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], corr
     places = {visit.at_s: place for place, visit in enumerate(visits)}
     steps = [places[late.at_s] - places[early.at_s] for early, late in pairwise(series)]
     by_distance = sum(correlation**step for step in steps) / len(steps)
-    own = max(by_distance, correlation_of([visit.better for visit in series]))
-    return min(_MOST_ALIKE, own + 1 / math.sqrt(len(series)))
+    return min(_MOST_ALIKE, by_distance + 1 / math.sqrt(len(series)))
 
 
 def _runs(measured: Measured) -> Iterator[_Run]:
@@ -220,7 +221,7 @@ def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
     sides = [
         [run.better for run in runs if run.measure in both and (run.at_s < at_s) == before] for before in (True, False)
     ]
-    return median(sides[1]) - median(sides[0]) if all(len(side) >= _SHORTEST for side in sides) else None
+    return median(sides[1]) - median(sides[0]) if all(len(side) >= _ENOUGH for side in sides) else None
 
 
 def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:

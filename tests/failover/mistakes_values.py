@@ -113,6 +113,9 @@ _ROWS: dict[str, tuple[str, str, str, tuple[str, str]]] = {
     "checksums for tests": (DANGEROUS, PAIR, DRBD, ("protocol C;", "protocol C; data-integrity-alg md5;")),
     "a handler that is not there": (DANGEROUS, PAIR, DRBD, ("on-io-error detach", "on-io-error call-local-io-error")),
     "up to date in months": (DANGEROUS, PAIR, DRBD, ("c-max-rate 200M", "c-max-rate 100K")),
+    "a BMC without a user": ("nothing-given-to-do-it-with", PAIR, CIB, set_to("username", "")),
+    "a watch of nothing": ("nothing-given-to-do-it-with", PAIR, CIB, set_to("host_list", "")),
+    "another winner of ties": ("another-node-survives", BUSY, COROSYNC, ("tie_breaker: 1", "tie_breaker: 2")),
     "a pool that is not forced": ("pool-cannot-move", ZFS, CIB, set_to("importforce", "false")),
     "a pool in a cache file": (
         "pool-imported-at-boot",

@@ -128,6 +128,10 @@ def survivor(setup: Setup) -> Iterator[str]:
         winner = max(delays, key=lambda node: delays[node])
         if winner != setup.described.survivor:
             yield f"cib: {winner} survives, cluster.toml says {setup.described.survivor}"
+    tie = setup.corosync.one("quorum").one("device").one("net").get("tie_breaker") if setup.corosync else ""
+    names = {node.get("nodeid"): name_of(node) for node in nodes_of(setup)} if tie else {}
+    if names.get(tie, setup.described.survivor) != setup.described.survivor:
+        yield f"corosync.conf: the device lets {names[tie]} survive, cluster.toml says {setup.described.survivor}"
 
 
 @rule(

@@ -268,6 +268,24 @@ def little(setup: Setup) -> Iterator[str]:
 
 
 @rule(
+    "nothing-given-to-do-it-with",
+    "error",
+    "pacemaker",
+    reason="A fencing device with an empty user does not log in, and an agent without hosts watches nothing.",
+    remedy="username=USER of the BMC; host_list=ADDRESSES that always answer.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+)
+def nothing_given(setup: Setup) -> Iterator[str]:
+    for device in setup.pacemaker.devices:
+        for key in ("username", "login", "userid"):
+            if key in device.values and not device.values[key].strip():
+                yield f"cib: {device.id} has an empty {key}"
+    for service in setup.pacemaker.primitives:
+        if service.agent in ("ping", "pingd", "healthLNET") and not service.values.get("host_list", "").strip():
+            yield f"cib: {service.id} has no host_list"
+
+
+@rule(
     "second-copy-of-a-service-stays",
     "error",
     "pacemaker",

@@ -19,8 +19,8 @@ import pytest
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.choice import Launch
 from strakes.launch.nodes import hub as hub_module
-from strakes.launch.nodes.agent import link_addresses, main
-from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError, Unproved
+from strakes.launch.nodes.agent import _receive, link_addresses, main
+from strakes.launch.nodes.channel import MOST_BYTES, Channel, StrangerError, Unproved, stream_pass
 from strakes.launch.nodes.hub import Hub
 from strakes.processes import python_module
 
@@ -372,3 +372,25 @@ def test_no_agent_without_a_secret() -> None:
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0 and "STRAKES_HUB_SECRET" in done.stderr and "Traceback" not in done.stderr
     assert sys.executable in words
+
+
+def test_the_pass_of_a_stream_is_of_the_secret_alone() -> None:
+    assert stream_pass(SECRET) == stream_pass(SECRET) != stream_pass(OTHER)
+    assert len(stream_pass(SECRET)) == 32
+
+
+@pytest.mark.parametrize(("passed", "believed"), [(SECRET, True), (OTHER, False)])
+def test_a_stream_is_counted_only_of_whoever_knows_the_secret(passed: bytes, believed: bool) -> None:
+    near, far = socket.socketpair()
+    unproved = Unproved(1)
+    unproved.add(far)
+    receiving = threading.Thread(target=_receive, args=(far, SECRET, unproved))
+    receiving.start()
+    with suppress(BrokenPipeError):  # it may have ended already
+        near.sendall(stream_pass(passed) + b"x" * 1000)
+        near.shutdown(socket.SHUT_WR)
+    near.settimeout(LIMIT_S)
+    with suppress(ConnectionResetError):
+        assert near.recv(100) == (b"1000\n" if believed else b"")
+    receiving.join()
+    assert not unproved._connections

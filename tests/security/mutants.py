@@ -180,6 +180,7 @@ mount --bind "$1" "$1" && mount --make-rprivate "$1" && mount -o remount,bind,ro
 findmnt -rno TARGET -t ext4,xfs,btrfs,overlay,tmpfs | while read -r place; do
     [ "$place" = "$1" ] || mount -o remount,bind,ro "$place" || exit 3
 done
+mount -t tmpfs own /dev/shm && mount -t tmpfs own /run || exit 3
 shift
 exec "$@"
 """

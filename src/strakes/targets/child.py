@@ -76,8 +76,9 @@ def _mount_of(path: str) -> int:
     """Return the kernel's number of the mount that a path is on."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        with open(f"/proc/self/fdinfo/{descriptor}") as lines:
+        with suppress(FileNotFoundError), open(f"/proc/self/fdinfo/{descriptor}") as lines:
             return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
+        return -1  # without /proc, which whoever asks looks at next
     finally:
         os.close(descriptor)
 

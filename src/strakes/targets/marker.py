@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from strakes.processes import process_start
+from strakes.targets.mountinfo import no_proc
 
 MARKER_NAME = ".strakes-marker"
 WORKSPACE_PREFIX = "strakes-"
@@ -184,8 +185,14 @@ def _user() -> str:
 
 
 def boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except FileNotFoundError as error:
+        raise no_proc() from error
 
 
 def pid_namespace() -> str:
-    return os.readlink("/proc/self/ns/pid")
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except FileNotFoundError as error:
+        raise no_proc() from error

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from strakes.errors import EnvironmentLacksError
+
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 # fmt: off
@@ -101,7 +103,10 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
 
 def read_mounts() -> tuple[Mount, ...]:
     """Return the mounts of this process; names that are not UTF-8 keep their bytes as the file system encoding does."""
-    return parse_mountinfo(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
+    try:
+        return parse_mountinfo(os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
+    except FileNotFoundError as error:
+        raise no_proc() from error
 
 
 def mount_id_of(descriptor: int) -> int:
@@ -110,3 +115,12 @@ def mount_id_of(descriptor: int) -> int:
         if line.startswith("mnt_id:"):
             return int(line.split()[1])
     raise OSError(errno.ENOSYS, "the kernel does not tell the mounts of files apart (Linux 3.15)")
+
+
+def no_proc() -> EnvironmentLacksError:
+    """Return what is wrong where the kernel's files of processes are not there."""
+    return EnvironmentLacksError(
+        "/proc is not mounted",
+        why="strakes reads there what is mounted and which processes live",
+        remedy="Mount it: mount -t proc proc /proc",
+    )

@@ -1,0 +1,71 @@
+"""The marker to the letter: whether a run lives is judged by it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strakes.targets import marker as module
+from strakes.targets.marker import MARKER_NAME, Marker, NoMarker, are_live, read_marker
+
+RUN = "20260101-000000-demo-1a2b"
+OURS = Marker.of_this_process(RUN)
+THEIRS = replace(OURS, host="elsewhere")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> int:
+    place = tmp_path / f"strakes-{RUN}"
+    place.mkdir()
+    return os.open(place, os.O_RDONLY)
+
+
+def test_a_heart_that_cannot_be_seen_is_watched_for_three_beats() -> None:
+    assert (module.HEARTBEAT_S, module.WATCH_S, module.STALE_S) == (5.0, 15.0, 60.0)
+
+
+def test_a_heartbeat_is_old_from_the_sixtieth_second_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for age_s, lives in ((59.9, True), (60.0, False)):
+        monkeypatch.setattr(time, "time", lambda age_s=age_s: 1000.0 + age_s)
+        assert replace(THEIRS, heartbeat_unix_s=1000.0).seems_live() is lives
+
+
+def test_every_marker_has_one_length_and_a_whole_line() -> None:
+    for marker in (OURS, replace(OURS, user="u" * 30)):
+        assert len(marker.to_bytes()) == 512 and marker.to_bytes().endswith(b" \n")
+
+
+def test_a_marker_that_is_larger_than_any_is_none(tmp_path: Path, directory: int) -> None:
+    path = tmp_path / f"strakes-{RUN}" / MARKER_NAME
+    for size, good in ((8192, True), (8193, False)):
+        path.write_bytes(OURS.to_bytes().rstrip().rjust(size))
+        assert isinstance(read_marker(directory, path.parent.name), Marker) is good
+    os.close(directory)
+
+
+def test_only_what_may_live_unseen_is_waited_for(directory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    dead = replace(OURS, pid=1 << 30)
+    fresh = replace(THEIRS, heartbeat_unix_s=time.time())
+    assert are_live([(directory, "x", OURS), (directory, "x", dead), (directory, "x", fresh)]) == [True, False, True]
+    assert waited == []
+    are_live([(directory, "x", replace(THEIRS, heartbeat_unix_s=0.0))])
+    assert waited == [module.WATCH_S]
+    os.close(directory)
+
+
+def test_what_is_no_marker_is_not_unfinished_unless_told() -> None:
+    assert NoMarker("why").unfinished is False
+
+
+def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError
+
+    monkeypatch.setattr("strakes.targets.marker.getpass.getuser", nobody)
+    assert Marker.of_this_process(RUN).user == str(os.geteuid())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from strakes.accept.needs import needs_from_toml
 from strakes.errors import BadInputError
 from strakes.failover.setup import _read_texts
 from strakes.interop.formats import read_file
@@ -149,3 +151,12 @@ def test_numbers_with_many_dots_in_a_line_are_no_key(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(f"phase = [\n{'0.5, ' * 100}\n]\n")
     assert len(read_toml(path, "the plan", "phase").values["phase"]) == 100
+
+
+def test_a_need_that_no_number_can_hold_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "needs.toml"
+    good = (Path(__file__).parents[2] / "examples/needs-s3.toml").read_text()
+    changed = re.sub(r"(?m)^(\w+) = [\d_.]+$", rf"\1 = {'9' * 400}", good, count=1)
+    assert changed != good
+    path.write_text(changed)
+    refuse(needs_from_toml, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,7 @@ def _amount(value: Any, kind: str, key: str, where: str) -> float:
             value = _years(value)
     except BadInputError as error:
         raise BadInputError(f"{key}: {error.what}", where=where, remedy=error.remedy) from error
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
         raise BadInputError(f"{key} must be a number, not {value!r}", where=where)
     return float(value)
 

@@ -9,6 +9,7 @@ from strakes.predict.model import Forecast
 from strakes.predict.scale import PART_NAMES, Scale
 from strakes.report.numbers import show, show_range
 
+_MOST_NAMED = 6
 _NAMES = {
     "clients": ("client", "clients"),
     "ranks": ("rank", "ranks"),
@@ -32,7 +33,9 @@ def render(forecasts: Sequence[FigureForecast], record: tuple[int, float, float]
             by_why.setdefault(each.why, []).append(each.figure.name)
         for why, names in by_why.items():
             lines.append(f"  {why}:")
-            lines += [f"    {name}" for name in names]
+            lines += [f"    {name}" for name in names[:_MOST_NAMED]]
+            if len(names) > _MOST_NAMED:
+                lines.append(f"    and {len(names) - _MOST_NAMED} more; --json names all")
         lines.append("")
     if not forecasts:
         lines.append("These runs have no figure that was measured twice with the same scale: nothing can be forecast.")

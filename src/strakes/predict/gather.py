@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from strakes.analysis.build import results_of
+from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Setting
 from strakes.findings.results import Measured
@@ -55,10 +56,16 @@ class FigureLevels:
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return every figure with at least two runs of its own at some scale, in the order of the runs' cells."""
+    """Return every figure with at least two runs of its own at some scale, in the order of the runs' cells.
+
+    Raises BadInputError for a run of the tuner.
+    """
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[Level]]] = defaultdict(dict)
     of_clients, local = set(), set()
     for run in runs:
+        if run.manifest.get("kind") == "tune":
+            remedy = "Give runs of strakes study, strakes survey or strakes run."
+            raise BadInputError("a search for settings has no figures to forecast from", where=run.id, remedy=remedy)
         cells = {cell.key: cell for cell in run.cells}
         device = str((run.facts.get("block_device") or {}).get("name", ""))
         visits: dict[str, list[Visit]] = defaultdict(list)

@@ -203,12 +203,13 @@ void Switchboard::accept_one() {
     Descriptor descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     // Without a descriptor for it, it stays in the queue: those of strays come back.
     if (!descriptor && (errno == EMFILE || errno == ENFILE) && !strays_.empty()) strays_.erase(strays_.begin());
-    if (descriptor)
+    if (descriptor) {
         strays_.push_back({.descriptor = std::move(descriptor),
                            .heard = {},
                            .greeting = {},
                            .nonce = {},
                            .until = Time::now() + kStrayPatience});
+    }
 }
 
 // False when it is to go: it has ended, is not one of ours, or has become a connection.
@@ -222,26 +223,28 @@ bool Switchboard::hear(Stray& stray) {
     if (stray.heard.size() < expected) return true;
     Unpacker unpacker(stray.heard);
     if (stray.greeting) {
-        if (accept_proof(stray, unpacker.get<Digest>())) join(stray);
+        const Greeting& greeting = *stray.greeting;
+        if (accept_proof(stray, greeting, unpacker.get<Digest>())) join(stray, greeting);
         return false;
     }
-    stray.greeting = unpacker.get<Greeting>();
+    const auto greeting = unpacker.get<Greeting>();
+    stray.greeting = greeting;
     stray.heard.clear();
     const std::optional<Nonce> nonce = make_nonce();
-    if (!nonce || stray.greeting->rank == 0 || stray.greeting->rank >= connections_.size()) return false;
+    if (!nonce || greeting.rank == 0 || greeting.rank >= connections_.size()) return false;
     stray.nonce = *nonce;
     answer_quickly(stray.descriptor.get());
     return ::send(stray.descriptor.get(), &stray.nonce, sizeof stray.nonce, MSG_NOSIGNAL) == sizeof stray.nonce;
 }
 
-bool Switchboard::accept_proof(const Stray& stray, const Digest& proof) const {
-    if (!same_proof(proof, proof_of(Side::process, secret_, *stray.greeting, stray.nonce))) return false;
-    const Digest own = proof_of(Side::exchange, secret_, *stray.greeting, stray.nonce);
+bool Switchboard::accept_proof(const Stray& stray, const Greeting& greeting, const Digest& proof) const {
+    if (!same_proof(proof, proof_of(Side::process, secret_, greeting, stray.nonce))) return false;
+    const Digest own = proof_of(Side::exchange, secret_, greeting, stray.nonce);
     return ::send(stray.descriptor.get(), &own, sizeof own, MSG_NOSIGNAL) == sizeof own;
 }
 
-void Switchboard::join(Stray& stray) {
-    Descriptor& connection = connections_[stray.greeting->rank];
+void Switchboard::join(Stray& stray, const Greeting& greeting) {
+    Descriptor& connection = connections_[greeting.rank];
     // One that has come before gave up waiting for the answer.
     if (!connection) --missing_;
     connection = std::move(stray.descriptor);

@@ -99,8 +99,8 @@ class Switchboard {
     void accept_all();
     void accept_one();
     [[nodiscard]] bool hear(Stray& stray);
-    [[nodiscard]] bool accept_proof(const Stray& stray, const Digest& proof) const;
-    void join(Stray& stray);
+    [[nodiscard]] bool accept_proof(const Stray& stray, const Greeting& greeting, const Digest& proof) const;
+    void join(Stray& stray, const Greeting& greeting);
     void stop();
 
     bool one_node_;

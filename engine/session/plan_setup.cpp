@@ -59,10 +59,11 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
     if (staged > left / 10 * 8)
         return memory_lack("the staged file does not fit into the memory of a node", std::to_string(staged), left,
                            "Use a smaller file, or readers_per_node 0.", "team.ranks");
-    if (largest > left / 10 * 8 / ranks)
+    if (largest > left / 10 * 8 / ranks) {
         return memory_lack("the buffers of all ranks do not fit into memory",
                            std::to_string(ranks) + " ranks x " + std::to_string(largest), available,
                            "Use a smaller transfer_bytes or queue_depth, or fewer ranks.", "team.ranks");
+    }
     return std::nullopt;
 }
 
@@ -99,7 +100,7 @@ bool PlanSetup::among_processes(Team::Rank rank) {
     if (agree(fault)) return true;
     workspace_.close();
     team_.barrier();
-    if (rank == 0) end_->cleaned = workspace_.remove();
+    if (rank == 0 && end_) end_->cleaned = workspace_.remove();
     return false;
 }
 

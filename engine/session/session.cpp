@@ -97,10 +97,11 @@ void Session::read_input() {
     } else {
         lines_.add({piece.data(), static_cast<std::size_t>(size)});
     }
-    while (const auto line = lines_.next())
-        if (line->find_first_not_of(" \t\r") != std::string::npos)
-            take(*line == LineBuffer::kTooLong ? RefusedRequest{{}, "the line is too long", {}, "4 MiB at most."}
-                                               : parse_request(*line));
+    while (const auto line = lines_.next()) {
+        if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
+        take(*line == LineBuffer::kTooLong ? RefusedRequest{{}, "the line is too long", {}, "4 MiB at most."}
+                                           : parse_request(*line));
+    }
 }
 
 void Session::take(Request request) {

@@ -126,11 +126,12 @@ std::optional<Workspace::Fault> Workspace::open_root(const std::string& id, std:
     if (::fstat(opened, &root) != 0 || ::fstat(parent_.get(), &above) != 0 ||
         ::fstatat(parent_.get(), kMarker, &marker, AT_SYMLINK_NOFOLLOW) != 0)
         return fault("stat", id, errno, "the plan's directory cannot be used", "", "");
-    for (const uid_t found : {root.st_uid, above.st_uid, marker.st_uid})
-        if (found != owner.value_or(root.st_uid) && found != 0)
-            return fault("stat", kMarker, EPERM, "the directory belongs to another user", "directory",
-                         "Another user may have replaced the directory that strakes made. Measure in a directory "
-                         "whose owner you trust.");
+    for (const uid_t user : {root.st_uid, above.st_uid, marker.st_uid}) {
+        if (user == owner.value_or(root.st_uid) || user == 0) continue;
+        return fault("stat", kMarker, EPERM, "the directory belongs to another user", "directory",
+                     "Another user may have replaced the directory that strakes made. Measure in a directory whose "
+                     "owner you trust.");
+    }
     return std::nullopt;
 }
 

@@ -117,8 +117,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("failover_text.py", "lines_past_the_filter"): "its rules are our own words",
     ("fault_options.py", "lines_past_the_filter"): "its faults are our own words",
     ("figure.py", "lines_past_the_filter"): "its figures are our own words",
-    ("predict.py", "lines_past_the_filter"): "figures and paths of the user; to be put through the filter",
-    ("watch.py", "lines_past_the_filter"): "paths that the user gave; to be put through the filter",
     ("measure.py", "lines_past_the_filter"): "a path that the user gave",
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import DIRECTORY, OUTPUT, SECONDS, Output, json_option, write_json
+from strakes.cli.say import say, say_lines
 
 if TYPE_CHECKING:
     from strakes.predict.gather import FigureLevels
@@ -89,9 +90,9 @@ def forecast(
 
         html.write(render_forecast_page(asked, forecasts, record))
     if write_json(json, document, html):
-        click.echo(render(forecasts, record))
+        say_lines(render(forecasts, record) + "\n")
     if sealed is not None:
-        click.echo(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
+        say(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
 
 
 @command.command("score")
@@ -118,11 +119,11 @@ def score_command(name: str, run: str, json: Output | None) -> None:
         for entry in scores:
             forecast, value = show(entry.forecast, entry.unit), show(entry.measured, entry.unit)
             inside = "inside" if entry.covered else "OUTSIDE"
-            click.echo(
+            say(
                 f"{entry.figure}: forecast {forecast}, measured {value}, {inside} the interval, factor of error "
                 f"{entry.factor:.2f}"
             )
-        click.echo(say_record(record_so_far(store.root)))
+        say(say_record(record_so_far(store.root)))
 
 
 @command.command("namespace")
@@ -157,7 +158,6 @@ def namespace(
     what one target carries (strakes study namespace-scaling DIR measures it).
     """
     from strakes.errors import BadInputError
-    from strakes.foreign_text import for_terminal
     from strakes.predict.namespace import commands, place, targets_needed, walk
     from strakes.predict.namespace_text import render_namespace
     from strakes.targets.registry import detect
@@ -194,4 +194,4 @@ def namespace(
     }
     if write_json(json, document):
         for line in render_namespace(plan, to_do, whole=whole):
-            click.echo(for_terminal(line))
+            say(line)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import SECONDS, Output, OutputType, json_option, servers_option
+from strakes.cli.say import say, say_lines
 from strakes.targets.command import Servers
 
 _STORE_HELP = "Where it is kept (default: watch in the store of strakes)."
@@ -90,7 +91,7 @@ def run_command(
         watch=Watch(alarms_a_month),
         levels=kept_levels,
         probe=not no_probe,
-        say=lambda event: click.echo(line(event)),
+        say=lambda event: say(line(event)),
     )
     if metrics:
         address, _, port = metrics.rpartition(":")
@@ -101,11 +102,11 @@ def run_command(
             raise EnvironmentLacksError(
                 "metrics cannot be served", where=metrics, why=str(error), remedy=remedy
             ) from error
-        click.echo(f"metrics: http://{address or '127.0.0.1'}:{number}/metrics")
+        say(f"metrics: http://{address or '127.0.0.1'}:{number}/metrics")
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
-    click.echo(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
+    say(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
     run_live(live, stopping.is_set)
     return 0
 
@@ -129,7 +130,7 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
     kept_levels = [parse_service_level(level) for level in levels]
     page.write(render_watch_page(Ring(_store(store_directory)), now_s - since, now_s, kept_levels))
     if page.path is not None:
-        click.echo(f"page: {page.path}")
+        say(f"page: {page.path}")
     return 0
 
 
@@ -165,7 +166,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
         json.write(json_module.dumps({"schema": 1, "figures": rows}, indent=1))
     if json is None or json.path is not None:
         for gate in gates:
-            click.echo(str(gate))
+            say_lines(f"{gate}\n")
     return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
 
 
@@ -240,6 +241,6 @@ def replay_command(
         json.write(json_module.dumps(document, indent=1))
     if json is None or json.path is not None:
         for event in events:
-            click.echo(line(event))
-        click.echo(summary)
+            say(line(event))
+        say_lines(f"{summary}\n")
     return 0

@@ -28,6 +28,9 @@ _GROWN, _RENEWED = 1.4, 128
 # Evidence (log likelihood ratio, of values that are far apart) that a change is over.
 _OVER = 5.0
 _LEAST = 0.05
+# A bound that chance should pass so often is passed 1.3 to 2.4 times as often in years of made-up noise, resembling itself or
+# not: a baseline of a few dozen values is one of many that there could have been.
+_PASSED = 0.4
 # Each change that was told in a year raises the bound by this share.
 _WANDERS = 0.2
 _YEAR_S = 365.25 * 86400.0
@@ -114,7 +117,7 @@ class LevelDetector:
         wanders = 1 + _WANDERS * sum(
             recent_time < _YEAR_S for recent_time in (self._recent[-1][0] - told for told in self._told_at)
         )
-        if abs(statistics[best]) < calibration.threshold(self.alarms_a_month) * wanders:
+        if abs(statistics[best]) < calibration.threshold(_PASSED * self.alarms_a_month) * wanders:
             return None
         return self._told(past, recent, reach[best], calibration.quiet(float(abs(statistics[best]))))
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,9 +161,13 @@ def bind_mounted(source: Path, place: Path) -> Iterator[None]:
 
 
 def unmount(place: Path) -> None:
-    if subprocess.run(["umount", str(place)], capture_output=True).returncode != 0:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-        raise AssertionError(f"something still uses {place}")
+    # The kernel lets go of what an ended process had under way (io_uring, mappings) a little later.
+    deadline = time.monotonic() + 10
+    while subprocess.run(["umount", str(place)], capture_output=True).returncode != 0:
+        if time.monotonic() > deadline:
+            subprocess.run(["umount", "--lazy", str(place)], check=True)
+            raise AssertionError(f"something still uses {place}")
+        time.sleep(0.1)
 
 
 @contextmanager

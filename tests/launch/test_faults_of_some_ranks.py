@@ -185,4 +185,7 @@ def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
     assert done.returncode == 1, done.stderr
     for words in ("rank ", "data.data", "open", os.strerror(errno.EIO)):
         assert words in done.stderr
+    # What opens nothing can't see its own mark, and leaves the directory to clean.
+    assert "strakes clean" in done.stderr
+    assert strakes("clean", faulty.place).returncode == 0
     assert list(faulty.place.iterdir()) == []

@@ -34,10 +34,18 @@ class Proxy:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._towards))
-                seeds = [self._draw.random() for _ in range(2)]
-                for (source, sink), seed in zip(((near, far), (far, near)), seeds, strict=True):
-                    threading.Thread(target=self._pass, args=(source, sink, random.Random(seed)), daemon=True).start()
+                threading.Thread(target=self._relay, args=(near,), daemon=True).start()
+
+    def _relay(self, near: socket.socket) -> None:
+        with near, suppress(OSError), socket.create_connection(("127.0.0.1", self._towards)) as far:
+            passing = [
+                threading.Thread(target=self._pass, args=(*pair, random.Random(self._draw.random())), daemon=True)
+                for pair in ((near, far), (far, near))
+            ]
+            for thread in passing:
+                thread.start()
+            for thread in passing:
+                thread.join()
 
     def _pass(self, source: socket.socket, sink: socket.socket, draw: random.Random) -> None:
         with suppress(OSError):

@@ -32,7 +32,10 @@ def run_seed(seed: int, acts: tuple[str, ...] = ()) -> list[str]:
     try:
         with _mounted(kind, world) as faulty:
             world.plant()
-            _act(chosen, schedule, Situation(world, subprocess.Popen("true"), faulty, draw), done)
+            # Acts start what faults are for; until then there is a process that has ended.
+            ended = subprocess.Popen("true")
+            ended.wait()
+            _act(chosen, schedule, Situation(world, ended, faulty, draw), done)
         require(not mounts_below(place), f"mounts are left: {mounts_below(place)}")
     except BrokenError as error:
         world.close()

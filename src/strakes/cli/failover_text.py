@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from strakes.failover.check import Check
     from strakes.failover.rehearsal.rehearse import Rehearsal
     from strakes.failover.rehearsal.world import Scene
-    from strakes.failover.timeline import Timeline
+    from strakes.failover.timeline import Outage, Timeline
 
 _MOST_CLIENTS = 10
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -129,7 +129,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
             f"{outage.operations:,}",
             f"{outage.errors:,}",
             f"{outage.stall_s:.1f}",
-            "not hit" if not outage.hit else "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}",
+            _back(outage),
         )
         for outage in sorted(line.outages, key=lambda outage: (not outage.hit, -outage.stall_s))[:_MOST_CLIENTS]
     ]
@@ -138,11 +138,18 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         say(f"  … {len(line.outages) - _MOST_CLIENTS} more that waited less long; --json has them all")
     back = line.back_after_s
     hit = sum(outage.hit for outage in line.outages)
-    spared = f"; {len(line.outages) - hit} of {len(line.outages)} clients not hit" if hit < len(line.outages) else ""
+    spared = sum(not outage.hit and outage.known for outage in line.outages)
+    unknown = len(line.outages) - hit - spared
+    others = "".join(
+        f"; {number} of {len(line.outages)} clients {what}"
+        for number, what in ((spared, "not hit"), (unknown, "with too few operations like these to tell"))
+        if number
+    )
     if back:
-        say(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s{spared}")
+        say(f"  back: first {back[0]:.1f} s, median {back[1]:.1f} s, last {back[2]:.1f} s{others}")
     else:
-        say(f"  not back: {len(line.gone)} of {hit} clients{spared}" if hit else "  no client was hit")
+        nobody = "  no client was hit" if not unknown else f"  no client is known to be hit{others}"
+        say(f"  not back: {len(line.gone)} of {hit} clients{others}" if hit else nobody)
     targets = [
         (
             recovery.target,
@@ -157,6 +164,12 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     if targets:
         _print_rows(("target", "status", "recovery, s", "clients", "evicted", "replayed"), targets)
     click.echo()
+
+
+def _back(outage: Outage) -> str:
+    if not outage.hit:
+        return "not hit" if outage.known else "not known"
+    return "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}"
 
 
 def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:

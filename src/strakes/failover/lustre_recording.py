@@ -9,8 +9,9 @@ over too soon to be seen otherwise) and ``NAME_recovery_status_after.txt``.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
@@ -26,6 +27,8 @@ _MOST_BYTES = 64 << 20
 _STATUS = re.compile(
     r"(?m)^(?:mdt|obdfilter)\.(?P<target>[^.\s]+)\.recovery_status=\n?(?P<body>(?:(?!\S+=)[a-zA-Z_ -]+:.*\n?)*)"
 )
+_HEAD = re.compile(r"(?m)^===(?: (.*))?$")
+_DAY_S = 86400.0
 _IMPORT = re.compile(r"(?m)^\s*state: (\w+)")
 
 
@@ -51,6 +54,7 @@ def read_drill(directory: Path, name: str) -> Timeline:
         path.stem.partition("_creates_")[2]: _operations(path)
         for path in sorted(directory.glob(f"{name}_creates_*.txt"))
     }
+    _refuse_other_clock(directory, fault_s, clients.values())
     moments = [*done, *_command(directory / f"{name}_remount.txt")]
     moments += _status_changes(directory / f"{name}_recovery_status_1hz.txt")
     moments += _import_changes(directory / f"{name}_client_import_1hz.txt")
@@ -59,6 +63,30 @@ def read_drill(directory: Path, name: str) -> Timeline:
     targets = [_target(target, recovery) for target, recovery in _statuses(after)]
     outages = [outage_of(client, operations, fault_s) for client, operations in clients.items()]
     return timeline(name, fault_s, moments, outages, targets)
+
+
+def _refuse_other_clock(directory: Path, fault_s: float, clients: Iterable[list[ClientOperation]]) -> None:
+    """Nothing can be told of a fault that no client's record reaches, or of one in another unit of time."""
+    operations = [operation for client in clients for operation in client]
+    if not operations:
+        return
+    first_s = min(operation.begun_s for operation in operations)
+    last_s = max(operation.ended_s for operation in operations)
+    if not first_s - _DAY_S <= fault_s <= last_s:
+        raise BadInputError(
+            "the fault is not in the time of the clients' records",
+            where=str(directory),
+            why=f"it was done at {fault_s:.1f}, and they are of {first_s:.1f} to {last_s:.1f}",
+            remedy="Give all times in seconds since 1970, by one clock, and record clients until after the fault.",
+        )
+
+
+def _seconds(text: str) -> float:
+    """Raise ValueError for what is no time."""
+    at_s = float(text)
+    if not math.isfinite(at_s):
+        raise ValueError(text)
+    return at_s
 
 
 def _read(path: Path) -> str:
@@ -77,9 +105,10 @@ def _operations(path: Path) -> list[ClientOperation]:
         words = line.split()
         try:
             result = " ".join(words[3:])
-            operations.append(
-                ClientOperation(float(words[1]), float(words[2]), "" if result == "ok" else result or "no result")
-            )
+            begun_s, ended_s = _seconds(words[1]), _seconds(words[2])
+            if ended_s < begun_s:
+                raise ValueError(line)
+            operations.append(ClientOperation(begun_s, ended_s, "" if result == "ok" else result or "no result"))
         except (IndexError, ValueError) as error:
             raise BadInputError("not a line of a client's record", where=f"{path}:{number}", why=repr(line)) from error
     return operations
@@ -90,7 +119,7 @@ def _events(path: Path) -> list[Moment]:
     for number, line in enumerate(_read(path).splitlines(), 1):
         at, _, text = line.partition(" ")
         try:
-            moments.append(Moment(float(at), "operator", text))
+            moments.append(Moment(_seconds(at), "operator", text))
         except ValueError as error:
             raise BadInputError("not a time and a text", where=f"{path}:{number}", why=repr(line)) from error
     return moments
@@ -107,9 +136,18 @@ def _command(path: Path) -> list[Moment]:
 
 
 def _answers(path: Path) -> Iterator[tuple[float, str]]:
-    for part in re.split(r"(?m)^=== ", _read(path))[1:]:
-        at, _, text = part.partition("\n")
-        yield float(at), text
+    text = _read(path)
+    heads = list(_HEAD.finditer(text))
+    ends = [*(head.start() for head in heads), len(text)][1:]
+    for head, end in zip(heads, ends, strict=True):
+        try:
+            at_s = _seconds(head[1] or "")
+        except ValueError as error:
+            where = f"{path}:{text.count(chr(10), 0, head.start()) + 1}"
+            raise BadInputError(
+                "not a time in seconds", where=where, why=repr(head[0]), remedy="Write it with: date '+=== %s.%N'"
+            ) from error
+        yield at_s, text[head.end() : end].removeprefix("\n")
 
 
 def _statuses(text: str) -> Iterator[tuple[str, Recovery]]:

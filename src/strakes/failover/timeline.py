@@ -20,6 +20,20 @@ from strakes.targets.description import TargetRecovery
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 # Below this nobody speaks of an outage.
 _LEAST_S = 0.5
+# An outage is what chance would bring about so rarely; how many of the longest other waits it is held against, and how
+# many times longer than each it must be where there are no more than a few.
+_CHANCE = 0.01
+_REACHES = (3, 5, 10, 20)
+_FEW, _FAR_OF_FEW = 3, 20.0
+# A wait that begins so soon after the fault, which chance alone rarely brings about, need only be so many times longer.
+_SOON_S, _FAR_SOON = 3.0, 5.0
+# What chance would bring about so often is no outage; what is between is not known.
+_LIKELY = 0.2
+# Errors that are answers: a file system that gives them is at work.
+_ANSWERS = frozenset(
+    {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
+    | {"ENOTEMPTY", "EPERM", "EXDEV"}
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,11 @@ class ClientOperation:
         """Tell whether it was done."""
         return not self.error
 
+    @property
+    def answered(self) -> bool:
+        """Tell whether the file system answered, be it that it cannot be done."""
+        return self.acknowledged or self.error in _ANSWERS
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -49,10 +68,10 @@ class Moment:
 class Outage:
     """What a fail-over was for one client.
 
-    ``stall_s`` is the longest time without an acknowledgement after the fault, ``back_after_s`` from the fault to the
+    ``stall_s`` is the longest time that it waited for an answer after the fault, ``back_after_s`` from the fault to the
     end of it. ``hit``: that time is beyond what this client waits anyway, or operations failed in it that never failed
-    before. ``back_after_s`` is None for a client that was not hit, and for one that was never back. ``usual_s`` is the
-    median operation.
+    before; ``known`` whether there were enough operations to tell. ``back_after_s`` is None for a client that was not
+    hit, and for one that was never back. ``usual_s`` is the median operation.
     """
 
     client: str
@@ -63,6 +82,7 @@ class Outage:
     stall_began_s: float
     back_after_s: float | None
     hit: bool = True
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,10 +115,10 @@ class Timeline:
 
 @dataclass(frozen=True)
 class _Wait:
-    """From one acknowledgement to the next.
+    """From one answer to the next.
 
     ``asking_s`` is the part in which the client wanted one: pauses of its own are not the servers' doing. ``failures``
-    are the operations that ended in it with an error, ``answered`` whether an acknowledgement ends it.
+    are the operations that ended in it without an answer, ``answered`` whether an answer ends it.
     """
 
     began_s: float
@@ -109,38 +129,38 @@ class _Wait:
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the longest wait for an acknowledgement that was not over when the fault was done.
+    """Return the longest wait for an answer that was not over when the fault was done.
 
-    An operation that was begun and never acknowledged waits to the end of the record.
+    An operation that was begun and never answered waits to the end of the record.
 
     >>> done = [ClientOperation(t, t + 0.1) for t in (0.0, 1.0, 2.0)]
     >>> done += [ClientOperation(3.0, 40.0), ClientOperation(41.0, 41.1)]
     >>> outage = outage_of("a", done, fault_s=2.5)
     >>> round(outage.stall_s, 1), outage.back_after_s, outage.hit
-    (37.9, 37.5, True)
+    (37.0, 37.5, True)
     >>> outage_of("b", done[:3], fault_s=1.5).hit
     False
     """
     waits = _waits_of(operations)
-    before = [wait for wait in waits if wait.ended_s < fault_s]
+    felt, known = _felt(waits, fault_s)
     after = [wait for wait in waits if wait.ended_s >= fault_s]
-    felt = _beyond_usual(before, after)
-    longest = max(felt or after, key=lambda wait: wait.ended_s - wait.began_s, default=None)
+    longest = max(felt or after, key=lambda wait: wait.asking_s, default=None)
     durations = [operation.ended_s - operation.begun_s for operation in operations if operation.acknowledged]
     return Outage(
         client=client,
         operations=len(operations),
         errors=sum(not operation.acknowledged for operation in operations),
         usual_s=statistics.median(durations) if durations else 0.0,
-        stall_s=longest.ended_s - longest.began_s if longest else 0.0,
-        stall_began_s=longest.began_s if longest else fault_s,
+        stall_s=longest.asking_s if longest else 0.0,
+        stall_began_s=longest.ended_s - longest.asking_s if longest else fault_s,
         back_after_s=longest.ended_s - fault_s if felt and longest and longest.answered else None,
         hit=bool(felt),
+        known=known,
     )
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
-    """Cut a client's record at its acknowledgements.
+    """Cut a client's record at the answers that it got.
 
     What follows the last one is a wait if something was asked in it.
     """
@@ -152,8 +172,8 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
     asked_s, failures = None, 0
     for operation, begun_s in zip(by_end, first_begun, strict=True):
         asked_s = max(last_s, begun_s) if asked_s is None else asked_s
-        failures += not operation.acknowledged
-        if operation.acknowledged:
+        failures += not operation.answered
+        if operation.answered:
             waits.append(_Wait(last_s, operation.ended_s, operation.ended_s - asked_s, failures, answered=True))
             last_s, asked_s, failures = operation.ended_s, None, 0
     if asked_s is not None:
@@ -162,14 +182,69 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
     return waits
 
 
-def _beyond_usual(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:
-    """Return the waits after the fault that this client's own before it, and its other ones, do not explain.
+def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
+    """Return the waits of an outage, and whether there was enough to tell.
 
-    What counts is how much longer a wait is than the median one. Long waits happen without a fault too, and in a longer
-    time longer ones: so a wait must stand apart from all that are shorter, or be far beyond everything from before.
+    Operations that fail as none did before are an outage, however short.
     """
+    before = [wait for wait in waits if wait.ended_s < fault_s]
+    after = [wait for wait in waits if wait.ended_s >= fault_s]
     if not after:
-        return []
+        return [], False
+    never_failed = not any(wait.failures for wait in before)
+    failed = [wait for wait in after if never_failed and wait.failures]
+    far = _standing_apart(before, after)
+    if not far:
+        return failed, True
+    longest = max(far, key=lambda wait: wait.asking_s)
+    episode = [wait for wait in far if _gap_s(wait, longest) <= longest.asking_s]
+    habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
+    if habits:
+        # It waits so long again and again: the fault's doing only if it had time to do so before, and did not.
+        moments = sorted(wait.ended_s for wait in (longest, *habits))
+        every_s = max(later - earlier for earlier, later in pairwise(moments))
+        if fault_s - waits[0].began_s < 2 * every_s:
+            return failed, bool(failed)
+    left_out = {*episode, *habits}
+    others = [wait.asking_s for wait in waits if wait not in left_out]
+    most_s = max(others, default=math.inf)
+    late_s = longest.ended_s - longest.asking_s - fault_s
+    if len(others) <= _FEW:
+        times, chance = _FAR_OF_FEW, 1.0
+    else:
+        times = _FAR_SOON if late_s <= _SOON_S else math.inf
+        share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
+        chance = min(1.0, share) * _chance(longest.asking_s, others)
+    if longest.asking_s >= times * most_s or chance <= _CHANCE:
+        return [*failed, *episode], True
+    return failed, bool(failed) or (len(others) >= _ENOUGH and chance >= _LIKELY)
+
+
+def _gap_s(wait: _Wait, other: _Wait) -> float:
+    return max(wait.ended_s - wait.asking_s - other.ended_s, other.ended_s - other.asking_s - wait.ended_s)
+
+
+def _chance(longest_s: float, others_s: Sequence[float]) -> float:
+    """Return how likely the longest wait is so long if it is of the same kind as the others.
+
+    Long waits mostly have a tail that falls as a power of their length. Then the logarithms of the ratios between each
+    and the next shorter one, times its rank, all have one exponential distribution: that of the longest is held against
+    those of the next. How far the tail reaches down is not known: the client may do several kinds of things.
+    """
+    falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
+    own = math.log(max(longest_s, 1e-6) / falling[0])
+    if own <= 0:
+        return 1.0
+    spacings = [rank * math.log(longer / shorter) for rank, (longer, shorter) in enumerate(pairwise(falling), 1)]
+    sums = list(accumulate(spacings))
+    return min((1 + own / max(sums[reach - 1], 1e-9)) ** -reach for reach in _REACHES if reach <= len(sums))
+
+
+def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:
+    """Return the waits after the fault that stand apart from all that are shorter, or are far beyond all from before.
+
+    What counts is how much longer a wait is than the median one.
+    """
     usual_s = statistics.median(wait.asking_s for wait in before or after)
     most_s = max((wait.asking_s - usual_s for wait in before), default=0.0)
     limit_s = _FAR_BEYOND * most_s if len(before) >= _ENOUGH else math.inf
@@ -179,12 +254,7 @@ def _beyond_usual(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait
         shorter_s = max(most_s, shorter.asking_s - usual_s if shorter else 0.0)
         if longer.asking_s - usual_s > max(_APART * shorter_s, _LEAST_S):
             limit_s = min(limit_s, longer.asking_s - usual_s)
-    never_failed = not any(wait.failures for wait in before)
-    return [
-        wait
-        for wait in after
-        if wait.asking_s - usual_s >= max(limit_s, _LEAST_S) or (never_failed and wait.failures > 0)
-    ]
+    return [wait for wait in after if wait.asking_s - usual_s >= max(limit_s, _LEAST_S)]
 
 
 def timeline(

@@ -65,7 +65,7 @@ class Watch:
         remembered = [
             interruption
             for interruption in self._target.interruptions()
-            if interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S
+            if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
         # Who lost a server may have noticed nothing of it; what its counters show, the server knows better.

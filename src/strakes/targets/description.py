@@ -152,7 +152,8 @@ class Placement:
 class Interruption:
     """A time in which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
 
-    ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told.
+    ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told. ``or_earlier``: it may
+    have begun before, for that is forgotten.
 
     >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
     'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
@@ -163,13 +164,20 @@ class Interruption:
     ended_unix_s: float | None
     evicted: bool = False
     evicted_clients: int | None = None
+    or_earlier: bool = False
 
     def __str__(self) -> str:
         """Return it as a sentence."""
         began = datetime.fromtimestamp(self.began_unix_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        lasted = (
-            "until now" if self.ended_unix_s is None else f"for {format_seconds(self.ended_unix_s - self.began_unix_s)}"
-        )
+        if self.or_earlier:
+            began += " or earlier"
+        if self.ended_unix_s is None:
+            lasted = "until now"
+        elif self.ended_unix_s < self.began_unix_s:
+            lasted = "for an unknown time (the clock was set back)"
+        else:
+            at_least = "at least " if self.or_earlier else ""
+            lasted = f"for {at_least}{format_seconds(self.ended_unix_s - self.began_unix_s)}"
         evicted = ", which was evicted" if self.evicted else ""
         if self.evicted_clients is not None:
             clients = "client was" if self.evicted_clients == 1 else "clients were"

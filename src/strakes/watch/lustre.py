@@ -10,7 +10,7 @@ from strakes.targets.description import Interruption
 from strakes.targets.lustre.lctl_param import Params, device, read_params
 from strakes.targets.lustre.output import NotUnderstoodError
 from strakes.targets.lustre.recovery_status import parse_recovery
-from strakes.targets.lustre.state_history import interruptions, parse_states
+from strakes.targets.lustre.state_history import parse_states
 from strakes.targets.lustre.stats import Stats, parse_stats
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Reading, Work
 
@@ -76,7 +76,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             elif last == "recovery_status" and not parse_recovery(text).serving:
                 recovering.add(target)
             elif last == "state":
-                waits += interruptions(target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text).changes)
+                waits += parse_states(text).interruptions(target.partition("-mdc-")[0].partition("-osc-")[0])
         except NotUnderstoodError as error:
             missing.append(f"{parameter}: {error.what}")
     return Reading(

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.targets.command import Completed
+from strakes.targets.command import Completed, run
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre.lfs_getstripe import directory_layout, file_layout, read_listing, read_text, read_yaml
 from strakes.targets.lustre.lfs_setstripe import layout_from, options_of, setstripe
 from strakes.targets.lustre.lov_xattr import lov_attribute, read_lov
 from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.target import layout_kinds
+from strakes.targets.lustre.target import LustreTarget, layout_kinds
 from strakes.units import KIB, MIB
 from targets.lustre.assigned import DOM, LEFT, PFL, pfl
 from targets.lustre.recorded import recording
+from targets.lustre.test_target import mount
 
 FOUR_M = 4 * MIB
 FILES = (
@@ -256,3 +261,53 @@ def test_every_kind_of_layout_can_be_asked_for_and_reads_as_it_is_written(target
         assert " ".join(options_of(layout_from(options))) == options
         counts = [part.layout.stripe_count or 0 for part in layout_from(options).components]
         assert all(count <= targets for count in counts)
+
+
+def as_older_lfs_writes_it(text: str) -> str:
+    """Before 2.13 each component had a line of its own, and its keys began below it."""
+    numbers = count()
+    return re.sub(r"(?m)^  - lcme_id:", lambda _: f"  component{next(numbers)}:\n    lcme_id:", text)
+
+
+@pytest.mark.parametrize("name", ["y_pfl", "y_dom", "y_mir", "y_d_pfl_f", "y_d_dom_f", "dir_dy_d_pfl", "dir_dy_d_dom"])
+def test_components_as_older_versions_write_them_are_the_same(name: str) -> None:
+    recorded = done(f"getstripe_{name}")
+    older = replace(recorded, stdout=as_older_lfs_writes_it(recorded.stdout))
+    assert "component1:" in older.stdout
+    assert read_yaml(older) == read_yaml(recorded)
+
+
+@pytest.mark.parametrize("components", [9, 12])
+def test_older_versions_number_more_than_ten_components(components: int) -> None:
+    parts = "".join(
+        f"  component{number}:\n    lcme_id: {number + 1}\n    lcme_extent.e_start: {number << 20}\n"
+        f"    lcme_extent.e_end: {(number + 1) << 20}\n    sub_layout:\n      lmm_stripe_count: 1\n"
+        "      lmm_stripe_size: 1048576\n      lmm_pattern: 1\n      lmm_stripe_offset: -1\n"
+        for number in range(components)
+    )
+    header = f"composite_header:\n  lcm_magic: 0x0BD60BD0\n  lcm_entry_count: {components}\ncomponents:\n"
+    layout = read_yaml(Completed(("lfs", "getstripe", "-y", "f"), 0, header + parts, ""))
+    assert [part.begin for part in layout.components] == [number << 20 for number in range(components)]
+
+
+def test_where_yaml_is_of_an_unknown_form_the_text_is_read(tmp_path: Path) -> None:
+    def lfs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[0] == "stat":
+            return run(argv, timeout_s)
+        text = "!!layout {of: another form}\n" if "-y" in argv else done("getstripe_pfl").stdout
+        return Completed(tuple(argv), 0, text, "")
+
+    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=lfs)
+    (tmp_path / "pfl").touch()
+    assert lustre.layout(tmp_path / "pfl") == read_yaml(done("getstripe_y_pfl"))
+    unreadable = LustreTarget(
+        tmp_path,
+        mount(tmp_path),
+        runner=lambda argv, timeout_s=10: (
+            run(argv, timeout_s)
+            if argv[0] == "stat"
+            else Completed(tuple(argv), 0, f"{tmp_path}/pfl\n  layout <3>\n", "")
+        ),
+    )
+    with pytest.raises(NotUnderstoodError):
+        unreadable.layout(tmp_path / "pfl")

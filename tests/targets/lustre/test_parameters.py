@@ -257,3 +257,38 @@ def test_a_recovery_that_was_never_needed() -> None:
         params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]
     ) == Recovery("INACTIVE")
     assert Recovery("INACTIVE").serving
+
+
+def by_pdsh(text: str, host: str = "oss-1.cluster") -> str:
+    return "".join(f"{host}: {line}\n" for line in text.splitlines())
+
+
+GREETING = "*** Maintenance on Monday: 8 o'clock = no service ***\n\n  Welcome to mds1\n"
+ASKED = ("server/get_param_obdfilter_stats", "server/get_param_mdt_md_stats", "server/get_param_mgs_live")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_stands_around_a_server_s_values_does_not_hide_them(name: str) -> None:
+    own = done(name)
+    expected = params(name)
+    assert expected.values
+    for stdout in (GREETING + own.stdout, by_pdsh(own.stdout), by_pdsh(GREETING + own.stdout)):
+        assert read_params(replace(own, stdout=stdout)).values == expected.values
+
+
+def test_errors_are_told_from_what_others_write_beside_them() -> None:
+    missing = done("server/get_param_obdfilter_brw_stats")
+    for stderr in (
+        f"Warning: Permanently added 'oss1' to the list of known hosts.\n{missing.stderr}",
+        f"{by_pdsh(missing.stderr)}pdsh@mgmt: oss-1.cluster: ssh exited with exit code 2\n",
+    ):
+        told = read_params(replace(missing, status=2, stderr=stderr))
+        assert (told.missing, told.cut_off) == (("obdfilter.*.brw_stats",), False)
+        denied = "error: read_param: '/sys/fs/lustre/x': Permission denied\n"
+        assert read_params(replace(missing, status=2, stderr=stderr + denied)).cut_off
+
+
+def test_a_greeting_alone_is_no_parameter() -> None:
+    for stdout in (GREETING, by_pdsh(GREETING)):
+        with pytest.raises(NotUnderstoodError):
+            read_params(Completed(("lctl", "get_param", "mdt.*.md_stats"), 0, stdout, ""))

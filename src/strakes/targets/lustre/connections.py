@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Runner, Servers
 from strakes.targets.lustre.answers import Answers
-from strakes.targets.lustre.imports import Import, parse_import
+from strakes.targets.lustre.imports import DEACTIVATED, Import, parse_import
 from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.lfs_check import LfsCheck, check
 from strakes.targets.lustre.lfs_getname import ClientName
@@ -73,7 +73,11 @@ def _addresses(answers: Answers, devices: str) -> dict[str, str]:
 
 
 def _target_in(parameter: str) -> str:
-    return re.split("-(?:mdc|osc)-", device(parameter))[0]
+    return _target_of_device(device(parameter))
+
+
+def _target_of_device(name: str) -> str:
+    return re.split("-(?:mdc|osc)-", name)[0]
 
 
 def connections(answers: Answers, path: str, name: ClientName) -> tuple[tuple[Connection, ...], str, str]:
@@ -120,14 +124,37 @@ def states(answers: Answers, file_system: str) -> dict[str, States]:
 
     From the kernel alone, which waits for no server.
     """
+    known = _states_by_device(answers, file_system)
+    if not all(of.working for of in known.values()):
+        taken_out = _taken_out(answers, file_system)
+        known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
+    return {_target_of_device(name): of for name, of in known.items()}
+
+
+def _states_by_device(answers: Answers, file_system: str) -> dict[str, States]:
     params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NO_PARAMS)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else params.values.items():
         try:
-            known[_target_in(parameter)] = parse_states(text)
+            known[device(parameter)] = parse_states(text)
         except StrakesError as error:
             answers.note(error)
     return known
+
+
+def _taken_out(answers: Answers, file_system: str) -> set[str]:
+    """Return the devices that an administrator deactivated: they are disconnected, and that is meant.
+
+    Not every version has ``active`` for every kind of device.
+    """
+    devices = f"{file_system}-*"
+    asked = get_param(*(f"{kind}.{devices}.{own}" for own in ("active", "import") for kind in ("mdc", "osc")))
+    values = answers.get(asked, _NO_PARAMS).values
+    return {
+        device(parameter)
+        for parameter, text in values.items()
+        if (text.strip() == "0" if parameter.endswith(".active") else DEACTIVATED.search(text))
+    }
 
 
 def _state(target: TargetState, known: Import | None, reached: bool, failing: str | None) -> str:

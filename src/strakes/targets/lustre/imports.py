@@ -10,7 +10,8 @@ from strakes.targets.lustre.output import key_values, not_understood, number
 _TOOL = "lctl get_param (import)"
 # Before 2.14 without quotes.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
-_WORD = re.compile(r"\w+")
+# Among its flags, where an administrator took the target out.
+DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def parse_import(text: str) -> Import:
         device=values["name"],
         target=values["target"].removesuffix("_UUID"),
         state=values["state"],
-        deactivated="IMPF_DEACTIVE" in _WORD.findall(values["import_flags"]),
+        deactivated=DEACTIVATED.search(values["import_flags"]) is not None,
         address=address[0] if address else "",
         failover_addresses=tuple(_ADDRESS.findall(values["failover_nids"])),
         server_version=values.get("target_version", ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -11,6 +11,9 @@ from strakes.targets.command import Command, Completed
 from strakes.targets.lustre.output import explanation, not_understood, refusal
 
 _MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
+_ERROR = re.compile(r"^(?:error|lctl)\b")
+# Before every line, by commands that reach many servers at once (pdsh, clush).
+_HOST = re.compile(r"^[^\s=:]+: ")
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,42 @@ def get_param(*names: str) -> Command[Params]:
 def read_params(done: Completed) -> Params:
     """Read it. Raises StrakesError for output that is of no parameter."""
     patterns = [word for word in done.argv[2:] if not word.startswith("-")]
+
+    def is_asked(line: str) -> bool:
+        name, equals, _ = line.partition("=")
+        return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    lines, errors = _without_host(done.stdout, is_asked), _without_host(done.stderr, _ERROR.match)
+    missing = [match for line in errors if (match := _MISSING.match(line))]
+    names = tuple(match[1].replace("/", ".") for match in missing)
+    # What stands before the first value is the greeting of a server.
+    first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
+    if lines and first == len(lines) and not names:
+        raise not_understood("lctl get_param", lines[0])
     values: dict[str, list[str]] = {}
-    for line in done.stdout.splitlines():
-        name, equals, value = line.partition("=")
-        if equals and any(fnmatchcase(name, pattern) for pattern in patterns):
+    for line in lines[first:]:
+        name, _, value = line.partition("=")
+        if is_asked(line):
             values[name] = [value] if value else []
-        elif values:
-            values[next(reversed(values))].append(line)
         else:
-            raise not_understood("lctl get_param", line)
+            values[next(reversed(values))].append(line)
     texts = {name: "\n".join(lines) for name, lines in values.items()}
-    missing = [_MISSING.match(line) for line in done.stderr.splitlines()]
-    names = tuple(match[1].replace("/", ".") for match in missing if match)
-    cut_off = done.status != 0 and (not names or len(names) < len(missing))
+    others = sum(_ERROR.match(line) is not None for line in errors) > len(missing)
+    cut_off = done.status != 0 and (not names or others)
     return Params(texts, names, cut_off, explanation(done) if done.stderr else "")
+
+
+def _without_host(text: str, is_meant: Callable[[str], object]) -> list[str]:
+    """Return the lines, without the host before each where only so one of them is what is meant."""
+    lines = text.splitlines()
+    if any(is_meant(line) for line in lines):
+        return lines
+    prefixes = (match[0] for line in lines if (match := _HOST.match(line)) and is_meant(line[match.end() :]))
+    prefix = next(prefixes, "")
+    # Of an empty line, the space at the end may be missing.
+    return [
+        line.removeprefix(prefix) if line.startswith(prefix) else line.removeprefix(prefix.rstrip()) for line in lines
+    ]
 
 
 def device(parameter: str) -> str:

@@ -17,7 +17,7 @@ _USAGE = 4
 
 _TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4}))(?:_UUID)?$")
 _NUMBERED = re.compile(r" \(\d+\)$")
-_KEY = re.compile(r"(?<![\w.])([a-z][a-z_.]*):(?=\s|$)")
+_KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
 
 _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
 _WHERE = "Give a directory on a mounted Lustre file system."

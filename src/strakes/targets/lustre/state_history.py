@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from strakes.targets.description import Interruption
 from strakes.targets.lustre.output import not_understood
@@ -19,6 +20,13 @@ _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 WORKING_STATES = ("FULL", "IDLE")
 # Where an interruption begins, or is seen to have begun: CONNECTING alone also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
+# So many changes the kernel remembers: what was before the first of them is not known.
+_REMEMBERED = 16
+# An idle connection, or a new one, connects within that: longer than the time after which the kernel tries again.
+_CONNECTING_S = 6.0
+_CONNECTING = ("NEW", "CONNECTING")
+# Of changes seen before, so many are kept.
+_MOST_CHANGES = 1000
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,14 @@ class Change:
 
 @dataclass(frozen=True)
 class States:
-    """The state now, and the changes before it, the oldest first."""
+    """The state now, and the changes before it, the oldest first.
+
+    ``deactivated``: an administrator took the target out.
+    """
 
     current: str
     changes: tuple[Change, ...]
+    deactivated: bool = False
 
     @property
     def working(self) -> bool:
@@ -47,9 +59,42 @@ class States:
         >>> States("CONNECTING", (Change(10, "DISCONN"), Change(15, "CONNECTING"))).in_words(22)
         'CONNECTING, for 12.0 s'
         """
-        lost = [time for time in interruptions("", self.changes) if time.ended_unix_s is None]
-        since = f", for {format_seconds(now_unix_s - lost[0].began_unix_s)}" if lost else ""
-        return f"{self.current}{since}"
+        lasting = [lost for lost in interruptions("", self.changes) if lost.ended_unix_s is None]
+        began_unix_s = lasting[0].began_unix_s if lasting else self._not_working_since()
+        if began_unix_s is None:
+            return self.current
+        if began_unix_s > now_unix_s:
+            return f"{self.current}, for an unknown time (the clock was set back)"
+        at_least = "at least " if lasting and lasting[0].or_earlier else ""
+        return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
+
+    def lost(self, now_unix_s: float) -> bool:
+        """Tell whether the target should serve and does not: not one taken out, or one just about to be connected to.
+
+        >>> idle = States("CONNECTING", (Change(10, "IDLE"), Change(50, "CONNECTING")))
+        >>> idle.lost(51), idle.lost(60)
+        (False, True)
+        """
+        if self.working or self.deactivated:
+            return False
+        began_unix_s = self._not_working_since()
+        just_begun = began_unix_s is not None and 0 <= now_unix_s - began_unix_s <= _CONNECTING_S
+        lasting = any(lost.ended_unix_s is None for lost in interruptions("", self.changes))
+        return lasting or self.current not in _CONNECTING or not just_begun
+
+    def interruptions(self, target: str) -> tuple[Interruption, ...]:
+        """Return the times in which the target did not serve; of one that is taken out, those before."""
+        lost = interruptions(target, self.changes)
+        return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
+
+    def _not_working_since(self) -> int | None:
+        since = None
+        for change in self.changes:
+            if change.state in WORKING_STATES:
+                since = None
+            elif since is None:
+                since = change.unix_s
+        return since
 
 
 def parse_states(text: str) -> States:
@@ -89,17 +134,46 @@ def lost_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
 def interruptions(target: str, changes: Iterable[Change]) -> tuple[Interruption, ...]:
     """Return the times in which the target did not serve this client; the last one may not be over.
 
+    Of the first, the beginning may be forgotten.
+
     >>> lost = (Change(10, "DISCONN"), Change(15, "CONNECTING"), Change(15, "EVICTED"), Change(16, "FULL"))
-    >>> interruptions("labfs-MDT0001", lost)
-    (Interruption(target='labfs-MDT0001', began_unix_s=10, ended_unix_s=16, evicted=True, evicted_clients=None),)
+    >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
+    True
     """
+    changes = tuple(changes)
     ended: list[Interruption] = []
-    began, evicted = None, False
+    began, evicted = _began_before(changes), False
+    or_earlier = began is not None
     for change in changes:
         if change.state in _LOST:
             began = change.unix_s if began is None else began
             evicted = evicted or change.state == "EVICTED"
         elif change.state in WORKING_STATES and began is not None:
-            ended.append(Interruption(target, began, change.unix_s, evicted))
-            began, evicted = None, False
-    return (*ended, *((Interruption(target, began, None, evicted),) if began is not None else ()))
+            ended.append(Interruption(target, began, change.unix_s, evicted, or_earlier=or_earlier))
+            began, evicted, or_earlier = None, False, False
+    lasting = () if began is None else (Interruption(target, began, None, evicted, or_earlier=or_earlier),)
+    return (*ended, *lasting)
+
+
+def _began_before(changes: tuple[Change, ...]) -> int | None:
+    """Return the first time that is known of an interruption whose beginning is forgotten.
+
+    An idle connection, too, goes through one CONNECTING, but through nothing else.
+    """
+    first = list(takewhile(lambda change: change.state not in WORKING_STATES, changes))
+    idle = len(first) <= 1 and all(change.state in _CONNECTING for change in first)
+    return None if len(changes) < _REMEMBERED or idle else first[0].unix_s
+
+
+def continued(before: tuple[Change, ...], now: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Return what is remembered now, and what was before it.
+
+    >>> first, second, third = Change(1, "FULL"), Change(5, "DISCONN"), Change(9, "FULL")
+    >>> continued((first, second), (second, third)) == (first, second, third)
+    True
+    """
+    for length in range(min(len(before), len(now)), 0, -1):
+        if before[-length:] == now[:length]:
+            return (*before, *now[length:])[-_MOST_CHANGES:]
+    # Nothing in common: what was between is not known.
+    return now

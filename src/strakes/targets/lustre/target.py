@@ -41,7 +41,8 @@ from strakes.targets.lustre.lfs_quota import quota, user_name
 from strakes.targets.lustre.lfs_setstripe import options_of, setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
-from strakes.targets.lustre.state_history import interruptions, lost_changes
+from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.state_history import Change, States, continued, lost_changes
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts, said
 
@@ -196,11 +197,12 @@ class LustreTarget(Target):
         From the kernel, which waits for nobody.
         """
         answers = Answers(self.run)
-        lost = {name: known for name, known in states(answers, self._file_system).items() if not known.working}
+        now_s = time.time()
+        lost = {name: known for name, known in self._states(answers).items() if known.lost(now_s)}
         where = addresses_in(answers, self._file_system) if lost else {}
         return (
             tuple(
-                f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(time.time())}."
+                f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(now_s)}."
                 for name, known in lost.items()
             )
             + self._health(answers).complaints
@@ -212,7 +214,7 @@ class LustreTarget(Target):
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
         """Return what the kernel remembers of lost connections: their last sixteen states."""
-        known = states(Answers(self.run), self._file_system)
+        known = self._states(Answers(self.run))
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
             for name, of in known.items()
@@ -225,8 +227,19 @@ class LustreTarget(Target):
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return what the kernel remembers of lost connections."""
-        known = states(Answers(self.run), self._file_system)
-        return tuple(lost for name, of in known.items() for lost in interruptions(name, of.changes))
+        known = self._states(Answers(self.run))
+        return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
+
+    def _states(self, answers: Answers) -> dict[str, States]:
+        """Return the states of all connections; also older changes than the kernel has, where they were seen before."""
+        known = states(answers, self._file_system)
+        for name, of in known.items():
+            self._changes[name] = continued(self._changes.get(name, ()), of.changes)
+        return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
+
+    @cached_property
+    def _changes(self) -> dict[str, tuple[Change, ...]]:
+        return {}
 
     def server_addresses(self) -> dict[str, str]:
         """Return for each target the address of the server that it is on now, metadata targets first."""
@@ -291,11 +304,15 @@ class LustreTarget(Target):
         return command.ask(self.run)
 
     def _newest(self, ask: Callable[[Form], T]) -> T:
-        """In YAML; as text where ``lfs`` is too old for that."""
+        """In YAML; as text where ``lfs`` is too old for that, or writes it in another form."""
         try:
             return ask("yaml")
         except EnvironmentLacksError:
             return ask("text")
+        except NotUnderstoodError as error:
+            with suppress(NotUnderstoodError):
+                return ask("text")
+            raise error
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -124,8 +125,8 @@ TEST_CASE("a broadcast of many pieces reaches every rank whole, along the chain 
     std::atomic<int> wrong{0};
     REQUIRE(team.start([&](Team::Rank rank) {
         Exchange& exchange = team.exchange(rank);
-        std::vector<Exchange::Rank> group;
-        for (Team::Rank other = 0; other < kRanks; ++other) group.push_back(other);
+        std::vector<Exchange::Rank> group(kRanks);
+        std::iota(group.begin(), group.end(), 0);
         for (const std::size_t size : {0U, 1U, 99U, 100U, 101U, 300U, 699U, 700U, 5000U, 5001U}) {
             Bytes bytes = rank == 0 ? bytes_of(size, 3) : Bytes(size);
             if (!broadcast(exchange, group, rank, bytes, kNoHalt, 100)) wrong.fetch_add(1);

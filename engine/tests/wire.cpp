@@ -39,6 +39,7 @@ TEST_CASE("silent connections and strangers keep nobody waiting") {
     REQUIRE_FALSE(where.empty());
     const auto port = Unpacker(where).get<std::uint16_t>();
     std::vector<Descriptor> strangers;
+    strangers.reserve(5);
     for (int i = 0; i < 3; ++i) strangers.push_back(knock(port, ""));
     strangers.push_back(knock(port, "GET / HTTP/1.0\r\n\r\n"));
     strangers.push_back(knock(port, "abc"));

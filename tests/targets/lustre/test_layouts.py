@@ -256,3 +256,13 @@ def test_every_kind_of_layout_can_be_asked_for_and_reads_as_it_is_written(target
         assert " ".join(options_of(layout_from(options))) == options
         counts = [part.layout.stripe_count or 0 for part in layout_from(options).components]
         assert all(count <= targets for count in counts)
+
+
+@pytest.mark.parametrize(("targets", "count"), [(1, 2), (8, 16), (1000, 2000), (1200, 2000), (1999, 2000)])
+def test_overstriping_asks_for_no_more_stripes_than_a_file_may_have(targets: int, count: int) -> None:
+    assert layout_kinds(targets)["overstriped"] == f"-C {count}"
+
+
+@pytest.mark.parametrize("targets", [2000, 2400])
+def test_where_no_file_can_have_two_stripes_on_a_target_overstriping_is_not_offered(targets: int) -> None:
+    assert "overstriped" not in layout_kinds(targets)

@@ -52,6 +52,8 @@ _ALL_LEVELS = -1
 _PROBE = ".strakes-layout"
 # Stripe sizes are multiples of this (lfs-setstripe(1)).
 _STRIPE_UNIT_BYTES = 64 << 10
+# No file has more stripes (LOV_MAX_STRIPE_COUNT of Lustre).
+_MOST_STRIPES = 2000
 
 
 class LustreTarget(Target):
@@ -305,11 +307,14 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
     '-E 1M -c 1 -E 64M -c 4 -E -1 -c -1'
     """
     few = max(1, min(4, data_targets // 2))
-    return {
+    kinds = {
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
-        "overstriped": f"-C {2 * data_targets}",
     }
+    # Two stripes on each target, as far as a file may have them: else at least one target has two.
+    if data_targets < _MOST_STRIPES:
+        kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
+    return kinds
 
 
 def _real(parent: Path) -> Path:

@@ -198,8 +198,12 @@ class LustreTarget(Target):
         From the kernel, which waits for nobody.
         """
         answers = Answers(self.run)
-        lost = {name: known for name, known in states(answers, self._file_system).items() if not known.working}
-        where = addresses_in(answers, self._file_system) if lost else {}
+        lost = {
+            name: known
+            for name, known in states(answers, self._file_system, self._instance).items()
+            if not known.working
+        }
+        where = addresses_in(answers, self._file_system, self._instance) if lost else {}
         return (
             tuple(
                 f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(time.time())}."
@@ -209,12 +213,12 @@ class LustreTarget(Target):
         )
 
     def _health(self, answers: Answers) -> Health:
-        where = addresses_in(answers, self._file_system)
+        where = addresses_in(answers, self._file_system, self._instance)
         return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where)), self._file_system)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
         """Return what the kernel remembers of lost connections: their last sixteen states."""
-        known = states(Answers(self.run), self._file_system)
+        known = states(Answers(self.run), self._file_system, self._instance)
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
             for name, of in known.items()
@@ -227,12 +231,12 @@ class LustreTarget(Target):
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return what the kernel remembers of lost connections."""
-        known = states(Answers(self.run), self._file_system)
+        known = states(Answers(self.run), self._file_system, self._instance)
         return tuple(lost for name, of in known.items() for lost in interruptions(name, of.changes))
 
     def server_addresses(self) -> dict[str, str]:
         """Return for each target the address of the server that it is on now, metadata targets first."""
-        return addresses_in(Answers(self.run), self._file_system)
+        return addresses_in(Answers(self.run), self._file_system, self._instance)
 
     def metadata_target_name(self, number: int) -> str:
         """Return a metadata target's name."""
@@ -241,6 +245,10 @@ class LustreTarget(Target):
     @property
     def _file_system(self) -> str:
         return self.mount.source.partition(":/")[2].partition("/")[0]
+
+    def _instance(self) -> str:
+        """Return which mount of the file system it is; asked of its servers the first time."""
+        return self._name.instance
 
     def drop_caches(self) -> bool:
         """Give back all locks of this mount, with the data they protect. Other users of the machine pay too."""

@@ -95,7 +95,7 @@ class _Watch:
     def _wait_for_the_work(self) -> int:
         """Return the status that the child told, or ended with; _GIVEN_UP where it was interrupted and hangs."""
         interrupted_s, pressed = 0.0, False
-        while self._status is None:
+        while not self._has_ended():
             signalled = signal.sigtimedwait(_WATCHED, _LOOK_EVERY_S) if interrupted_s else signal.sigwaitinfo(_WATCHED)
             if signalled is not None:
                 if signalled.si_signo == _DONE:
@@ -103,7 +103,7 @@ class _Watch:
                 if signalled.si_signo in _FORWARDED and not interrupted_s:
                     interrupted_s = time.monotonic()
                 self._take(signalled.si_signo)
-            if not interrupted_s or self._status is not None or not self._hangs():
+            if not interrupted_s or self._has_ended() or not self._hangs():
                 continue
             since_s = time.monotonic() - interrupted_s
             if since_s > _PRESS_AFTER_S and not pressed:
@@ -113,7 +113,11 @@ class _Watch:
                 os.kill(self._child, signal.SIGKILL)
                 self._patience_s = min(self._patience_s, _LAST_S)
                 return _GIVEN_UP
+        assert self._status is not None
         return self._status
+
+    def _has_ended(self) -> bool:
+        return self._status is not None
 
     def _hangs(self) -> bool:
         """Tell whether one of our threads has not moved for long: who is only slow has waited many times since."""

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import site
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+# Of the signals that a thread has not taken yet (proc_pid_status(5)).
+_KILL = 1 << (signal.SIGKILL - 1)
+# The functions of the kernel in which FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+_SERVER_WAIT = re.compile(
+    "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
+)
 
 
 def python_module(module: str, *words: str) -> list[str]:
@@ -40,6 +50,43 @@ def descendants_of(pid: int) -> tuple[int, ...]:
     while new := {process for process, parent in parents.items() if parent in family} - family:
         family |= new
     return tuple(sorted(family - {pid}))
+
+
+def kernel_waits(pid: int) -> dict[int, int]:
+    """Return which of its threads wait in the kernel where nothing ends them, each with how often it has waited.
+
+    A process that was killed has such threads as long as one of them waits, though it counts as ended itself.
+
+    >>> kernel_waits(os.getpid())
+    {}
+    """
+    waits = {}
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            place = f"{pid}/task/{thread}"
+            status = dict(line.split(":", 1) for line in _told(place, "status").splitlines() if ":" in line)
+            state = status.get("State", "").split()[:1]
+            killed = int(status.get("SigPnd", "0"), 16) & _KILL
+            # Some wait for their server as if anything could end it, until somebody tries to.
+            if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_told(place, "wchan"))):
+                waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
+    return waits
+
+
+def wait_in_words(pid: int, thread: int) -> str:
+    """Return the program of a process, and what a thread of it waits for, as far as the kernel says."""
+    program = _told(str(pid), "comm").strip() or "unknown"
+    function = _told(f"{pid}/task/{thread}", "wchan").strip()
+    told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not say in which call"
+    return f"({program}), waiting for the file system ({told})"
+
+
+def _told(place: str, name: str) -> str:
+    """Return what the kernel says there; nothing where there is no such process, or it is another user's."""
+    try:
+        return Path(f"/proc/{place}/{name}").read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _fields(pid: int | str) -> list[str]:

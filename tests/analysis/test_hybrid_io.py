@@ -74,3 +74,36 @@ def test_a_study_that_varies_it_is_noted_where_it_was_on() -> None:
     assert seen and all(cell.startswith("hybrid-io/on/") for cell in seen)
     (skipped,) = HybridIo().cells(context(description=replace(described, client={})))
     assert "no hybrid I/O here" in skipped.reason  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("size", "threshold", "noted"),
+    [
+        (8 * MIB, "64M", False),
+        (8 * MIB, "67108864", False),
+        (MIB, "64K", True),
+        (MIB, str(MIB), True),
+        (MIB, "0", True),
+    ],
+)
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_a_cell_that_sets_its_own_threshold_is_held_against_that(
+    size: int, threshold: str, noted: bool, operation: str
+) -> None:
+    knob = f"llite.hybrid_io_{operation}_threshold_bytes"
+    cells = tuple(replace(cell, knobs={knob: threshold}) for cell in CELLS if cell.key.endswith(f"buffered/{size}"))
+    assert cells
+    seen = {cell for cell in touched(RECORDED, cells) if cell.endswith(f":{operation}")}
+    assert bool(seen) == noted
+    # Also where the mount itself does not say.
+    only = {cell for cell in touched({KNOB: "1"}, cells) if cell.endswith(f":{operation}")}
+    assert bool(only) == noted
+
+
+def test_each_pair_of_thresholds_is_told_with_its_own_cells() -> None:
+    knobs = {"llite.hybrid_io_write_threshold_bytes": "64M"}
+    varied = tuple(replace(cell, key=f"{cell.key}x", knobs=knobs) for cell in CELLS)
+    warnings = hybrid_io(RunOf((*CELLS, *varied), RECORDED))  # type: ignore[arg-type]
+    assert ["writes of 2 MiB" in each.text for each in warnings] == [True, False]
+    assert "writes of 64 MiB and reads of 8 MiB" in warnings[1].text
+    assert not any("x:" in cell for cell in warnings[0].cells) and all("x:" in cell for cell in warnings[1].cells)

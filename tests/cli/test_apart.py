@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mounts import FaultyMount, faulty_mounted
-from strakes.processes import process_start
+from strakes.processes import kernel_waits, process_start
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 0.5
@@ -100,6 +100,72 @@ def test_what_is_suspended_goes_on_with_its_work() -> None:
         assert process.wait(20) == 0
 
 
+# Starts one in which a thread waits for a dead server, and kills it; prints its number.
+LEAVE = """
+        import subprocess
+        waits = "import os, sys, threading; threading.Thread(target=os.{call}, args=({arguments},)).start()"
+        nowhere = subprocess.DEVNULL
+        left = subprocess.Popen([sys.executable, "-c", waits], start_new_session=True, stdout=nowhere, stderr=nowhere)
+        print(left.pid, flush=True)
+        time.sleep(1)
+        left.kill()
+"""
+
+
+@pytest.mark.parametrize("call", ["mkdir", "stat", "rmdir"])
+@pytest.mark.parametrize("end", ["return 1", "os._exit(1)"])
+def test_a_killed_process_that_the_work_leaves_in_the_kernel_is_named(mount: FaultyMount, call: str, end: str) -> None:
+    mount.hang("lookup", "mkdir", "getattr")
+    try:
+        with start(LEAVE.format(call=call, arguments=repr(str(mount.place / "d"))) + f"        {end}") as process:
+            left = int(line_of(process))
+            _, errors = process.communicate(timeout=20)
+            assert process.returncode == 1
+            assert f"servers answer again: process {left} (python" in errors and errors.count("\n") == 1
+            assert kernel_waits(left)
+    finally:
+        mount.mend()
+    assert gone(left)
+
+
+def test_processes_that_the_work_leaves_at_work_are_not_named() -> None:
+    work = """
+        import subprocess
+        nowhere = subprocess.DEVNULL
+        left = subprocess.Popen(["sleep", "30"], start_new_session=True, stdout=nowhere, stderr=nowhere)
+        print(left.pid, flush=True)
+        return 0
+    """
+    with start(work) as process:
+        left = int(line_of(process))
+        assert process.communicate(timeout=20) == ("", "") and process.returncode == 0
+        os.kill(left, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("work", ["os.mkdir({!r})", "threading.Thread(target=os.mkdir, args=({!r},)).start()"])
+def test_an_interruption_ends_within_half_a_minute_whatever_hangs(mount: FaultyMount, work: str) -> None:
+    mount.hang("mkdir")
+    lines = f"""
+        signal.signal(signal.SIGINT, lambda *_: None)
+        print(os.getpid(), flush=True)
+        {work.format(str(mount.place / "d"))}
+        while True:
+            time.sleep(1)
+    """
+    with start(lines) as process:
+        try:
+            child = int(line_of(process))
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130 and process.stderr is not None
+            # Not to its end: the one that hangs has it open.
+            errors = os.read(process.stderr.fileno(), 1 << 16).decode()
+            assert f"again: process {child} (python" in errors
+        finally:
+            mount.mend()
+    assert gone(child)
+
+
 def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) -> None:
     mount.hang("mkdir")
     work = f"""
@@ -114,10 +180,10 @@ def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) 
             child = int(line_of(process))
             _, errors = process.communicate(timeout=20)
             assert process.returncode == 1
-            assert errors == (
-                "failed\nstrakes: left behind until the servers answer again: "
-                f"process {child}, waiting for the file system\n"
-            )
+            told = errors.removeprefix("failed\n")
+            assert told.startswith(f"strakes: left behind until the servers answer again: process {child} (python")
+            assert "), waiting for the file system (" in told and told.endswith("; it ends by itself then\n")
+            assert told.count("\n") == 1
             assert Path(f"/proc/{child}").exists()
     finally:
         mount.mend()

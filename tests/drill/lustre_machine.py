@@ -51,7 +51,9 @@ def parameter(target, kind):
         lines = "".join(f" - [ {at}, {each} ]\n" for at, each in states)
         return f"\ncurrent_state: {states[-1][1]}\nstate_history:\n{lines}"
     if kind.endswith("conn_uuid"):
-        return "@HOST@@tcp\n"
+        told = state / "addresses"
+        known = dict(line.split() for line in told.read_text().splitlines()) if told.exists() else {}
+        return known.get(target, "@HOST@@tcp") + "\n"
     starts = [line.split()[0] for line in log.read_text().splitlines() if line.split()[1:3] == ["mount", target]]
     if not starts:
         return "status: INACTIVE\n"
@@ -86,7 +88,13 @@ if name == "at":
     os.execvp(words[1], words[1:])
 if name == "lctl" and words[0] == "get_param":
     sys.exit(get_param(words[1:]))
+if name == "lctl" and words[0] == "list_nids":
+    own = state / "nids"
+    print(own.read_text() if own.exists() else "192.168.77.9@tcp")
+    sys.exit(0)
 if name == "lctl":
+    if words[0] == "net_drop_del" and (state / "kept").exists() and (state / "kept").read_text() in " ".join(words):
+        sys.exit("net_drop_del: no such rule")
     rules = state / "rules"
     had = rules.read_text().splitlines() if rules.exists() else []
     rule = " ".join(words[1:]).removesuffix(" --rate 1")
@@ -124,7 +132,12 @@ if name == "dmsetup":
 if name == "blockdev":
     print(8 << 30)
 if name == "dd":
-    time.sleep(600)
+    fails = state / "dd-fails"
+    # What it is to fail at: a word of its command line.
+    if fails.exists() and fails.read_text() in words:
+        sys.exit("dd: error reading: Input/output error")
+    if "count=1" not in words:
+        time.sleep(600)
 '''
 _NAMES = ("at", "lctl", "lfs", "umount", "mount", "systemctl", "dmsetup", "blockdev", "dd")
 

@@ -197,6 +197,99 @@ def test_this_client_is_cut_off_by_rules_that_are_taken_away_again(machine: Lust
     assert rules.read_text() == "--source 10.0.0.9@tcp --dest *@tcp\n"
 
 
+@pytest.mark.parametrize(
+    ("servers", "own", "rules"),
+    [
+        ("10.1.0.1@o2ib", "10.2.0.9@tcp", ["*@o2ib *@tcp"]),
+        ("10.1.0.1@tcp2", "0@lo\n10.2.0.9@tcp\n10.3.0.9@o2ib1", ["*@tcp2 *@tcp", "*@tcp2 *@o2ib1"]),
+        ("10.1.0.1@tcp", "0@lo", ["*@tcp *@tcp"]),
+    ],
+)
+def test_a_client_behind_a_router_is_cut_off_in_its_own_network(
+    machine: LustreMachine, place: Path, servers: str, own: str, rules: list[str]
+) -> None:
+    names = [f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4)]
+    # Of one there is no address at the moment.
+    (machine.state / "addresses").write_text(
+        "".join(f"{name} {servers}\n" for name in names[1:]) + f"{names[0]} <none>"
+    )
+    (machine.state / "nids").write_text(own)
+    fault = fault_at(place, "lustre-client-cut", target="", servers=None)
+    fault.strike()
+    kept = (machine.state / "rules").read_text().splitlines()
+    assert kept == [f"--source {rule.split()[0]} --dest {rule.split()[1]}" for rule in rules]
+    undo(fault)
+    assert (machine.state / "rules").read_text() == ""
+
+
+def test_a_rule_that_does_not_go_keeps_no_other_and_is_told(machine: LustreMachine, place: Path) -> None:
+    (machine.state / "addresses").write_text("labfs-OST0000 10.1.0.1@o2ib\n")
+    fault = fault_at(place, "lustre-client-cut", target="", servers=None)
+    fault.strike()
+    assert len((machine.state / "rules").read_text().splitlines()) == 2
+    (machine.state / "kept").write_text("--source *@tcp")
+    with pytest.raises(MeasurementError, match="a command failed"):
+        undo(fault)
+    assert (machine.state / "rules").read_text().splitlines() == ["--source *@tcp --dest *@tcp"]
+    (machine.state / "kept").unlink()
+    undo(fault)
+    assert (machine.state / "rules").read_text() == ""
+
+
+def test_a_client_that_is_connected_to_no_server_cannot_be_cut_off(machine: LustreMachine, place: Path) -> None:
+    names = (f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))
+    (machine.state / "addresses").write_text("".join(f"{name} <none>\n" for name in names))
+    with pytest.raises(BadInputError, match="no network to its servers"):
+        fault_at(place, "lustre-client-cut", target="", servers=None)
+    with pytest.raises(EnvironmentLacksError, match="the server of labfs-MDT0001 is not known"):
+        fault_at(place, "lustre-umount")
+
+
+@pytest.mark.parametrize("word", ["count=1", "skip=0", "skip=7168"])
+def test_a_disk_that_cannot_be_read_is_not_said_to_be_slowed(machine: LustreMachine, place: Path, word: str) -> None:
+    (machine.state / "dd-fails").write_text(word)
+    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
+    with pytest.raises(MeasurementError) as error:
+        fault.strike()
+    assert "Input/output error" in error.value.why or "a reader of /dev/vdh ended at once" in error.value.why
+    assert not (machine.state / "strakes-slow-labfs-OST0001").exists()
+
+
+@pytest.mark.parametrize("theirs", ["other", "labfs-2", "lab"])
+def test_targets_of_another_file_system_on_the_server_are_left_alone(
+    machine: LustreMachine, place: Path, theirs: str
+) -> None:
+    line = f"/dev/vdz /mnt/lt/other lustre rw,svname={theirs}-OST0007,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0\n"
+    for name in ("mounts", "disks"):
+        (machine.state / name).write_text(line + SERVED)
+    before = machine.mounts
+    fault = fault_at(place, "lustre-server-stop", "labfs-OST0002")
+    fault.strike()
+    # The management service is theirs too.
+    assert [line.split()[1] for line in machine.mounts] == ["/mnt/lt/mgs", "/mnt/lt/other"]
+    undo(fault)
+    assert machine.mounts == before
+
+
+@pytest.mark.parametrize(
+    ("told", "refused"),
+    [
+        *((state, True) for state in ("activating", "reloading", "deactivating", "inactive\nactive", "mds1: active")),
+        *((state, False) for state in ("inactive", "failed", "unknown\ninactive", "")),
+    ],
+)
+def test_a_server_that_pacemaker_is_about_to_manage_is_refused_too(
+    machine: LustreMachine, place: Path, told: str, refused: bool
+) -> None:
+    (machine.state / "pacemaker").write_text(told)
+    if refused:
+        with pytest.raises(BadInputError, match="Pacemaker manages"):
+            fault_at(place, "lustre-umount")
+    else:
+        assert fault_at(place, "lustre-umount").text
+    assert machine.log == []
+
+
 def test_what_cannot_be_done_is_refused_before_anything_is(machine: LustreMachine, place: Path) -> None:
     with pytest.raises(BadInputError, match="not a target of this file system") as error:
         fault_at(place, "lustre-umount", "labfs-MDT0009")

@@ -194,6 +194,50 @@ def test_without_any_counters_the_split_is_unknown_and_says_what_it_takes() -> N
     assert finding.verdict == "unknown" and "--servers" in finding.needs
 
 
+SILENT = {"client.md.requests": 300.0}
+
+
+@pytest.mark.parametrize(
+    "asked", [{"md.create": 300.0}, {"md.create": 300.0, "client.md.requests": 300.0}, {"md.requests": 9.0, **SILENT}]
+)
+def test_a_target_whose_server_did_not_tell_makes_no_false_split(asked: dict[str, float]) -> None:
+    counted: Mapping[str, Mapping[str, float]] = {
+        "labfs-MDT0000": asked,
+        "labfs-MDT0001": SILENT,
+        "labfs-MDT000a": SILENT,
+        "client": {"client.md.open": 9},
+    }
+    study = NamespaceScaling()
+    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
+    for way in ("manual", "automatic"):
+        finding = findings[f"namespace-scaling-served-{way}"]
+        if "client.md.requests" in asked:
+            assert finding.statement.startswith("Requests that this node sent")
+            assert "labfs-MDT0000 33%, labfs-MDT0001 33%, labfs-MDT000a 33% of" in finding.statement
+        else:
+            assert finding.verdict == "unknown" and "no counters of labfs-MDT0001, labfs-MDT000a" in finding.statement
+
+
+def test_fewer_targets_than_were_used_make_no_split() -> None:
+    study = NamespaceScaling()
+    counted = {"labfs-MDT0000": {"md.create": 300.0}, "labfs-MDT0001": {"md.create": 5.0}}
+    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
+    assert findings["namespace-scaling-served-manual"].verdict == "unknown"
+
+
+def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
+    study = NamespaceScaling()
+    calls: dict[str, int] = {}
+
+    def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
+        calls[cell.key] = calls.get(cell.key, 0) + 1
+        silent = calls[cell.key] % 4 == 0
+        return {f"MDT{n:04x}": {"client.md.requests": 9.0} if n and silent else {"md.create": 100.0} for n in range(3)}
+
+    finding = found(study, measured_by_cell(study, scaling(1.0), servers=servers))["namespace-scaling-served-manual"]
+    assert "MDT0000 33%, MDT0001 33%, MDT0002 33% of 2,700 (counted in 9 of 12 runs" in finding.statement
+
+
 def test_every_rank_gets_a_directory_on_its_target() -> None:
     cells = {
         cell.key: cell for cell in NamespaceScaling().cells(context(file_system="lustre")) if isinstance(cell, Cell)

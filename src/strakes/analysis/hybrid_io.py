@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from strakes.analysis import evidence
+from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import RunWarning
 from strakes.plan import TransferPhase
 from strakes.store import Run
 from strakes.store.records import TargetDescribed
+from strakes.units import parse_bytes
 
 _STATE = "llite.hybrid_io"
 _THRESHOLDS = {
@@ -20,32 +23,45 @@ _THRESHOLDS = {
 _BUFFERED = ("posix", "raw", "uring", "mpiio", "stdio")
 
 
+# What turns a parameter of the kernel on (kstrtobool).
+_ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")
+
+
 def hybrid_io(run: Run) -> list[RunWarning]:
-    """`hybrid-io` for the cells whose calls are at least as large as the thresholds."""
+    """`hybrid-io` for the cells whose calls are at least as large as the thresholds that these cells had.
+
+    One warning for each pair of thresholds: a cell may set its own.
+    """
     client: Mapping[str, str] = next(
         (event.description.get("client", {}) for event in run.events_of(TargetDescribed)), {}
     )
-    thresholds = {
-        operation: int(text) for operation, name in _THRESHOLDS.items() if (text := client.get(name, "")).isdigit()
-    }
-    if not thresholds:
-        return []
-    touched = [
-        identifier for cell in run.cells for identifier in _touched(cell, thresholds, on=client.get(_STATE) == "1")
-    ]
-    return evidence.hybrid_io(thresholds, touched)
+    touched: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for cell in run.cells:
+        settings = {**client, **cell.knobs}
+        thresholds = _thresholds(settings)
+        if thresholds and settings.get(_STATE) in _ON:
+            touched.setdefault(tuple(thresholds.items()), []).extend(_touched(cell, thresholds))
+    return [warning for thresholds, cells in touched.items() for warning in evidence.hybrid_io(dict(thresholds), cells)]
 
 
-def _touched(cell: Cell, thresholds: Mapping[str, int], *, on: bool) -> list[str]:
-    if not (cell.knobs[_STATE] == "1" if _STATE in cell.knobs else on):
-        return []
+def _thresholds(settings: Mapping[str, str]) -> dict[str, int]:
+    """Return from which size on which operation is direct; the kernel takes 64M as well as 67108864."""
+    thresholds = {}
+    for operation, name in _THRESHOLDS.items():
+        with suppress(BadInputError):
+            thresholds[operation] = parse_bytes(settings.get(name, ""))
+    return thresholds
+
+
+def _touched(cell: Cell, thresholds: Mapping[str, int]) -> list[str]:
     large = {
         phase.name
         for phase in cell.plan.phases
         if isinstance(phase, TransferPhase)
         and not phase.direct
         and phase.backend in _BUFFERED
-        and phase.transfer_bytes >= thresholds.get(phase.operation, 1 << 62)
+        and phase.operation in thresholds
+        and phase.transfer_bytes >= thresholds[phase.operation]
     }
     return [
         f"{cell.key}:{measure.suffix}" for measure in cell.measures if measure.phase in large and not measure.is_side

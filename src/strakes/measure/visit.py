@@ -25,6 +25,7 @@ from strakes.targets.workspace import Workspace
 # How a visit ended that servers did not serve throughout: it is made again.
 INTERRUPTED = "interrupted"
 MOST_INTERRUPTED = 3
+_HANGS = "The file system does not answer: check its servers, and measure again when they serve. --resume goes on."
 
 
 class RunPlan(Protocol):
@@ -87,7 +88,8 @@ def make_visit(
         ended=INTERRUPTED if again else result.ended,
         interruptions=lost,
         samples=result.samples,
-        errors=result.errors,
+        # Of no limit that a plan has: nothing that is given to strakes makes a dead server answer.
+        errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,
         given=given,

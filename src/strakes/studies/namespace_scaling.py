@@ -9,7 +9,7 @@ from typing import Literal
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
+from strakes.findings.results import Measured, Observation, Results
 from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.statistics.comparison import block_scores
 from strakes.statistics.contrast import bonferroni, paired_ratio
@@ -298,13 +298,16 @@ class NamespaceScaling(Study):
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
-        served, whose = _requests(cells[0], _served_requests), "Requests served"
+        served, told, silent = _requests(cells[0], _served_requests, most)
+        whose = "Requests served"
         if not sum(served.values()):
-            served, whose = _requests(cells[0], _sent_requests), "Requests that this node sent"
+            served, told, _ = _requests(cells[0], _sent_requests)
+            whose = "Requests that this node sent"
         identifier, evidence = f"{self.name}-served-{way}", (cells[0].id,)
         total = sum(served.values())
         if not total:
-            text = f"Which metadata target served how many requests is unknown ({way} placement over {most})."
+            text = f"Which metadata target served how many requests is unknown ({way} placement over {most})"
+            text += f": no counters of {', '.join(silent)}." if silent else "."
             return [
                 Finding(
                     identifier,
@@ -317,7 +320,10 @@ class NamespaceScaling(Study):
             ]
         shares = ", ".join(f"{name} {count / total:.0%}" for name, count in sorted(served.items()))
         text = f"{whose}, {way} placement over {most} metadata targets: {shares} of {total:,.0f}"
-        done = sum(seen.sample.operations for one in cells for seen in one.observations if seen.servers)
+        counted = {_run(seen) for seen in cells[0].observations if seen.servers}
+        if told < counted:
+            text += f" (counted in {len(told)} of {len(counted)} runs; no counters of all targets in the others)"
+        done = sum(seen.sample.operations for one in cells for seen in one.observations if _run(seen) in told)
         if total < _ALL_SERVED * done:
             text += f", for {done:,} operations; the client's cache answered the rest"
         return [Finding(identifier, self.name, f"{text}.", "measured", evidence)]
@@ -337,15 +343,37 @@ class NamespaceScaling(Study):
         return found
 
 
-def _requests(cell: Measured, count: Callable[[Mapping[str, float]], float | None]) -> dict[str, float]:
-    """Of every metadata target that has such a count, over all runs of the cell."""
+def _requests(
+    cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
+) -> tuple[dict[str, float], set[tuple[int, str, float]], list[str]]:
+    """Return what every metadata target counted, the runs it is of, and which targets did not always tell.
+
+    Only runs in which all of them told: a split without one of them (not asked, silent, restarted) is none.
+    """
+    known = {
+        name
+        for seen in cell.observations
+        for name, counters in seen.servers.items()
+        if _served_requests(counters) is not None or _sent_requests(counters) is not None
+    }
     requests: dict[str, float] = {}
+    told: set[tuple[int, str, float]] = set()
+    silent: set[str] = set()
     for seen in cell.observations:
-        for name, counters in seen.servers.items():
-            number = count(counters)
-            if number is not None:
-                requests[name] = requests.get(name, 0.0) + number
-    return requests
+        counted = {name: count(counters) for name, counters in seen.servers.items() if name in known}
+        numbers = {name: number for name, number in counted.items() if number is not None}
+        silent |= known - numbers.keys()
+        if known - numbers.keys() or len(numbers) < least_targets:
+            continue
+        told.add(_run(seen))
+        for name, number in numbers.items():
+            requests[name] = requests.get(name, 0.0) + number
+    return requests, told, sorted(silent)
+
+
+def _run(seen: Observation) -> tuple[int, str, float]:
+    """Return what is the same for all phases of one run of a cell, whose counters are of all of them together."""
+    return seen.block, seen.purpose, seen.at_s
 
 
 def _served_requests(counters: Mapping[str, float]) -> float | None:

@@ -311,3 +311,13 @@ def test_where_yaml_is_of_an_unknown_form_the_text_is_read(tmp_path: Path) -> No
     )
     with pytest.raises(NotUnderstoodError):
         unreadable.layout(tmp_path / "pfl")
+
+
+@pytest.mark.parametrize(("targets", "count"), [(1, 2), (8, 16), (1000, 2000), (1200, 2000), (1999, 2000)])
+def test_overstriping_asks_for_no_more_stripes_than_a_file_may_have(targets: int, count: int) -> None:
+    assert layout_kinds(targets)["overstriped"] == f"-C {count}"
+
+
+@pytest.mark.parametrize("targets", [2000, 2400])
+def test_where_no_file_can_have_two_stripes_on_a_target_overstriping_is_not_offered(targets: int) -> None:
+    assert "overstriped" not in layout_kinds(targets)

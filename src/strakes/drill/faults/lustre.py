@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 import shlex
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from strakes.drill.faults.command import struck_by
 from strakes.drill.faults.fault import Ask, Fault
 from strakes.drill.undo import RunCommand
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.failover.timeline import Moment
 from strakes.targets.command import Completed, Runner, run
 from strakes.targets.lustre.connections import THIS_NODE, host_of
+from strakes.targets.lustre.lctl_list_nids import list_nids
+from strakes.targets.lustre.own import is_target_of
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.registry import detect
 
@@ -29,6 +32,10 @@ _STARTS = ("MGS", "MDT", "OST")
 # How long each request to a slowed disk takes longer, in milliseconds.
 _DELAY_MS = 100
 _READERS = 8
+# Of a service of systemd: all that is neither "inactive", "failed" nor "unknown".
+_AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
+_LOOPBACK = "lo"
+_NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
 # Readers end by themselves after this time, should nobody be left who ends them.
 _MOST_S = 3600
 
@@ -117,6 +124,13 @@ class _ServerFault(_LustreFault):
             raise BadInputError(
                 "--target is not a target of this file system", where=name, remedy=f"One of: {', '.join(where)}."
             )
+        if not _NETWORK.match(where[name]):
+            raise EnvironmentLacksError(
+                f"the server of {name} is not known",
+                where=where[name] or "no address",
+                why="this client is not connected to it",
+                remedy="Wait until the target serves this client again: strakes target DIR.",
+            )
         self.host = host_of(where[name])
         if self.host != THIS_NODE and ask.servers is None:
             raise BadInputError(
@@ -153,7 +167,9 @@ class _ServerFault(_LustreFault):
         return self.file_system.metadata_target_name(number)
 
     def _refuse_cluster(self, name: str) -> None:
-        if self.ask("systemctl", "is-active", "pacemaker").stdout.strip() == "active":
+        told = self.ask("systemctl", "is-active", "pacemaker", "pacemaker_remote").stdout
+        # On its way to work, or to its end, it manages them too.
+        if any(line.split()[-1] in _AT_WORK for line in told.splitlines() if line.strip()):
             raise BadInputError(
                 f"Pacemaker manages the server of {name}",
                 where=self.host,
@@ -199,13 +215,24 @@ class ForceUnmountTarget(_ServerFault):
 
 
 class StopServices(_ServerFault):
-    """All targets of a server, its management service too if it has it."""
+    """All targets of a server that are of this file system.
+
+    Its management service too, unless another file system has targets there, which would miss it as well.
+    """
 
     def commands(self) -> tuple[str, str]:
-        """Unmount every target of the server, and mount them again in their order."""
-        stop = " && ".join(target.unmount for target in reversed(self.there))
-        start = "; ".join(f"{{ {target.mount_unless_mounted}; }} || failed=1" for target in self.there)
-        return stop, f"failed=0; {start}; exit $failed"
+        """Unmount them, and mount them again in their order."""
+        file_system = self.victim.name.rpartition("-")[0]
+        mine = [target for target in self.there if is_target_of(target.name, file_system)]
+        if all(target in mine or "-" not in target.name for target in self.there):
+            mine = list(self.there)
+        stop = " && ".join(target.unmount for target in reversed(mine))
+        return stop, _each_of([target.mount_unless_mounted for target in mine])
+
+
+def _each_of(commands: Iterable[str]) -> str:
+    """Return what does all of them, also where one fails, and fails then."""
+    return "; ".join(["failed=0", *(f"{{ {command}; }} || failed=1" for command in commands), "exit $failed"])
 
 
 class SlowDisk(_ServerFault):
@@ -253,16 +280,19 @@ def _read_all(device: str, name: str) -> tuple[str, str]:
     mark = f"strakes-slow-{name}"
     # Only root may write there.
     pids = f"/run/{mark}"
-    read = f"dd if={shlex.quote(device)} of=/dev/null bs=1M iflag=direct skip=$1"
-    reader = shlex.quote(f"while {read}; do set -- 0; done")
+    disk = shlex.quote(device)
+    read = f"dd if={disk} of=/dev/null bs=1M iflag=direct"
+    reader = shlex.quote(f"while {read} skip=$1; do set -- 0; done")
+    at_work = f"grep -q {mark} /proc/$pid/cmdline 2>/dev/null"
+    stop = f"for pid in $(cat {pids} 2>/dev/null); do if {at_work}; then kill -- -$pid; fi; done; rm -f {pids}"
+    # One block first, for its own words where the disk cannot be read; then a reader that died says that it was not slowed.
     start = (
-        f"size=$(blockdev --getsize64 {shlex.quote(device)}) && : > {pids} && for part in $(seq 0 {_READERS - 1}); do "
+        f"size=$(blockdev --getsize64 {disk}) && {read} count=1 && : > {pids} && "
+        f"{{ for part in $(seq 0 {_READERS - 1}); do "
         f"setsid timeout {_MOST_S} sh -c {reader} {mark} $((size / {_READERS} / 1048576 * part)) "
-        f"</dev/null >/dev/null 2>&1 & echo $! >> {pids}; done"
-    )
-    stop = (
-        f"for pid in $(cat {pids} 2>/dev/null); do "
-        f"if grep -q {mark} /proc/$pid/cmdline 2>/dev/null; then kill -- -$pid; fi; done; rm -f {pids}"
+        f"</dev/null >/dev/null 2>&1 & echo $! >> {pids}; done; sleep 1; "
+        f"for pid in $(cat {pids}); do {at_work} || {{ {stop}; "
+        f"echo {shlex.quote(f'a reader of {device} ended at once')} >&2; exit 1; }}; done; }}"
     )
     return start, stop
 
@@ -276,17 +306,30 @@ class CutClient(_LustreFault):
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         """Find the networks. Raises BadInputError where there is none."""
         super().__init__(ask, run_one)
-        addresses = self.file_system.server_addresses().values()
-        networks = dict.fromkeys(address.partition("@")[2] for address in addresses if host_of(address) != THIS_NODE)
-        if not networks:
+        known = (_NETWORK.match(address) for address in self.file_system.server_addresses().values())
+        theirs = dict.fromkeys(match["network"] for match in known if match and match["network"] != _LOOPBACK)
+        if not theirs:
             raise BadInputError(
                 "this client has no network to its servers",
                 where=str(ask.directory),
-                why="they are on this machine",
+                why="they are on this machine, or it is connected to none of them",
             )
-        rules = {network: f"--source '*@{network}' --dest '*@{network}'" for network in networks}
-        strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules.values())
-        undo = " && ".join(f"lctl net_drop_del {rule}" for rule in rules.values())
+        # Through a router, what comes from their network is for an address in ours.
+        rules = [
+            f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
+        ]
+        strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
+        # One rule that does not go must not keep the others.
+        undo = _each_of(f"lctl net_drop_del {rule}" for rule in rules)
         self._strike = ("sh", "-c", strike)
         self.undo = RunCommand(("sh", "-c", undo))
         self.text = f"on this client: {strike}"
+
+    def _own_networks(self) -> list[str]:
+        """Return the networks that this client has an address in; none where it does not tell."""
+        try:
+            own = list_nids().ask(self._run)
+        except StrakesError:
+            return []
+        matches = (_NETWORK.match(address) for address in own)
+        return list(dict.fromkeys(match["network"] for match in matches if match and match["network"] != _LOOPBACK))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from strakes.errors import StrakesError
@@ -14,6 +14,7 @@ from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.lfs_check import LfsCheck, check
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.lfs_targets import TargetState, mdts, osts
+from strakes.targets.lustre.own import no_instance, of_mount
 from strakes.targets.lustre.state_history import WORKING_STATES, States, parse_states
 
 ACTIVE = "active"
@@ -59,17 +60,18 @@ def target_of(parameter: str, name: ClientName) -> str:
 
 def addresses(answers: Answers, name: ClientName) -> dict[str, str]:
     """Target -> address of the server it is on now. Any user may know that."""
-    return _addresses(answers, f"*-{name.instance}")
+    return _addresses(answers, f"*-{name.instance}", name.file_system, no_instance)
 
 
-def addresses_in(answers: Answers, file_system: str) -> dict[str, str]:
+def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], str] = no_instance) -> dict[str, str]:
     """Return the same of a mount whose own name is not known, for that is asked of its servers."""
-    return _addresses(answers, f"{file_system}-*")
+    return _addresses(answers, f"{file_system}-*", file_system, ask_instance)
 
 
-def _addresses(answers: Answers, devices: str) -> dict[str, str]:
+def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
     asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
-    return {_target_in(parameter): value for parameter, value in answers.get(asked, _NO_PARAMS).values.items()}
+    values = of_mount(answers.get(asked, _NO_PARAMS).values, file_system, ask_instance)
+    return {_target_in(parameter): value for parameter, value in values.items()}
 
 
 def _target_in(parameter: str) -> str:
@@ -119,22 +121,22 @@ def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
     return {known.target: known for known in imports}
 
 
-def states(answers: Answers, file_system: str) -> dict[str, States]:
+def states(answers: Answers, file_system: str, ask_instance: Callable[[], str] = no_instance) -> dict[str, States]:
     """Return the states of all connections to targets of a file system.
 
     From the kernel alone, which waits for no server.
     """
-    known = _states_by_device(answers, file_system)
+    known = _states_by_device(answers, file_system, ask_instance)
     if not all(of.working for of in known.values()):
         taken_out = _taken_out(answers, file_system)
         known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
     return {_target_of_device(name): of for name, of in known.items()}
 
 
-def _states_by_device(answers: Answers, file_system: str) -> dict[str, States]:
+def _states_by_device(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
     params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NO_PARAMS)
     known: dict[str, States] = {}
-    for parameter, text in () if params.cut_off else params.values.items():
+    for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
         try:
             known[device(parameter)] = parse_states(text)
         except StrakesError as error:

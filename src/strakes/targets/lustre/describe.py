@@ -10,6 +10,7 @@ from strakes.errors import StrakesError
 from strakes.targets.command import CommandTimeout, Runner, Servers
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Server
 from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.ask_each import ask_each
 from strakes.targets.lustre.connections import (
     ACTIVE,
     THIS_NODE,
@@ -25,8 +26,9 @@ from strakes.targets.lustre.lfs_df import LustreSpace, df
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.lfs_pools import members, pools
 from strakes.targets.lustre.lfs_quota import LustreQuota, quota, user_name
+from strakes.targets.lustre.own import is_target_of
 from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
-from strakes.targets.lustre.recovery_status import parse_recovery
+from strakes.targets.lustre.recovery_status import Recovery, parse_recovery
 from strakes.targets.lustre.version import module_version, tool_version
 from strakes.targets.mountinfo import Mount
 from strakes.units import format_bytes
@@ -116,16 +118,21 @@ def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple
 
 def _recovering(answers: Answers, ways: Mapping[str, Runner], name: ClientName) -> dict[str, str]:
     """Targets that take their clients back at the moment, with their state."""
-    recovering: dict[str, str] = {}
-    for way in ways.values():
+
+    def ask(host: str) -> Mapping[str, Recovery] | StrakesError:
         try:
-            params = get_param(*RECOVERY).ask(way)
-            states = {device(parameter): parse_recovery(text) for parameter, text in params.values.items()}
+            params = get_param(*RECOVERY).ask(ways[host])
+            return {device(parameter): parse_recovery(text) for parameter, text in params.values.items()}
         except StrakesError as error:
-            answers.note(error)
+            return error
+
+    recovering: dict[str, str] = {}
+    for states in ask_each(ways, ask).values():
+        if isinstance(states, StrakesError):
+            answers.note(states)
             continue
         recovering |= {target: state.status.lower() for target, state in states.items() if not state.serving}
-    return {target: state for target, state in recovering.items() if target.startswith(f"{name.file_system}-")}
+    return {target: state for target, state in recovering.items() if is_target_of(target, name.file_system)}
 
 
 def _servers(targets: Iterable[Connection], manager: str, manager_state: str) -> tuple[Server, ...]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Runner
 from strakes.targets.description import TargetRecovery
 from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.ask_each import ask_each
 from strakes.targets.lustre.lctl_param import device, get_param
+from strakes.targets.lustre.own import is_target_of
 from strakes.targets.lustre.recovery_status import PARAMETERS, Recovery, parse_recovery
 
 _HEALTH = "health_check"
 _WELL = "healthy"
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,19 @@ def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -
 
     recoveries: list[TargetRecovery] = []
     complaints: list[str] = []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for host, values in zip(ways, pool.map(ask, ways), strict=True):
-            if isinstance(values, StrakesError):
-                answers.note(values)
+    for host, values in ask_each(ways, ask).items():
+        if isinstance(values, StrakesError):
+            answers.note(values)
+            continue
+        if wrong := complaint(values.get(_HEALTH, _WELL)):
+            complaints.append(f"{host} is not healthy: {wrong}.")
+        for parameter, text in values.items():
+            if parameter == _HEALTH or not is_target_of(device(parameter), file_system):
                 continue
-            if wrong := complaint(values.get(_HEALTH, _WELL)):
-                complaints.append(f"{host} is not healthy: {wrong}.")
-            for parameter, text in values.items():
-                if parameter == _HEALTH or not device(parameter).startswith(f"{file_system}-"):
-                    continue
-                try:
-                    recoveries.append(as_counted(device(parameter), parse_recovery(text)))
-                except StrakesError as error:
-                    answers.note(error)
+            try:
+                recoveries.append(as_counted(device(parameter), parse_recovery(text)))
+            except StrakesError as error:
+                answers.note(error)
     complaints += [_in_words(recovery) for recovery in recoveries if not recovery.serving]
     return Health(tuple(recoveries), tuple(complaints))
 

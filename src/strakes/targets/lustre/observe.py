@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from strakes.errors import StrakesError
@@ -11,10 +10,12 @@ from strakes.targets.command import Runner, Servers
 from strakes.targets.description import CLIENT, SERVER, SINCE, Observation
 from strakes.targets.lustre import brw_stats, client_stats, md_stats, ost_stats
 from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.ask_each import ask_each
 from strakes.targets.lustre.connections import addresses, hosts, target_of, ways_to_servers
 from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.output import NotUnderstoodError
+from strakes.targets.lustre.own import is_target_of
 from strakes.targets.lustre.recovery_status import PARAMETERS as RECOVERY
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.stats import Stats, parse_stats
@@ -26,7 +27,6 @@ MOUNT = "client"
 
 _NOTHING = Params({})
 _SERVER_PARAMETERS = (md_stats.PARAMETER, ost_stats.PARAMETER, brw_stats.PARAMETER, *RECOVERY)
-_AT_ONCE = 8
 
 
 def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observation:
@@ -77,9 +77,8 @@ def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, d
         return {host: {}} if params.cut_off else _of_one_server(params, file_system)
 
     seen: dict[str, dict[str, float]] = {}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for counters in pool.map(ask, ways):
-            seen |= counters
+    for counters in ask_each(ways, ask).values():
+        seen |= counters
     return seen
 
 
@@ -93,14 +92,13 @@ def not_reached(ways: Mapping[str, Runner]) -> dict[str, str]:
             return said(error)
         return ""
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return {host: why for host, why in zip(ways, pool.map(ask, ways), strict=True) if why}
+    return {host: why for host, why in ask_each(ways, ask).items() if why}
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
     # A server has metadata targets, data targets, or both: what it has not is missing, and that is well.
     mine = {
-        parameter: text for parameter, text in params.values.items() if device(parameter).startswith(f"{file_system}-")
+        parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
     }
     seen: dict[str, dict[str, float]] = {}
     for parameter, text in mine.items():

@@ -53,6 +53,8 @@ _ALL_LEVELS = -1
 _PROBE = ".strakes-layout"
 # Stripe sizes are multiples of this (lfs-setstripe(1)).
 _STRIPE_UNIT_BYTES = 64 << 10
+# No file has more stripes (LOV_MAX_STRIPE_COUNT of Lustre).
+_MOST_STRIPES = 2000
 
 
 class LustreTarget(Target):
@@ -199,7 +201,7 @@ class LustreTarget(Target):
         answers = Answers(self.run)
         now_s = time.time()
         lost = {name: known for name, known in self._states(answers).items() if known.lost(now_s)}
-        where = addresses_in(answers, self._file_system) if lost else {}
+        where = addresses_in(answers, self._file_system, self._instance) if lost else {}
         return (
             tuple(
                 f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(now_s)}."
@@ -209,7 +211,7 @@ class LustreTarget(Target):
         )
 
     def _health(self, answers: Answers) -> Health:
-        where = addresses_in(answers, self._file_system)
+        where = addresses_in(answers, self._file_system, self._instance)
         return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where)), self._file_system)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
@@ -232,7 +234,7 @@ class LustreTarget(Target):
 
     def _states(self, answers: Answers) -> dict[str, States]:
         """Return the states of all connections; also older changes than the kernel has, where they were seen before."""
-        known = states(answers, self._file_system)
+        known = states(answers, self._file_system, self._instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
         return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
@@ -243,7 +245,7 @@ class LustreTarget(Target):
 
     def server_addresses(self) -> dict[str, str]:
         """Return for each target the address of the server that it is on now, metadata targets first."""
-        return addresses_in(Answers(self.run), self._file_system)
+        return addresses_in(Answers(self.run), self._file_system, self._instance)
 
     def metadata_target_name(self, number: int) -> str:
         """Return a metadata target's name."""
@@ -252,6 +254,10 @@ class LustreTarget(Target):
     @property
     def _file_system(self) -> str:
         return self.mount.source.partition(":/")[2].partition("/")[0]
+
+    def _instance(self) -> str:
+        """Return which mount of the file system it is; asked of its servers the first time."""
+        return self._name.instance
 
     def drop_caches(self) -> bool:
         """Give back all locks of this mount, with the data they protect. Other users of the machine pay too."""
@@ -322,11 +328,14 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
     '-E 1M -c 1 -E 64M -c 4 -E -1 -c -1'
     """
     few = max(1, min(4, data_targets // 2))
-    return {
+    kinds = {
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
-        "overstriped": f"-C {2 * data_targets}",
     }
+    # Two stripes on each target, as far as a file may have them: else at least one target has two.
+    if data_targets < _MOST_STRIPES:
+        kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
+    return kinds
 
 
 def _real(parent: Path) -> Path:

@@ -1,0 +1,136 @@
+"""File systems whose names begin alike, one that is mounted twice, and many servers that are silent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.command import CommandTimeout, Completed, Runner
+from strakes.targets.lustre import describe as parts
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.health import ask_health
+from strakes.targets.lustre.lfs_getname import ClientName
+from strakes.targets.lustre.observe import not_reached, server_counters
+from strakes.targets.lustre.target import LustreTarget
+from targets.lustre.test_target import mount
+
+LOST = "\ncurrent_state: EVICTED\nstate_history:\n - [ 1795231205, DISCONN ]\n - [ 1795231209, EVICTED ]"
+WELL = "\ncurrent_state: FULL\nstate_history:\n - [ 1795231205, CONNECTING ]\n - [ 1795231205, FULL ]"
+NAME = "ffff888000000001"
+OTHER = "ffff888000000002"
+
+
+class Client:
+    """Has parameters, of which lctl tells those that are asked for; ``getname`` is what lfs says, nothing if it hangs."""
+
+    def __init__(self, parameters: Mapping[str, str], getname: str = "") -> None:
+        self.parameters, self.getname = parameters, getname
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[1] == "getname":
+            if not self.getname:
+                raise CommandTimeout("no answer within 10 s")
+            return Completed(tuple(argv), 0, f"{self.getname} /mnt/lab\n", "")
+        patterns = argv[2:]
+        lines = [
+            f"{name}={value}\n"
+            for name, value in self.parameters.items()
+            if any(fnmatchcase(name, pattern) for pattern in patterns)
+        ]
+        return Completed(tuple(argv), 0, "".join(lines), "")
+
+
+def lustre(root: Path, client: Client, file_system: str = "lab") -> LustreTarget:
+    return LustreTarget(root, replace(mount(root), source=f"10.0.0.1@tcp:/{file_system}"), runner=client)
+
+
+def connection(target: str, instance: str, state: str, address: str) -> dict[str, str]:
+    device, kind = ("mdc", "mds") if "-MDT" in target else ("osc", "ost")
+    name = f"{device}.{target}-{device}-{instance}"
+    return {f"{name}.state": state, f"{name}.{kind}_conn_uuid": address}
+
+
+@pytest.mark.parametrize("lost", ["lab-2-MDT0000", "lab-MDT-OST0001", "lab-lab-MDT000a"])
+def test_a_file_system_whose_name_begins_alike_is_another_one(tmp_path: Path, lost: str) -> None:
+    client = Client(
+        {
+            **connection("lab-MDT0000", NAME, WELL, "10.0.0.1@tcp"),
+            **connection("lab-OST000f", NAME, WELL, "10.0.0.2@tcp"),
+            **connection(lost, OTHER, LOST, "10.9.9.9@tcp"),
+        }
+    )
+    mine, theirs = lustre(tmp_path, client), lustre(tmp_path, client, lost.rpartition("-")[0])
+    assert mine.trouble() == () and mine.interruptions() == () and mine.connection_changes() == ()
+    assert mine.server_addresses() == {"lab-MDT0000": "10.0.0.1@tcp", "lab-OST000f": "10.0.0.2@tcp"}
+    assert [each.target for each in theirs.interruptions()] == [lost]
+    assert theirs.server_addresses() == {lost: "10.9.9.9@tcp"} and len(theirs.trouble()) == 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("own", "evicted"), [(NAME, True), (OTHER, False)])
+def test_of_a_file_system_that_is_mounted_twice_this_mount_s_connections_are_taken(
+    tmp_path: Path, order: int, own: str, evicted: bool
+) -> None:
+    there = [
+        connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"),
+        connection("lab-MDT0000", OTHER, WELL, "10.0.0.7@tcp"),
+        # Of a metadata server on this machine, to its data targets.
+        connection("lab-OST0000", "MDT0000", LOST, "10.0.0.3@tcp"),
+    ]
+    client = Client({key: value for each in there[::order] for key, value in each.items()}, f"lab-{own}")
+    mine = lustre(tmp_path, client)
+    assert [each.target for each in mine.interruptions()] == (["lab-MDT0000"] if evicted else [])
+    assert bool(mine.trouble()) == evicted
+    assert mine.server_addresses() == {"lab-MDT0000": "10.0.0.1@tcp" if evicted else "10.0.0.7@tcp"}
+
+
+def test_the_name_of_the_only_mount_is_not_asked_for(tmp_path: Path) -> None:
+    client = Client(connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"))
+    assert "lab-MDT0000 on 10.0.0.1" in lustre(tmp_path, client).trouble()[0]
+
+
+def test_where_nobody_tells_which_mount_it_is_there_is_an_answer_all_the_same(tmp_path: Path) -> None:
+    two = {name: connection("lab-MDT0000", name, LOST, "10.0.0.1@tcp") for name in (NAME, OTHER)}
+    assert lustre(tmp_path, Client({**two[NAME], **two[OTHER]})).trouble()
+
+
+def test_what_a_server_counts_for_another_file_system_is_not_counted() -> None:
+    stats = "\nsnapshot_time 1795231205.0 secs.nsecs\nopen 3 samples [reqs]"
+    recovery = "\nstatus: RECOVERING\nrecovery_start: 1795231205\ntime_remaining: 60\nconnected_clients: 1/4"
+    server = Client(
+        {f"mdt.{name}-MDT0000.md_stats": stats for name in ("lab", "lab-2")}
+        | {f"mdt.{name}-MDT0000.recovery_status": recovery for name in ("lab", "lab-2")}
+    )
+    assert list(server_counters("lab", {"a": server})) == ["lab-MDT0000"]
+    answers = Answers(server)
+    assert [each.target for each in ask_health(answers, {"a": server}, "lab").recoveries] == ["lab-MDT0000"]
+    assert list(parts._recovering(answers, {"a": server}, ClientName("lab", NAME))) == ["lab-MDT0000"]
+
+
+@pytest.mark.parametrize("number", [4, 60])
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda ways: parts._recovering(Answers(ways["oss0"]), ways, ClientName("lab", NAME)),
+        lambda ways: ask_health(Answers(ways["oss0"]), ways, "lab"),
+        lambda ways: server_counters("lab", ways),
+        not_reached,
+    ],
+)
+def test_servers_that_are_silent_are_waited_for_together(
+    number: int, question: Callable[[Mapping[str, Runner]], object]
+) -> None:
+    # Passed only by as many as there are servers; whoever asks them one after another gets a BrokenBarrierError.
+    all_asked = threading.Barrier(number, timeout=20)
+
+    def silent(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        all_asked.wait()
+        raise CommandTimeout("no answer within 10 s")
+
+    question({f"oss{index}": silent for index in range(number)})
+    assert not all_asked.broken

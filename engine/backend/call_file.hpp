@@ -13,11 +13,14 @@ namespace strakes {
 template <class Calls>
 class CallFile {
   public:
+    // NOLINTNEXTLINE(readability-redundant-typename): Clang before 16 needs it
+    using Handle = typename Calls::Handle;
+
     static constexpr bool kQueues = false;
     static constexpr bool kWritingReads = false;
 
     static FileStep prepare(std::span<std::byte> /*buffer*/, std::uint32_t /*depth*/) noexcept { return {}; }
-    FileStep attach(typename Calls::Handle handle, const FileUse& /*use*/) noexcept {
+    FileStep attach(Handle handle, const FileUse& /*use*/) noexcept {
         handle_ = std::move(handle);
         return {};
     }
@@ -32,7 +35,7 @@ class CallFile {
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(handle_); }
 
   private:
-    typename Calls::Handle handle_;
+    Handle handle_;
 };
 
 }  // namespace strakes

@@ -100,11 +100,12 @@ class Transfer final : public TransferBase {
     [[nodiscard]] const TransferFile<Io>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
     [[nodiscard]] FileUse use() const noexcept {
         using enum TransferOperation;
-        if (phase_.access == Access::random_whole)
+        if (phase_.access == Access::random_whole) {
             return {.reads = true,
                     .writes = false,
                     .begin = 0,
                     .end = set_.written->bytes_per_rank() * setting_.plan.ranks};
+        }
         // Of a group the first and the last of its members.
         const Region first = gathers() ? regions_.front() : region();
         const Region last = gathers() ? regions_.back() : first;

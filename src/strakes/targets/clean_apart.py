@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from strakes import errors
+import strakes.errors as errors
 from strakes.errors import StrakesError
 from strakes.processes import python_module
 from strakes.targets.calls import UnansweredError

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +65,42 @@ def test_moosefs_stores_on_chunkservers_of_its_own_and_goes_without_a_trace(labs
     used = labs.footprint()
     labs.down("moosefs")
     assert not labs.remains(used)
+
+
+@pytest.mark.parametrize("options", [(), ("--meta", "redis", "--writeback")])
+def test_juicefs_keeps_its_objects_in_a_directory_of_its_own_and_goes_without_a_trace(
+    labs: Labs, options: tuple[str, ...]
+) -> None:
+    need("juicefs", "redis-server" if options else "")
+    temporary = {entry.name for entry in os.scandir(tempfile.gettempdir())}
+    mount = labs.up("juicefs", "--size", "1GiB", "--cache-size", "64MiB", *options)
+    status = labs.status("juicefs")
+    roles = [process["role"] for process in status["processes"] if process["alive"]]
+    assert status["condition"] == "up" and roles == [*(["redis"] if options else []), "client"]
+    assert os.statvfs(mount).f_blocks * os.statvfs(mount).f_frsize == 1024 * MIB
+    content = os.urandom(5 * MIB)
+    (mount / "file").write_bytes(content)
+    assert (mount / "file").read_bytes() == content
+    objects = Path(status["facts"]["objects"])
+    deadline = time.monotonic() + 30
+    while sum(path.stat().st_size for path in objects.rglob("*") if path.is_file()) < len(content):
+        assert time.monotonic() < deadline, "what was written is not in the objects"
+        time.sleep(0.2)
+    used = labs.footprint()
+    labs.down("juicefs")
+    assert not labs.remains(used)
+    # Nor the files with which its supervisor and its client know each other.
+    left = {entry.name for entry in os.scandir(tempfile.gettempdir())} - temporary
+    assert not [name for name in left if name.startswith(("fuse_fd_comm", "state"))]
+
+
+def test_a_juicefs_that_cannot_be_is_refused_before_anything_is_made(labs: Labs) -> None:
+    need("juicefs")
+    for options, complaint in (
+        (("--size", "1500MiB"), "--size must be a whole number of GiB"),
+        (("--block-size", "3MiB"), "--block-size must be a power of two"),
+        (("--block-size", "32MiB"), "--block-size must be a power of two"),
+    ):
+        refused = labs.run("up", "juicefs", *options)
+        assert refused.returncode == 2 and complaint in refused.stderr, refused.stderr
+    assert not labs.remains()

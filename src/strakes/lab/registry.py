@@ -24,6 +24,10 @@ KINDS = {
         "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
     ),
     "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
+    "juicefs": Kind(
+        "strakes.lab.juicefs:JuiceFsLab",
+        "JuiceFS: metadata in SQLite or Redis, objects in a directory, FUSE client with a cache.",
+    ),
     "ha": Kind(
         "strakes.lab.ha.lab:HaLab",
         "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system.",

@@ -12,6 +12,7 @@ from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
 from strakes.targets.gluster import GlusterTarget
 from strakes.targets.gpfs import GpfsTarget
+from strakes.targets.juicefs import JuiceFsTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
@@ -30,6 +31,7 @@ TARGETS: tuple[type[Target], ...] = (
     GpfsTarget,
     StorNextTarget,
     NfsTarget,
+    JuiceFsTarget,
     LocalTarget,
 )
 

@@ -1,4 +1,4 @@
-"""What the modules of network file systems without a lab have in common: facts, and limits that say why."""
+"""What the modules of network file systems that can only be looked at have in common: facts, and reasons."""
 
 from __future__ import annotations
 

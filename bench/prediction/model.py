@@ -12,7 +12,7 @@ import numpy as np
 from bench.prediction import io500, made_up, series
 from strakes.predict.families import Typical
 from strakes.predict.model import Forecast, Model
-from strakes.predict.scale import Level, Part, Scale
+from strakes.predict.scale import MeasuredLevel, Part, Scale
 
 # How many pairs the common exponent is worth beside a phase's own.
 _SHRINK = 40
@@ -54,7 +54,7 @@ def learn_io500(pairs: Sequence[io500.Pair]) -> io500.Forecaster:
     ) -> Mapping[str, io500.Forecast]:
         forecasts = {}
         for phase in phases:
-            level = Level(Scale(clients=small.nodes, ranks=small.tasks), math.log(small.rates[phase]), 0.03)
+            level = MeasuredLevel(Scale(clients=small.nodes, ranks=small.tasks), math.log(small.rates[phase]), 0.03)
             said = Model([level], typical_of(pairs, phase)).forecast(Scale(clients=nodes, ranks=tasks))
             forecasts[phase] = io500.Forecast(said.median, said.low, said.high)
         return forecasts
@@ -96,7 +96,7 @@ def judge_series(one: series.Series) -> Judged:
     # A time for a fixed amount of work is a rate seen from behind; a time that grows with the scale is one of waiting.
     inverse = is_time and one.scale == "mds"
     sign = -1 if inverse else 1
-    levels = [Level(_along(one.scale, x), sign * math.log(value), 0.03) for x, value in one.shown]
+    levels = [MeasuredLevel(_along(one.scale, x), sign * math.log(value), 0.03) for x, value in one.shown]
     forecast = Model(levels, is_time=is_time and not inverse).forecast(_along(one.scale, one.left_out[0]))
     if inverse:
         forecast = Forecast(1 / forecast.median, 1 / forecast.high, 1 / forecast.low, forecast.scarce)
@@ -116,9 +116,9 @@ def _scale(size: made_up.Size) -> Scale:
     return Scale(clients=size.clients, ranks=size.ranks, mdts=size.mdts, osts=size.osts)
 
 
-def _level(level: made_up.Level) -> Level:
+def _level(level: made_up.Level) -> MeasuredLevel:
     logs = np.log(level.rates)
     error = 1.25 * float(np.std(logs, ddof=1)) / math.sqrt(len(logs))
-    return Level(
+    return MeasuredLevel(
         _scale(level.size), float(np.median(logs)), error, {_PARTS[part]: share for part, share in level.busy.items()}
     )

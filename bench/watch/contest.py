@@ -15,7 +15,7 @@ from bench.watch.yardstick import (
     score,
     score_targets,
 )
-from strakes.watch.values import Series
+from strakes.watch.values import WatchedSeries
 
 RATIOS = (0.9, 0.8, 0.6)
 KINDS = (*(("level", ratio) for ratio in RATIOS), ("week", 0.6))
@@ -33,7 +33,7 @@ class Contestant:
     scores: Mapping[tuple[str, float], Score]
 
 
-def tune(series: Sequence[Series], name: str) -> tuple[str, Detector]:
+def tune(series: Sequence[WatchedSeries], name: str) -> tuple[str, Detector]:
     """Return the settings of a rival that find most at no more than one alarm a month, and that detector."""
     grid = GRIDS[name]
     rates = {settings: as_they_are(series, detector).a_month for settings, detector in grid.items()}
@@ -50,7 +50,7 @@ def tune(series: Sequence[Series], name: str) -> tuple[str, Detector]:
 
 
 def judge(
-    series: Sequence[Series], name: str, settings: str, detector: Detector, count: Mapping[str, int]
+    series: Sequence[WatchedSeries], name: str, settings: str, detector: Detector, count: Mapping[str, int]
 ) -> Contestant:
     """Return everything that the yardstick asks of one detector. ``count``: of plants, of levels and of targets."""
     scores = {

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from bench.watch.yardstick import Detector, TargetChange, TargetDetector
-from strakes.watch.values import Change, Numbers, Series
+from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _LEARN, _LEARN_AGAIN = 60, 30
 
@@ -21,9 +21,9 @@ _LEARN, _LEARN_AGAIN = 60, 30
 def cusum(reference: float, bound: float) -> Detector:
     """Page's cumulative sums to both sides (Biometrika 41 (1954) 100)."""
 
-    def detect(series: Series) -> list[Change]:
+    def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         logs = np.log(series.values)
-        changes: list[Change] = []
+        changes: list[ShiftedLevel] = []
         begin, learn = 0, _LEARN
         while begin + learn < len(logs):
             centre, spread = _centre(logs[begin : begin + learn])
@@ -51,9 +51,9 @@ def cusum(reference: float, bound: float) -> Detector:
 def page_hinkley(tolerance: float, bound: float) -> Detector:
     """Page-Hinkley: deviations from the running mean, to both sides."""
 
-    def detect(series: Series) -> list[Change]:
+    def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         logs = np.log(series.values)
-        changes: list[Change] = []
+        changes: list[ShiftedLevel] = []
         begin, learn = 0, _LEARN
         while begin + learn < len(logs):
             centre, spread = _centre(logs[begin : begin + learn])
@@ -84,9 +84,9 @@ def ruptures_kernel(penalty: float, least: int) -> Detector:
         warnings.simplefilter("ignore")
         import ruptures
 
-    def detect(series: Series) -> list[Change]:
+    def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         logs = np.log(series.values)
-        changes: list[Change] = []
+        changes: list[ShiftedLevel] = []
         begin, learn = 0, _LEARN
         index = learn
         while index < len(logs):
@@ -114,7 +114,7 @@ def of_targets(detector: Detector) -> TargetDetector:
         return [
             TargetChange(target, change.since, change.told, change.ratio)
             for target, share in enumerate(shares)
-            for change in detector(Series(str(target), times, share))
+            for change in detector(WatchedSeries(str(target), times, share))
             if change.ratio < 1
         ]
 
@@ -133,7 +133,7 @@ def _centre(values: Numbers) -> tuple[float, float]:
     return centre, max(1.4826 * float(np.median(np.abs(values - centre))), 1e-6)
 
 
-def _change(logs: Numbers, begin: int, since: int, told: int) -> Change:
+def _change(logs: Numbers, begin: int, since: int, told: int) -> ShiftedLevel:
     before = float(np.median(logs[begin : max(since, begin + 1)]))
     ratio = float(np.exp(np.median(logs[since : told + 1]) - before))
-    return Change(since, told, ratio, ratio, ratio, 0.0)
+    return ShiftedLevel(since, told, ratio, ratio, ratio, 0.0)

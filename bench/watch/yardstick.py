@@ -39,7 +39,7 @@ from statistics import median
 import numpy as np
 
 from strakes.watch.causes import cause_of, known_cause
-from strakes.watch.values import Change, Numbers, Series
+from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 DAY_S = 86400.0
 MONTH_S = 30.4375 * DAY_S
@@ -55,7 +55,7 @@ _WEEK_WITHIN_S = 14 * DAY_S
 _NEAR_S = 14 * DAY_S
 _ONE_EVENT_S = 3 * DAY_S
 
-Detector = Callable[[Series], Sequence[Change]]
+Detector = Callable[[WatchedSeries], Sequence[ShiftedLevel]]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Score:
         return median(self.delays_s) / DAY_S if self.delays_s else math.nan
 
 
-def read_series(path: Path) -> list[Series]:
+def read_series(path: Path) -> list[WatchedSeries]:
     """Every series of the file that is long enough, with the columns that may explain it."""
     with gzip.open(path, "rt", newline="") as file:
         header, *lines = csv.reader(file)
@@ -131,7 +131,7 @@ def read_series(path: Path) -> list[Series]:
             members.sort(key=lambda row: float(row[TIME]))
             causes = {column: np.array([_number(row[column]) for row in members]) for column in columns}
             times, values = (np.array([float(row[column]) for row in members]) for column in (TIME, VALUE))
-            found.append(Series(name, times, values, causes))
+            found.append(WatchedSeries(name, times, values, causes))
     return found
 
 
@@ -151,7 +151,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def plants(series: Sequence[Series], kind: str, ratio: float, seed: int, count: int = PLANTS) -> Iterator[Plant]:
+def plants(series: Sequence[WatchedSeries], kind: str, ratio: float, seed: int, count: int = PLANTS) -> Iterator[Plant]:
     """``kind``: level, week or target."""
     generator = np.random.default_rng([seed, round(ratio * 100), len(kind)])
     for _ in range(count):
@@ -163,14 +163,14 @@ def plants(series: Sequence[Series], kind: str, ratio: float, seed: int, count: 
         yield Plant(kind, number, at, end, ratio)
 
 
-def planted(series: Series, plant: Plant) -> Series:
+def planted(series: WatchedSeries, plant: Plant) -> WatchedSeries:
     """Return the series with the plant in it."""
     values = series.values.copy()
     values[plant.at : plant.end] *= plant.ratio
     return replace(series, values=values)
 
 
-def equals(series: Series, seed: int) -> Numbers:
+def equals(series: WatchedSeries, seed: int) -> Numbers:
     """Return a row for each of the equal targets, made of the series."""
     generator = np.random.default_rng(seed)
     logs = np.log(series.values)
@@ -185,7 +185,7 @@ def equals(series: Series, seed: int) -> Numbers:
     return np.exp(rows)
 
 
-def score(series: Sequence[Series], all_plants: Sequence[Plant], detector: Detector) -> Score:
+def score(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detector: Detector) -> Score:
     """Plants of level and week."""
     own = {number: detector(series[number]) for number in sorted({plant.series for plant in all_plants})}
     delays: list[float] = []
@@ -209,7 +209,7 @@ def score(series: Sequence[Series], all_plants: Sequence[Plant], detector: Detec
     return Score(len(all_plants), tuple(delays), false, repeated)
 
 
-def score_targets(series: Sequence[Series], all_plants: Sequence[Plant], detector: TargetDetector) -> Score:
+def score_targets(series: Sequence[WatchedSeries], all_plants: Sequence[Plant], detector: TargetDetector) -> Score:
     """Plants of a slow target: row 0 becomes slow."""
     delays: list[float] = []
     false = 0
@@ -245,7 +245,7 @@ class AsItIs:
         return self.unexplained / self.months
 
 
-def as_they_are(series: Sequence[Series], detector: Detector) -> AsItIs:
+def as_they_are(series: Sequence[WatchedSeries], detector: Detector) -> AsItIs:
     """Run it on what was recorded."""
     said: list[tuple[str, float, str]] = []
     for one in series:
@@ -266,14 +266,14 @@ def as_they_are(series: Sequence[Series], detector: Detector) -> AsItIs:
     return AsItIs(unexplained, explained, float(end - first) / MONTH_S)
 
 
-def explained_by_chance(series: Sequence[Series], seed: int = 7, tries: int = 2000) -> float:
+def explained_by_chance(series: Sequence[WatchedSeries], seed: int = 7, tries: int = 2000) -> float:
     """Return the share of random moments, a week after which is looked at, that the rules explain."""
     generator = np.random.default_rng(seed)
     hits = 0
     for _ in range(tries):
         one = series[int(generator.integers(len(series)))]
         since = int(generator.integers(len(one.times) // 4, len(one.times) - 8))
-        hits += bool(cause_of(one, Change(since, since + 7, 0.8, 0.7, 0.9, 0.9)))
+        hits += bool(cause_of(one, ShiftedLevel(since, since + 7, 0.8, 0.7, 0.9, 0.9)))
     return hits / tries
 
 
@@ -281,5 +281,5 @@ def _within(plant: Plant) -> float:
     return _WEEK_WITHIN_S if plant.kind == "week" else _WITHIN_S
 
 
-def _is_own(trial: Series, change: Change, own: Sequence[Change]) -> bool:
+def _is_own(trial: WatchedSeries, change: ShiftedLevel, own: Sequence[ShiftedLevel]) -> bool:
     return any(one.ratio < 1 and abs(trial.times[one.since] - trial.times[change.since]) <= _NEAR_S for one in own)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.failover.split_brain import Acknowledgement, Record, judge
+from strakes.failover.split_brain import Acknowledgement, JournalRecord, judge
 
 A, B = "mds-a", "mds-b"
 
@@ -20,7 +20,7 @@ class Pretended:
     term: int = 0
     clock_s: float = 0.0
     number: int = 0
-    copies: dict[str, list[Record]] = field(default_factory=lambda: {A: [], B: []})
+    copies: dict[str, list[JournalRecord]] = field(default_factory=lambda: {A: [], B: []})
     told: list[Acknowledgement] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -29,17 +29,17 @@ class Pretended:
     def begin(self, node: str, on: tuple[str, ...]) -> None:
         """A service starts: its term follows from its own copy."""
         term = max((one.term for one in self.copies[node]), default=0) + 1
-        self.keep(Record(term, node, "start", 0), on)
+        self.keep(JournalRecord(term, node, "start", 0), on)
         self.serving, self.term = node, term
 
-    def keep(self, record: Record, on: tuple[str, ...]) -> None:
+    def keep(self, record: JournalRecord, on: tuple[str, ...]) -> None:
         for node in on:
             self.copies[node].append(record)
 
     def ask(self, on: tuple[str, ...], *, tell: bool = True, node: str = "", term: int = 0) -> None:
         """A client sends a record, which is kept, and is told so."""
         self.number += 1
-        record = Record(term or self.term, node or self.serving, "c", self.number)
+        record = JournalRecord(term or self.term, node or self.serving, "c", self.number)
         self.keep(record, on)
         self.clock_s += 1.0
         if tell:
@@ -101,9 +101,9 @@ def test_two_sides_that_both_serve_are_found(story: list[tuple[int, int, int, bo
 def test_two_writers_of_one_shared_device_are_found(story: list[tuple[int, int, int, bool]], late: int) -> None:
     pair = played(story)
     shared = list(pair.copies[pair.serving])
-    newer = Record(pair.term + 1, B if pair.serving == A else A, "start", 0)
+    newer = JournalRecord(pair.term + 1, B if pair.serving == A else A, "start", 0)
     for number in range(late):
-        shared += [newer, Record(pair.term, pair.serving, "c", 1000 + number)]
+        shared += [newer, JournalRecord(pair.term, pair.serving, "c", 1000 + number)]
     assert judge({A: shared, B: shared}, pair.told, pair.serving).split_brain
 
 
@@ -121,7 +121,7 @@ def test_a_record_that_was_told_of_and_is_not_there_is_named(
 
 
 def test_an_answer_that_was_on_its_way_when_the_other_began_accuses_nobody() -> None:
-    late, new = Record(1, A, "c", 1), Record(2, B, "c", 2)
+    late, new = JournalRecord(1, A, "c", 1), JournalRecord(2, B, "c", 2)
     told = [Acknowledgement(late, 1.0, 9.0), Acknowledgement(new, 5.0, 5.1)]
     copies = {A: [late], B: [late, new]}
     assert judge(copies, told, B).good
@@ -130,6 +130,6 @@ def test_an_answer_that_was_on_its_way_when_the_other_began_accuses_nobody() -> 
 
 
 def test_records_that_nobody_was_told_of_are_counted_and_are_no_fault() -> None:
-    records = [Record(1, A, "start", 0), Record(1, A, "c", 1)]
+    records = [JournalRecord(1, A, "start", 0), JournalRecord(1, A, "c", 1)]
     found = judge({A: records, B: records[:1]}, [], A)
     assert found.good and found.unanswered == 1

@@ -10,17 +10,17 @@ from bench.prediction.made_up import SHAPES, Size, make_tasks, units_of
 from bench.prediction.model import judge_made_up
 
 from strakes.predict.asked import not_bounded
-from strakes.predict.families import Caps, Network, Scales
+from strakes.predict.families import Caps, Scales, StationNetwork
 from strakes.predict.model import Model
-from strakes.predict.scale import PARTS, Level, Scale
+from strakes.predict.scale import PARTS, MeasuredLevel, Scale
 
 
 def at(clients: int, mdts: int = 1) -> Scale:
     return Scale(clients=clients, ranks=clients, mdts=mdts)
 
 
-def levels(rate_of: dict[int, float]) -> list[Level]:
-    return [Level(at(clients), math.log(rate), 0.01) for clients, rate in rate_of.items()]
+def levels(rate_of: dict[int, float]) -> list[MeasuredLevel]:
+    return [MeasuredLevel(at(clients), math.log(rate), 0.01) for clients, rate in rate_of.items()]
 
 
 def test_a_rate_that_doubles_with_the_clients_goes_on_and_one_that_has_stopped_does_not() -> None:
@@ -49,7 +49,7 @@ def test_without_counters_and_limits_no_single_part_of_the_servers_is_named() ->
 
 def test_a_busy_counter_names_the_part() -> None:
     told = [
-        Level(at(clients), math.log(rate), 0.01, {"mdts": rate / 300, "osts": 0.05, "clients": 0.1})
+        MeasuredLevel(at(clients), math.log(rate), 0.01, {"mdts": rate / 300, "osts": 0.05, "clients": 0.1})
         for clients, rate in {1: 100.0, 2: 200.0, 4: 290.0, 8: 299.0}.items()
     ]
     model = Model(told)
@@ -74,7 +74,7 @@ def test_what_neither_changed_nor_was_counted_nor_is_stated_bounds_nothing() -> 
 
 def test_a_network_of_one_customer_waits_for_nobody_and_of_many_reaches_what_the_scarce_part_carries() -> None:
     demands = np.array([[-1.0, -2.0, -0.5, -1.5, -2.0, -9.0]])
-    one, many = Network().rates(demands, Scales.of([at(1), at(10_000)]))[0][0]
+    one, many = StationNetwork().rates(demands, Scales.of([at(1), at(10_000)]))[0][0]
     assert math.exp(one) == pytest.approx(1 / (1 + sum(10 ** demands[0, : len(PARTS)])), rel=0.01)
     assert math.exp(many) == pytest.approx(10**0.5, rel=0.02)
     sharp = np.append(demands, [[2.0]], axis=1)

@@ -9,7 +9,7 @@ import pytest
 
 from strakes.errors import MeasurementError
 from strakes.measure.visit import MOST_INTERRUPTED
-from strakes.measure.watch import Watch
+from strakes.measure.watch import TargetWatch
 from strakes.portraits.build import build_portrait
 from strakes.store import Run, Store
 from strakes.studies.registry import study_named
@@ -83,7 +83,7 @@ class Counting(LocalTarget):
 def test_a_server_that_was_taken_over_or_lost_shows_in_its_counters(sign: str, tmp_path: Path) -> None:
     target = Counting(tmp_path, mount_of(tmp_path))
     target.sign = sign
-    watch = Watch(target)
+    watch = TargetWatch(target)
     watch.begin()
     watch.end()
     assert watch.interruptions(10.0, 20.0) == ()
@@ -98,7 +98,7 @@ def test_only_interruptions_of_the_time_in_question_count(tmp_path: Path) -> Non
         def interruptions(self) -> tuple[Interruption, ...]:
             return (Interruption("a", 100, 110), Interruption("b", 200, None))
 
-    watch = Watch(Remembering(tmp_path, mount_of(tmp_path)))
+    watch = TargetWatch(Remembering(tmp_path, mount_of(tmp_path)))
     for began, ended, names in (
         (50, 90, ""),
         (90, 101, "a"),

@@ -9,7 +9,7 @@ import pytest
 
 from strakes.findings.cell import Cell
 from strakes.measure.layout_directories import Places
-from strakes.measure.watch import Watch
+from strakes.measure.watch import TargetWatch
 from strakes.plan import MetadataPhase, Plan
 from strakes.targets.calls import mount_of
 from strakes.targets.description import SERVER, Layout, Observation
@@ -75,7 +75,7 @@ def test_plans_run_where_their_layout_was_given_and_nowhere_else(clamping: Clamp
 
 
 def test_what_was_counted_between_two_looks_goes_with_the_visit(counting: Counting) -> None:
-    watch = Watch(counting)
+    watch = TargetWatch(counting)
     for looks in (2, 3):
         watch.begin()
         assert watch.end() == ({"mds": {"md.requests": 1.0}}, ())
@@ -84,7 +84,7 @@ def test_what_was_counted_between_two_looks_goes_with_the_visit(counting: Counti
 
 
 def test_a_server_that_changed_is_said_and_not_counted(counting: Counting) -> None:
-    watch = Watch(counting)
+    watch = TargetWatch(counting)
     watch.begin()
     counting.restarted = True
     counted, disturbed = watch.end()
@@ -93,7 +93,7 @@ def test_a_server_that_changed_is_said_and_not_counted(counting: Counting) -> No
 
 def test_looks_that_take_long_are_rare(counting: Counting) -> None:
     counting.slow_s = 0.05
-    watch = Watch(counting)
+    watch = TargetWatch(counting)
     for _ in range(50):
         watch.begin()
         watch.end()
@@ -101,7 +101,7 @@ def test_looks_that_take_long_are_rare(counting: Counting) -> None:
 
 
 def test_where_nothing_is_counted_nobody_looks_twice(clamping: Clamping) -> None:
-    watch = Watch(clamping)
+    watch = TargetWatch(clamping)
     for _ in range(2):
         watch.begin()
         assert watch.end() == ({}, ())

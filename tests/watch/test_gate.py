@@ -13,18 +13,18 @@ from strakes.accept.service_level import judge, parse_service_level
 from strakes.errors import BadInputError
 from strakes.watch.gate import compare
 from strakes.watch.histogram import Histogram
-from strakes.watch.ring import Ring, Row
+from strakes.watch.ring import Ring, RingRow
 
 START_S = 1_700_000_000.0 - 1_700_000_000.0 % 86400
 
 
-def rows(days: int, factor: float, seed: int, start_s: float = START_S) -> list[Row]:
+def rows(days: int, factor: float, seed: int, start_s: float = START_S) -> list[RingRow]:
     generator = np.random.default_rng(seed)
     made = []
     for tenth in range(days * 144):
         busy = 1.5 if 48 <= tenth % 144 < 108 else 1.0
         values = 0.01 * busy * factor * np.exp(0.2 * generator.standard_normal(30) + 0.1 * generator.standard_normal())
-        made.append(Row(start_s + 600.0 * tenth, 600.0, {"/fs probe create": Histogram.of(values.tolist())}))
+        made.append(RingRow(start_s + 600.0 * tenth, 600.0, {"/fs probe create": Histogram.of(values.tolist())}))
     return made
 
 
@@ -43,10 +43,10 @@ def test_a_day_too_short_decides_nothing() -> None:
 def test_the_error_budget_counts_minutes() -> None:
     level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
     good, bad = Histogram.of([0.001] * 100), Histogram.of([0.001] * 90 + [0.05] * 10)
-    made = [Row(60.0 * n, 60.0, {"/fs probe create": bad if n < 5 else good}) for n in range(1000)]
+    made = [RingRow(60.0 * n, 60.0, {"/fs probe create": bad if n < 5 else good}) for n in range(1000)]
     kept = judge(level, made)
     assert kept.kept and kept.minutes == 1000 and kept.bad == 5 and kept.budget_left == pytest.approx(0.5)
-    spent = judge(level, [Row(0.0, 600.0, {"/fs probe create": bad}), *made[10:400]])
+    spent = judge(level, [RingRow(0.0, 600.0, {"/fs probe create": bad}), *made[10:400]])
     assert spent.kept is False and spent.budget_left < 0
     assert judge(level, []).kept is None
 
@@ -87,6 +87,6 @@ def test_a_service_level_is_a_need_that_accept_answers(tmp_path: Path) -> None:
     )
     _, needs = needs_from_toml(tmp_path / "needs.toml")
     results = Results((), 0.9, {})
-    fast, slow = ([Row(0.0, 600.0, {"/fs probe create": Histogram.of([took] * 100)})] for took in (0.001, 0.05))
+    fast, slow = ([RingRow(0.0, 600.0, {"/fs probe create": Histogram.of([took] * 100)})] for took in (0.001, 0.05))
     verdicts = [answer(needs, {}, results, minutes)[0].verdict for minutes in (fast, slow, [])]
     assert verdicts == ["PASS", "FAIL", "UNKNOWN"]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd, find_changes
-from strakes.watch.values import Series
+from strakes.watch.values import WatchedSeries
 
 DAY_S = 86400.0
 MONTH = 30.4375
@@ -33,7 +33,7 @@ def test_chance_alone_is_told_no_more_often_than_asked(correlation: float) -> No
     generator = np.random.default_rng(5)
     years, alarms = 25, 0
     for _ in range(years):
-        series = Series("", days(365), correlated(generator, 365, correlation))
+        series = WatchedSeries("", days(365), correlated(generator, 365, correlation))
         alarms += len(find_changes(series, 0.1))
     asked = 0.1 * years * 365 / MONTH
     # Poisson: three standard deviations above what was asked.
@@ -47,7 +47,7 @@ def test_a_planted_change_is_found_with_its_size(ratio: float, found: float) -> 
     for _ in range(tries):
         values = correlated(generator, 260, 0.3)
         values[180:] *= ratio
-        changes = [change for change in find_changes(Series("", days(260), values), 0.03) if change.told >= 180]
+        changes = [change for change in find_changes(WatchedSeries("", days(260), values), 0.03) if change.told >= 180]
         hits += bool(changes) and changes[0].ratio < 1 and abs(changes[0].since - 180) <= 14
         covered += bool(changes) and changes[0].low * 0.9 <= ratio <= changes[0].high * 1.1
     assert hits >= found * tries
@@ -59,7 +59,7 @@ def test_a_rhythm_of_the_day_is_no_change() -> None:
     hours = np.arange(24 * 7 * 6)
     rhythm = np.where((hours % 24 >= 8) & (hours % 24 < 18) & (hours // 24 % 7 < 5), 1.8, 1.0)
     values = rhythm * correlated(generator, len(hours), 0.3, 0.05)
-    changes = find_changes(Series("", np.asarray(1_500_000_000 + 3600.0 * hours, dtype=np.float64), values), 0.2)
+    changes = find_changes(WatchedSeries("", np.asarray(1_500_000_000 + 3600.0 * hours, dtype=np.float64), values), 0.2)
     # The first weeks teach it.
     assert not [change for change in changes if change.told > 24 * 7 * 3]
 

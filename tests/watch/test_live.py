@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from strakes.watch.alerts import Alerts, to_alertmanager, to_command
+from strakes.watch.alerts import AlertSender, to_alertmanager, to_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
-from strakes.watch.reading import Reading
+from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 
 
 class Scripted:
@@ -29,11 +29,11 @@ class Scripted:
 
     name, every_s = "script", 10.0
 
-    def __init__(self, readings: dict[int, Reading]) -> None:
+    def __init__(self, readings: dict[int, CounterReading]) -> None:
         self.readings = readings
 
-    def read(self, time_s: float) -> Reading:
-        return self.readings.get(int(time_s), Reading("script", time_s, missing=("the server does not answer",)))
+    def read(self, time_s: float) -> CounterReading:
+        return self.readings.get(int(time_s), CounterReading("script", time_s, missing=("the server does not answer",)))
 
 
 class Clock:
@@ -45,11 +45,14 @@ class Clock:
 
 
 def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_path: Path) -> None:
-    clock, told = Clock(), list[Event]()
+    clock, told = Clock(), list[WatchEvent]()
     source = Scripted(
-        {second: Reading("script", second, full={"t": 0.1}) for second in [*range(1000, 1100), *range(4700, 4800)]}
+        {
+            second: CounterReading("script", second, full={"t": 0.1})
+            for second in [*range(1000, 1100), *range(4700, 4800)]
+        }
     )
-    live = LiveWatch([], [source], Ring(tmp_path), Alerts([]), say=told.append, clock=clock)
+    live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
     while clock.now_s < 4800:
         live.step()
         clock.now_s += 10
@@ -62,14 +65,14 @@ def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_
 
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
 def test_a_clock_that_steps_is_told_and_the_watch_goes_on(tmp_path: Path, step_s: float) -> None:
-    clock, told = Clock(), list[Event]()
+    clock, told = Clock(), list[WatchEvent]()
     clock.now_s = 100_000.0
 
     class Always(Scripted):
-        def read(self, time_s: float) -> Reading:
-            return Reading("script", time_s, full={"t": 0.95 if len(told) and time_s % 7 else 0.1})
+        def read(self, time_s: float) -> CounterReading:
+            return CounterReading("script", time_s, full={"t": 0.95 if len(told) and time_s % 7 else 0.1})
 
-    live = LiveWatch([], [Always({})], Ring(tmp_path), Alerts([]), say=told.append, clock=clock)
+    live = LiveWatch([], [Always({})], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
     for _ in range(5):
         live.step()
         clock.now_s += 10
@@ -115,14 +118,16 @@ def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> No
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    alerts = Alerts([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{server.server_port}")])
     port = server.server_port
     server.server_close()
-    alerts.tell([Event("heavy", "job", 1.0, 2.0, "begun"), Event("level", "x", 1.0, 2.0, "known", cause="fullness")])
+    alerts.tell(
+        [WatchEvent("heavy", "job", 1.0, 2.0, "begun"), WatchEvent("level", "x", 1.0, 2.0, "known", cause="fullness")]
+    )
     assert alerts.waiting == 1 and alerts.failed
     server = HTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    alerts.tell([Event("heavy", "job", 1.0, 2.0, "begun", ended_s=9.0)])
+    alerts.tell([WatchEvent("heavy", "job", 1.0, 2.0, "begun", ended_s=9.0)])
     server.shutdown()
     server.server_close()
     assert alerts.waiting == 0 and ["endsAt" in batch[0] for batch in got] == [False, True]
@@ -130,8 +135,8 @@ def test_alarms_reach_alertmanager_again_after_it_was_away(tmp_path: Path) -> No
 
 
 def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
-    alerts = Alerts([to_command(["sh", "-c", f"cat > {tmp_path}/event"]), to_command(["false"])])
-    alerts.tell([Event("saturation", "disk", 1.0, 2.0, "full")])
+    alerts = AlertSender([to_command(["sh", "-c", f"cat > {tmp_path}/event"]), to_command(["false"])])
+    alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
     assert json.loads((tmp_path / "event").read_text())["subject"] == "disk"
     assert alerts.waiting == 1 and "status 1" in alerts.failed
 

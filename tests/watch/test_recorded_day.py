@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strakes.watch.recorded import readings
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -18,21 +18,21 @@ def truth() -> dict[str, float]:
     return {what: float(when) for when, what in rows}
 
 
-def events_of(*names: str) -> list[Event]:
+def events_of(*names: str) -> list[WatchEvent]:
     watch = Watch()
     return [event for reading in readings([RECORDINGS / name for name in names]) for event in watch.add(reading)]
 
 
 @pytest.fixture(scope="module")
-def events() -> list[Event]:
+def events() -> list[WatchEvent]:
     return events_of("day.srv.gz", "day.cli.gz")
 
 
-def of(events: list[Event], kind: str) -> list[Event]:
+def of(events: list[WatchEvent], kind: str) -> list[WatchEvent]:
     return [event for event in events if event.kind == kind]
 
 
-def test_nothing_else_is_told(events: list[Event]) -> None:
+def test_nothing_else_is_told(events: list[WatchEvent]) -> None:
     assert {(event.kind, event.subject) for event in events} == {
         ("heavy", "noisyjob.1000"),
         ("slow-target", "data target labfs-OST0001"),
@@ -41,19 +41,19 @@ def test_nothing_else_is_told(events: list[Event]) -> None:
     assert len({event.key for event in events}) == 3
 
 
-def test_the_noisy_job_is_named_while_it_is_noisy(events: list[Event]) -> None:
+def test_the_noisy_job_is_named_while_it_is_noisy(events: list[WatchEvent]) -> None:
     begun, ended = of(events, "heavy")
     assert truth()["noisy job begins"] - 20 <= begun.began_s and begun.told_s <= truth()["noisy job ends"]
     assert ended.ended_s == pytest.approx(truth()["noisy job ends"], abs=40)
 
 
-def test_the_slow_target_is_named_within_two_minutes(events: list[Event]) -> None:
+def test_the_slow_target_is_named_within_two_minutes(events: list[WatchEvent]) -> None:
     begun, ended = of(events, "slow-target")
     assert truth()["OST0001 slow"] <= begun.told_s <= truth()["OST0001 slow"] + 100
     assert ended.ended_s == pytest.approx(truth()["OST0001 normal"], abs=40)
 
 
-def test_the_length_of_the_fail_over_is_told(events: list[Event]) -> None:
+def test_the_length_of_the_fail_over_is_told(events: list[WatchEvent]) -> None:
     (event,) = of(events, "fail-over")
     away_s = truth()["MDT0001 mounted"] - truth()["MDT0001 umounted"]
     assert event.size == pytest.approx(away_s, abs=1.5)

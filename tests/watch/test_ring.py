@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strakes.watch.histogram import Histogram
-from strakes.watch.ring import DAY_S, Ring, Row
-from strakes.watch.values import Event
+from strakes.watch.ring import DAY_S, Ring, RingRow
+from strakes.watch.values import WatchEvent
 
 START_S = 20_000 * DAY_S
 
 
-def row(time_s: float, generator: np.random.Generator, figures: int = 3, count: int = 60) -> Row:
+def row(time_s: float, generator: np.random.Generator, figures: int = 3, count: int = 60) -> RingRow:
     values = 0.01 * np.exp(0.5 * generator.standard_normal((figures, count)))
-    return Row(
+    return RingRow(
         time_s, 60.0, {f"/fs probe {number}": Histogram.of(list(of)) for number, of in enumerate(values.tolist())}
     )
 
@@ -81,8 +81,8 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
 
 def test_the_last_word_on_an_event_stands(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
-    ring.add_event(Event("heavy", "job", 1.0, 2.0, "begun"))
-    ring.add_event(Event("heavy", "job", 1.0, 2.0, "begun", ended_s=5.0))
+    ring.add_event(WatchEvent("heavy", "job", 1.0, 2.0, "begun"))
+    ring.add_event(WatchEvent("heavy", "job", 1.0, 2.0, "begun", ended_s=5.0))
     ((event,)) = ring.events()
     assert event.ended_s == 5.0
 

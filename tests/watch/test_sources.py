@@ -9,7 +9,7 @@ from strakes.targets.command import Completed
 from strakes.watch.lustre import SERVER_PARAMETERS, read_text
 from strakes.watch.recorded import open_text, readings
 from strakes.watch.sources import LustreSource, reading_of_counters
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 RECORDING = Path(__file__).parent / "recordings" / "day.srv.gz"
@@ -52,7 +52,7 @@ def test_a_server_that_refuses_is_said() -> None:
 
 def test_the_only_target_of_a_server_that_is_away_is_told() -> None:
     stats = "mdt.fs-MDT0000.md_stats=\nsnapshot_time {0}.0 secs.nsecs\nstart_time {1}.0 secs.nsecs\n"
-    watch, events = Watch(), list[Event]()
+    watch, events = Watch(), list[WatchEvent]()
     for second in range(1000, 1200, 5):
         away = 1050 <= second < 1070
         text = "" if away else stats.format(second, 900 if second < 1050 else 1068)

@@ -16,7 +16,7 @@ _LEVEL = re.compile(
 _REMEDY = "Write, for example: p99 of create <= 20 ms in 99 % of minutes"
 
 
-class Latencies(Protocol):
+class LatencyCounts(Protocol):
     """Of one operation in one minute."""
 
     @property
@@ -35,7 +35,7 @@ class Minute(Protocol):
         """Return its length."""
 
     @property
-    def figures(self) -> Mapping[str, Latencies]:
+    def figures(self) -> Mapping[str, LatencyCounts]:
         """Return what was seen; figures of the probe end with its operation."""
 
 

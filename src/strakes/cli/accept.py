@@ -11,7 +11,7 @@ from strakes.cli.options import Output, measuring_options, precision_option, wri
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
-    from strakes.watch.ring import Row
+    from strakes.watch.ring import RingRow
 
 FAILED_STATUS = 1
 
@@ -56,7 +56,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, json: Out
     return FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
 
 
-def _watched_minutes(directory: str) -> list[Row]:
+def _watched_minutes(directory: str) -> list[RingRow]:
     """Return what ``strakes watch`` has seen of this directory in the last 30 days."""
     import time
     from dataclasses import replace

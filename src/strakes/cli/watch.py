@@ -68,7 +68,7 @@ def run_command(
     from strakes.accept.service_level import parse_service_level
     from strakes.errors import EnvironmentLacksError
     from strakes.targets.registry import detect
-    from strakes.watch.alerts import Alerts, to_alertmanager, to_command, to_mail
+    from strakes.watch.alerts import AlertSender, to_alertmanager, to_command, to_mail
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import serve
     from strakes.watch.ring import Ring
@@ -87,7 +87,7 @@ def run_command(
         [directory.resolve() for directory in directories],
         sources,
         Ring(_store(store_directory)),
-        Alerts(sends),
+        AlertSender(sends),
         watch=Watch(alarms_a_month),
         levels=kept_levels,
         probe=not no_probe,

@@ -17,7 +17,7 @@ _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Ver
 
 
 @dataclass(frozen=True)
-class _Row:
+class _ComparisonRow:
     """A cell as texts; ``place`` and ``bar`` (start, width) are in hundredths of the scale."""
 
     verdict: str
@@ -55,13 +55,13 @@ def render_comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _to_row(cell: CellVerdict, end: float) -> _Row:
+def _to_row(cell: CellVerdict, end: float) -> _ComparisonRow:
     known = cell.low is not None and cell.high is not None
     bar = None
     if cell.low is not None and cell.high is not None:
         start, stop = _place(cell.low, end), _place(cell.high, end)
         bar = (start, round(stop - start, 2))
-    return _Row(
+    return _ComparisonRow(
         str(cell.verdict),
         _STYLES.get(cell.verdict, ""),
         cell.id,

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from strakes.drill.faults.pair import CUT_ALL, CUT_ONE, POWER_OFF, PairFault
 from strakes.drill.guard import Promise
-from strakes.failover.split_brain import Acknowledgement, Record, SplitBrainJudgement, judge
+from strakes.failover.split_brain import Acknowledgement, JournalRecord, SplitBrainJudgement, judge
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
 from strakes.lab.ha.journal import ONLY, START
 from strakes.lab.ha.pair import Alert, Button, Pair
@@ -152,7 +152,7 @@ class ServiceAnswers:
     def acknowledged(self) -> list[Acknowledgement]:
         return [
             Acknowledgement(
-                Record(one["term"], one["node"], one["client"], one["number"]), one["sent_s"], one["ended_s"]
+                JournalRecord(one["term"], one["node"], one["client"], one["number"]), one["sent_s"], one["ended_s"]
             )
             for one in self.given
             if "error" not in one
@@ -166,7 +166,7 @@ class ServiceAnswers:
                 found[one["client"]].append(ClientOperation(one["due_s"], one["ended_s"], one.get("error", "")))
         return found
 
-    def own(self, records: Sequence[Record]) -> list[Record]:
+    def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
         """Without those of the clients of other runs."""
         return [one for one in records if one.client == START or one.client.endswith(self.run)]
 

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 
 
 @dataclass(frozen=True, order=True)
-class Record:
+class JournalRecord:
     """One line of a journal. A service that starts begins a new ``term``, one more than the last it finds, by a record of its own."""
 
     term: int
@@ -22,7 +22,7 @@ class Record:
 class Acknowledgement:
     """A client sent ``record`` and was told that it is kept; seconds since 1970."""
 
-    record: Record
+    record: JournalRecord
     sent_s: float
     told_s: float
 
@@ -34,8 +34,8 @@ class SplitBrainJudgement:
 
     acknowledged: int
     split_brain: tuple[str, ...] = ()
-    lost: tuple[Record, ...] = ()
-    twice: tuple[Record, ...] = ()
+    lost: tuple[JournalRecord, ...] = ()
+    twice: tuple[JournalRecord, ...] = ()
     unanswered: int = 0
 
     @property
@@ -49,7 +49,7 @@ class _Terms:
 
     nodes: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def add(self, records: Iterable[Record]) -> None:
+    def add(self, records: Iterable[JournalRecord]) -> None:
         for one in records:
             self.nodes[one.term].add(one.node)
 
@@ -62,7 +62,10 @@ class _Terms:
 
 
 def judge(
-    copies: Mapping[str, Sequence[Record]], acknowledged: Sequence[Acknowledgement], in_use: str, start: str = "start"
+    copies: Mapping[str, Sequence[JournalRecord]],
+    acknowledged: Sequence[Acknowledgement],
+    in_use: str,
+    start: str = "start",
 ) -> SplitBrainJudgement:
     """Judge what is left. ``copies``: by node, its journal in the order in which it was written; ``in_use`` is the one whose copy is served now.
 
@@ -92,7 +95,7 @@ def judge(
     )
 
 
-def _stale_writers(copies: Mapping[str, Sequence[Record]]) -> list[str]:
+def _stale_writers(copies: Mapping[str, Sequence[JournalRecord]]) -> list[str]:
     return [
         f"in the copy of {name}, {later.node} wrote in term {later.term} after {earlier.node} in term {earlier.term}"
         for name, records in copies.items()
@@ -116,7 +119,7 @@ def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
     return list(found.values())
 
 
-def _forked(copies: Mapping[str, Sequence[Record]], told: set[Record]) -> list[str]:
+def _forked(copies: Mapping[str, Sequence[JournalRecord]], told: set[JournalRecord]) -> list[str]:
     common = sum(1 for _ in takewhile(lambda line: len(set(line)) == 1, zip(*copies.values(), strict=False)))
     ends = {name: [one for one in records[common:] if one in told] for name, records in copies.items()}
     holding = sorted(name for name, records in ends.items() if records)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from strakes.compare.fail_on import Condition
-from strakes.history.series import NO_CHANGE, History, HistorySeries, LevelChange, Verdict
+from strakes.history.series import NO_CHANGE, History, HistorySeries, RunChange, Verdict
 from strakes.statistics.autoregression import seen_change
 from strakes.statistics.change_points import MOST_ORDERS, SHORTEST, change_points
 
@@ -60,7 +60,7 @@ def _judged(one: HistorySeries, error: float, since: datetime | None) -> History
         point = one.points[found.index]
         before, after = math.exp(found.before), math.exp(found.after)
         ratio = before / after if one.lower_is_better else after / before
-        changes.append(LevelChange(point.run, point.when, before, after, ratio, found.p_value))
+        changes.append(RunChange(point.run, point.when, before, after, ratio, found.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
     if recent:
         verdict: Verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"

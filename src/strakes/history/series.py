@@ -25,7 +25,7 @@ class HistoryPoint:
 
 
 @dataclass(frozen=True)
-class LevelChange:
+class RunChange:
     """The level changes with ``run``: from the median ``before`` to ``after``.
 
     ``ratio`` is how many times better that is.
@@ -52,7 +52,7 @@ class HistorySeries:
     unit: str
     points: tuple[HistoryPoint, ...]
     plans: int
-    changes: tuple[LevelChange, ...] = ()
+    changes: tuple[RunChange, ...] = ()
     verdict: Verdict = "INCONCLUSIVE"
     needs: str = ""
     seen_from: float | None = None

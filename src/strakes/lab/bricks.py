@@ -10,7 +10,7 @@ from strakes.errors import BadInputError
 from strakes.lab.cgroup import Group, device_group, require
 from strakes.lab.device import Device, attach, make_file, mount_device, require_space
 from strakes.lab.packages import Package
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 
 PACKAGES = (Package("xfsprogs", "mkfs.xfs"), Package("mount", "losetup"), Package("iproute2", "ip"))
 
@@ -39,7 +39,7 @@ def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int
     require_space(directory, number * size, "--size")
 
 
-def make_bricks(site: Site, what: str, number: int, size: int, slow: Mapping[int, int]) -> dict[int, Brick]:
+def make_bricks(site: LabSite, what: str, number: int, size: int, slow: Mapping[int, int]) -> dict[int, Brick]:
     """Make them: number (from 1) -> brick, in ``directory/what/number``."""
     site.step(f"{number} device(s)")
     site.make_directory(what)

@@ -11,7 +11,7 @@ from pathlib import Path
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.lab.cgroup import Group, limit_iops, throttled_devices
 from strakes.lab.process import run
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 from strakes.units import format_bytes
 
 _COMMAND_S = 30.0
@@ -55,7 +55,7 @@ def make_file(path: Path, size: int) -> Path:
     return path
 
 
-def attach(site: Site, file: Path, iops: int = 0) -> Device:
+def attach(site: LabSite, file: Path, iops: int = 0) -> Device:
     """Attach a loop device to ``file``. A slow one is two: requests that wait for the limited one show above it."""
     path = _attach(site, file)
     if not iops:
@@ -63,7 +63,7 @@ def attach(site: Site, file: Path, iops: int = 0) -> Device:
     return Device(_attach(site, path), _number_of(path), iops)
 
 
-def mount_device(site: Site, device: Device, file_system: str, where: Path) -> None:
+def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -> None:
     """Make an empty file system on it and mount it."""
     where.mkdir(parents=True, exist_ok=True)
     site.run(f"mkfs.{file_system}", "-q", device.path)
@@ -103,7 +103,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
     return ()
 
 
-def _attach(site: Site, file: Path) -> Path:
+def _attach(site: LabSite, file: Path) -> Path:
     # Past the page cache of the file below, where possible: or reads would come from memory, without the limit.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from strakes.lab.options import LabOptions
 from strakes.lab.packages import Package
-from strakes.lab.site import READY_LIMIT_S, Site
+from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
@@ -28,7 +28,7 @@ class Lab(ABC, Generic[OptionsT]):
     packages: ClassVar[tuple[Package, ...]]
     needs_root: ClassVar[bool] = True
 
-    def __init__(self, site: Site, options: OptionsT) -> None:
+    def __init__(self, site: LabSite, options: OptionsT) -> None:
         self.site = site
         self.options = options
 

@@ -24,7 +24,7 @@ from strakes.lab.options import LabOptions, require_bounds
 from strakes.lab.packages import require_packages
 from strakes.lab.process import is_alive, memory_of
 from strakes.lab.registry import load
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal, LabState, read_state
 from strakes.lab.undo import undo
 
@@ -131,7 +131,7 @@ def names(at: Path | None = None) -> tuple[str, ...]:
 def _start(place: LabDirectory, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
     journal, lab_id = LabJournal.create(place.directory, kind, place.name, options.document())
     try:
-        site = Site(place.directory, place.name, lab_id, journal, say)
+        site = LabSite(place.directory, place.name, lab_id, journal, say)
         lab = lab_class(site, options)
         lab.up()
         site.wait_until("the file system", lab.ready, limit_s=lab.ready_limit_s)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
 from strakes.lab.process import run
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 
 _NAMESPACE = "network"
 _COMMAND_S = 10.0
@@ -42,7 +42,7 @@ class LabNetwork:
             return probe.connect_ex((self.server, port)) == 0
 
 
-def make_network(site: Site) -> LabNetwork:
+def make_network(site: LabSite) -> LabNetwork:
     """Make it. Raises EnvironmentLacksError when the machine cannot have one."""
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
@@ -73,7 +73,7 @@ def _link_of(lab_id: str) -> str:
     return f"sl-{lab_id}"  # at most 15 characters
 
 
-def _free_subnet(site: Site) -> ipaddress.IPv4Network:
+def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
     """Four private addresses that no address or route of this machine is near."""
     taken = [
         ipaddress.ip_network(route["dst"], strict=False)

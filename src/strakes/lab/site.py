@@ -17,7 +17,7 @@ _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
-class Site:
+class LabSite:
     """One lab while it is being started. ``say`` is told what happens, for people."""
 
     def __init__(

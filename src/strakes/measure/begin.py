@@ -11,7 +11,7 @@ from strakes.launch.engine import Engine
 from strakes.launch.messages import Hello
 from strakes.measure.layout_directories import Places
 from strakes.measure.visit import Site
-from strakes.measure.watch import Watch
+from strakes.measure.watch import TargetWatch
 from strakes.store import RunWriter, Store
 from strakes.store.records import NodesChanged
 from strakes.targets.target import Target
@@ -42,4 +42,4 @@ def open_site(
 ) -> Site:
     """Make a workspace on the target, removed at the end of ``stack`` unless it is to be kept."""
     workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
-    return Site(engine, target, workspace, Places(workspace.path, target), Watch(target))
+    return Site(engine, target, workspace, Places(workspace.path, target), TargetWatch(target))

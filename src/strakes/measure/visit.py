@@ -16,7 +16,7 @@ from strakes.launch.messages import EngineError, PlanResult, Progress
 from strakes.measure.client import time_client
 from strakes.measure.layout_directories import Places
 from strakes.measure.prepared import prepare
-from strakes.measure.watch import Watch
+from strakes.measure.watch import TargetWatch
 from strakes.plan import Plan
 from strakes.store.records import Visit
 from strakes.targets.target import Target
@@ -42,7 +42,7 @@ class Site:
     target: Target
     workspace: Workspace
     places: Places
-    watch: Watch
+    watch: TargetWatch
 
 
 def make_visit(

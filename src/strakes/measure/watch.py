@@ -28,7 +28,7 @@ _FRESH_S = 0.25
 _WHOLE_SECONDS_S = 1.0
 
 
-class Watch:
+class TargetWatch:
     """The counters of a target around each visit."""
 
     def __init__(self, target: Target) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
-from strakes.predict.scale import Level, Part, Scale
+from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.toml_file import read_toml
 from strakes.units import parse_bytes
 
@@ -149,7 +149,7 @@ def link_factor(asked: Asked, stated: Stated) -> float:
     return asked.link_bytes_per_s / today
 
 
-def not_bounded(levels: tuple[Level, ...], scale: Scale, stated: Mapping[Part, float]) -> str:
+def not_bounded(levels: tuple[MeasuredLevel, ...], scale: Scale, stated: Mapping[Part, float]) -> str:
     """Return why nothing can be said at a scale; empty where something can.
 
     Of each dimension that changes there has to be a measurement with several values, a counter or a stated limit.

@@ -74,7 +74,7 @@ def _demands(parameters: Array, scales: Scales) -> Array:
     return demands
 
 
-class Network:
+class StationNetwork:
     """A closed queueing network: ranks are its customers, units of parts its stations; approximate mean value analysis.
 
     Schweitzer's approximation: an arriving operation meets the queue that all others would leave, (N - 1) / N of what

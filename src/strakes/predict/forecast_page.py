@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from strakes.predict.asked import Asked
 from strakes.predict.forecast_text import say_forecast, say_record, say_scale, say_scarce
 from strakes.predict.forecasts import FigureForecast
-from strakes.predict.scale import Level, Scale
+from strakes.predict.scale import MeasuredLevel, Scale
 from strakes.report.html import render_page
 from strakes.report.numbers import show
 
@@ -39,7 +39,7 @@ class _Drawing:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PageSection:
     name: str
     forecast: str
     scale: str
@@ -69,7 +69,7 @@ def render_forecast_page(
     )
 
 
-def _part(each: FigureForecast) -> _Part:
+def _part(each: FigureForecast) -> _PageSection:
     assert each.forecast is not None
     unit = each.figure.unit
     scale, value = each.measured
@@ -77,7 +77,7 @@ def _part(each: FigureForecast) -> _Part:
         f"{addition.what}: {addition.gain.median:.2f} times [{addition.gain.low:.2f} to {addition.gain.high:.2f}]"
         for addition in each.help
     )
-    return _Part(
+    return _PageSection(
         each.figure.name,
         say_forecast(each.forecast, unit),
         say_scale(each.scale),
@@ -122,7 +122,7 @@ def _draw(each: FigureForecast) -> _Drawing:
     )
 
 
-def _beside(level: Level, each: FigureForecast) -> bool:
+def _beside(level: MeasuredLevel, each: FigureForecast) -> bool:
     """Whether the level has as many targets as the way begins with: others would lie off the line."""
     start = each.curve[0].scale
     return (level.scale.mdts, level.scale.osts) == (start.mdts, start.osts) or len(each.figure.levels) < 3

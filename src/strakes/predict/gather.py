@@ -14,7 +14,7 @@ from strakes.findings.cell import Cell
 from strakes.findings.portrait import Setting
 from strakes.findings.results import Measured
 from strakes.findings.sample import Sample, sample_named
-from strakes.predict.scale import Level, Part, Scale
+from strakes.predict.scale import MeasuredLevel, Part, Scale
 from strakes.store import Run
 from strakes.store.records import Visit
 
@@ -37,7 +37,7 @@ class FigureLevels:
     operation: str
     unit: str
     settings: Mapping[str, Setting]
-    levels: tuple[Level, ...]
+    levels: tuple[MeasuredLevel, ...]
     rank_is_client: bool = False
     local: bool = False
 
@@ -60,7 +60,9 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
     Raises BadInputError for a run of the tuner.
     """
-    levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[Level]]] = defaultdict(dict)
+    levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
+        dict
+    )
     of_clients, local = set(), set()
     for run in runs:
         if run.manifest.get("kind") == "tune":
@@ -111,17 +113,17 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting]) -> Scale:
     )
 
 
-def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> Level | None:
+def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
     """Return what was measured of one figure at that scale; None with fewer than two runs of its own."""
     logs = [math.log(seen.value) for seen in measured.observations if seen.purpose != "pilot" and seen.value > 0]
     if len(logs) < 2:
         return None
     middle = median(logs)
     spread = _NORMAL_MEDIAN * 1.4826 * median(abs(value - middle) for value in logs)
-    return Level(scale, middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy or {})
+    return MeasuredLevel(scale, middle, max(_LEAST_ERROR, spread / math.sqrt(len(logs))), busy or {})
 
 
-def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> Level | None:
+def _level(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
     samples = [sample_named(visit.samples, phase) for visit in visits if visit.purpose != "pilot"]
     busy = _busy([sample for sample in samples if sample is not None], device)
     return level_of(measured, scale_of(cell, measured.settings), busy)
@@ -147,7 +149,7 @@ def _busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
     return busy
 
 
-def _together(levels: Sequence[Level]) -> Level:
+def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
     """Return one level of several runs with one scale: what runs differ by counts as error."""
     if len(levels) == 1:
         return levels[0]
@@ -157,7 +159,7 @@ def _together(levels: Sequence[Level]) -> Level:
     busy: dict[Part, float] = {}
     for level in levels:
         busy.update(level.busy)
-    return Level(levels[0].scale, median(values), error, busy)
+    return MeasuredLevel(levels[0].scale, median(values), error, busy)
 
 
 def _number(value: object) -> int | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strakes.predict.families import Array, Caps, Family, Network, Power, Scales, Typical, Waiting
+from strakes.predict.families import Array, Caps, Family, Power, Scales, StationNetwork, Typical, Waiting
 from strakes.predict.posterior import Draws, learn
-from strakes.predict.scale import PARTS, Level, Part, Scale
+from strakes.predict.scale import PARTS, MeasuredLevel, Part, Scale
 
 COVERAGE = 0.8
 # How much less is known with each doubling beyond what was measured, as a deviation of the logarithm.
@@ -56,7 +56,7 @@ class Model:
 
     def __init__(
         self,
-        levels: Sequence[Level],
+        levels: Sequence[MeasuredLevel],
         typical: Typical | None = None,
         stated: Mapping[Part, float] | None = None,
         seed: int = 1,
@@ -71,7 +71,7 @@ class Model:
         if is_time:
             families = (Waiting(),)
         elif len({level.scale for level in levels}) > 1:
-            families = (Network(), Caps(), *families)
+            families = (StationNetwork(), Caps(), *families)
         learned = [learn(family, levels, stated or {}, seed) for family in families]
         self._draws = list(zip(learned, _weights(learned, levels, stated or {}, seed), strict=True))
 
@@ -126,7 +126,7 @@ class Model:
         return {group: share / total for group, share in shares.items()} if total > 0 else {}
 
 
-def _groups(levels: Sequence[Level], stated: Mapping[Part, float]) -> list[tuple[Part, ...]]:
+def _groups(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> list[tuple[Part, ...]]:
     """Return the parts, those together that nothing tells apart: of the clients, and of what is beside them."""
     told = {part for level in levels for part in level.busy} | set(stated)
     told |= {part for part in ("mdts", "osts") if len({level.scale.units(part) for level in levels}) > 1}
@@ -137,7 +137,9 @@ def _groups(levels: Sequence[Level], stated: Mapping[Part, float]) -> list[tuple
     return groups
 
 
-def _weights(learned: Sequence[Draws], levels: Sequence[Level], stated: Mapping[Part, float], seed: int) -> list[float]:
+def _weights(
+    learned: Sequence[Draws], levels: Sequence[MeasuredLevel], stated: Mapping[Part, float], seed: int
+) -> list[float]:
     """Weigh families by the density with which each, without the outermost level, says that level."""
     if len(learned) == 1:
         return [1.0]
@@ -160,7 +162,7 @@ def _weights(learned: Sequence[Draws], levels: Sequence[Level], stated: Mapping[
     return [float(share) for share in shares / shares.sum()]
 
 
-def _doublings(levels: Sequence[Level], scale: Scale) -> float:
+def _doublings(levels: Sequence[MeasuredLevel], scale: Scale) -> float:
     """Return how many doublings a scale lies beyond the measured ones, over all of its dimensions."""
     beyond = 0.0
     for name in ("clients", "ranks", "mdts", "osts", "files"):

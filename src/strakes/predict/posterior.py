@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strakes.predict.families import Array, Family, Scales
-from strakes.predict.scale import PARTS, Level, Part
+from strakes.predict.scale import PARTS, MeasuredLevel, Part
 
 DRAWS = 500
 _MOVES = 3
@@ -49,7 +49,7 @@ class Draws:
         return np.asarray(self.factor[:, None] + self.family.rates(self.parameters, scales)[0])
 
 
-def learn(family: Family, levels: Sequence[Level], stated: Mapping[Part, float], seed: int = 1) -> Draws:
+def learn(family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part, float], seed: int = 1) -> Draws:
     """Return what is left of the family. ``stated``: what a unit of a part can carry. The same at every call."""
     generator = np.random.default_rng(seed)
     means = np.append(family.means, _MISFIT[0])
@@ -93,7 +93,7 @@ def _step(fits: Array, most: float) -> float:
 class _Data:
     """The levels as arrays, and how well parameters with a misfit fit them."""
 
-    def __init__(self, family: Family, levels: Sequence[Level], stated: Mapping[Part, float]) -> None:
+    def __init__(self, family: Family, levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> None:
         self._family, self._stated = family, stated
         self._scales = Scales.of([level.scale for level in levels])
         self._values = np.array([level.log_value for level in levels])

@@ -48,7 +48,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Level:
+class MeasuredLevel:
     """What was measured with one scale.
 
     ``log_value``: natural logarithm of the median. ``log_error``: its standard error. ``busy``: the share of the time
@@ -62,7 +62,7 @@ class Level:
     busy: Mapping[Part, float] = field(default_factory=dict)
 
 
-def dimensions(levels: Sequence[Level]) -> frozenset[str]:
+def dimensions(levels: Sequence[MeasuredLevel]) -> frozenset[str]:
     """Return the dimensions of the scale that differ between levels.
 
     >>> sorted(dimensions([Level(Scale(1, 2), 0.0, 0.1), Level(Scale(2, 4), 0.5, 0.1)]))

@@ -41,7 +41,7 @@ class Left:
 
 
 @dataclass
-class _Level:
+class _OpenDirectory:
     """A directory on the way down."""
 
     name: str
@@ -138,7 +138,7 @@ class _Emptying:
         self._spare = spare
         self._left: list[Left] = []
         self._here = os.open(".", _OPEN, dir_fd=directory)
-        self._levels = [_Level("", path, _identity(self._here), 0)]
+        self._levels = [_OpenDirectory("", path, _identity(self._here), 0)]
 
     def run(self) -> tuple[Left, ...]:
         try:
@@ -168,7 +168,7 @@ class _Emptying:
             return
         os.close(self._here)
         self._here = inner
-        level = _Level(name, path, _identity(inner), len(self._left))
+        level = _OpenDirectory(name, path, _identity(inner), len(self._left))
         self._levels.append(level)
         self._sweep(level)
 
@@ -190,7 +190,7 @@ class _Emptying:
             if len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
-    def _sweep(self, level: _Level) -> None:
+    def _sweep(self, level: _OpenDirectory) -> None:
         """Remove every entry of the present directory that goes at once; the full directories stay to be entered."""
         spared = {self._spare} if len(self._levels) == 1 else set()
         inner: dict[str, None] = {}
@@ -222,7 +222,7 @@ class _Emptying:
                 break
         level.inner = list(inner)
 
-    def _entries(self, level: _Level) -> Iterator[os.DirEntry[str]]:
+    def _entries(self, level: _OpenDirectory) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(self._here) as entries:
                 yield from entries

@@ -10,20 +10,20 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from email.message import EmailMessage
 
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
 # What could not be told is tried again, the newest so many of it.
 _MOST_WAITING = 1000
 
-Send = Callable[[Event], None]
+Send = Callable[[WatchEvent], None]
 
 
 def to_alertmanager(url: str) -> Send:
     """Return what posts to ``URL/api/v2/alerts``; it raises OSError where that fails."""
     import urllib.request
 
-    def send(event: Event) -> None:
+    def send(event: WatchEvent) -> None:
         alert = {
             "labels": {"alertname": f"strakes-{event.kind}", "subject": event.subject, "began": _when(event.began_s)},
             "annotations": {"summary": event.text, "sure": "" if event.sure is None else f"{event.sure:.3f}"},
@@ -43,7 +43,7 @@ def to_alertmanager(url: str) -> Send:
 def to_command(words: Sequence[str]) -> Send:
     """Return what starts a command with the event as JSON on its standard input; it raises OSError where that fails."""
 
-    def send(event: Event) -> None:
+    def send(event: WatchEvent) -> None:
         try:
             done = subprocess.run(list(words), input=json.dumps(asdict(event)).encode(), timeout=_LIMIT_S, check=False)
         except subprocess.TimeoutExpired as error:
@@ -58,7 +58,7 @@ def to_mail(recipient: str, host: str = "localhost", port: int = 25) -> Send:
     """Return what mails by the host's own server; it raises OSError where that fails."""
     import smtplib
 
-    def send(event: Event) -> None:
+    def send(event: WatchEvent) -> None:
         message = EmailMessage()
         message["To"], message["From"] = recipient, "strakes-watch@localhost"
         message["Subject"] = f"strakes: {' '.join(event.text.split())}"[:200]
@@ -72,12 +72,12 @@ def to_mail(recipient: str, host: str = "localhost", port: int = 25) -> Send:
     return send
 
 
-class Alerts:
+class AlertSender:
     """Tells every alarm, its beginning and its end, to all; what fails waits for the next time."""
 
     def __init__(self, sends: Sequence[Send]) -> None:
         self._sends = sends
-        self._waiting: deque[tuple[Send, Event]] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[tuple[Send, WatchEvent]] = deque(maxlen=_MOST_WAITING)
         self.failed = ""
         """Why the last one could not be told."""
 
@@ -86,7 +86,7 @@ class Alerts:
         """Return how many are still to be told."""
         return len(self._waiting)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def tell(self, events: Sequence[WatchEvent]) -> None:
         """Tell what is an alarm, and what could not be told before."""
         self._waiting.extend((send, event) for event in events if event.alarm for send in self._sends)
         again = list(self._waiting)

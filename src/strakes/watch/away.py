@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from strakes.targets.description import Interruption
 from strakes.units import format_seconds
-from strakes.watch.reading import Reading
-from strakes.watch.values import Event
+from strakes.watch.reading import CounterReading
+from strakes.watch.values import WatchEvent
 
 # Clients find back later than the target is there; what they tell until then belongs to it.
 _PATIENCE_S = 30.0
@@ -38,7 +38,7 @@ class AwayTargets:
         self._waits_told: dict[str, float] = {}
         self._client_waits: dict[str, Interruption] = {}
 
-    def add(self, reading: Reading) -> list[Event]:
+    def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Take in a reading; return what is away for long, and what is back."""
         self._began_s = reading.time_s if self._began_s is None else self._began_s
         if reading.serving is not None:
@@ -48,7 +48,7 @@ class AwayTargets:
                 self._client(wait)
         return [*self._of_servers(reading.time_s), *self._of_clients(reading.time_s)]
 
-    def _servers(self, reading: Reading) -> None:
+    def _servers(self, reading: CounterReading) -> None:
         assert reading.serving is not None
         for target, start_s in reading.serving.items():
             seen_s, start_before, source = self._seen.get(target, (reading.time_s, start_s, reading.source))
@@ -76,7 +76,7 @@ class AwayTargets:
         elif wait.began_unix_s > self._waits_told.get(wait.target, 0.0) + 1:
             self._client_waits[wait.target] = wait
 
-    def _of_servers(self, now_s: float) -> list[Event]:
+    def _of_servers(self, now_s: float) -> list[WatchEvent]:
         events = []
         for target, away in list(self._away.items()):
             if away.recovered_s is not None and now_s >= away.recovered_s + _PATIENCE_S:
@@ -87,10 +87,10 @@ class AwayTargets:
             elif not away.told and away.back_s is None and now_s - away.missed_s >= _LONG_S:
                 away.told = True
                 text = f"{target} is away, for at least {format_seconds(now_s - away.missed_s)}"
-                events.append(Event("fail-over", target, away.seen_s, now_s, text))
+                events.append(WatchEvent("fail-over", target, away.seen_s, now_s, text))
         return events
 
-    def _back(self, target: str, away: _Away, now_s: float) -> Event:
+    def _back(self, target: str, away: _Away, now_s: float) -> WatchEvent:
         assert away.back_s is not None and away.recovered_s is not None
         missed, still = away.missed_s, away.still_away_s or away.missed_s
         began = (away.seen_s + missed) / 2
@@ -106,11 +106,11 @@ class AwayTargets:
         evidence: dict[str, float | str] = {"waited_s": waited, "recovered_unix_s": away.recovered_s}
         if away.waits:
             evidence["client_connected_unix_s"] = connected
-        return Event(
+        return WatchEvent(
             "fail-over", target, began, now_s, text, ended, max(ended - began, low), low, high, "s", evidence=evidence
         )
 
-    def _of_clients(self, now_s: float) -> list[Event]:
+    def _of_clients(self, now_s: float) -> list[WatchEvent]:
         """Return what only clients have told: nobody who was asked serves the target."""
         events = []
         for target, wait in list(self._client_waits.items()):
@@ -123,6 +123,8 @@ class AwayTargets:
             text = f"{target} did not serve a client for {format_seconds(waited)} (± 1 s){evicted}"
             low, high = max(0.0, waited - 1.0), waited + 1.0
             events.append(
-                Event("fail-over", target, wait.began_unix_s, now_s, text, wait.ended_unix_s, waited, low, high, "s")
+                WatchEvent(
+                    "fail-over", target, wait.began_unix_s, now_s, text, wait.ended_unix_s, waited, low, high, "s"
+                )
             )
         return events

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from strakes.watch.values import Change, Numbers, Series
+from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 _BEFORE_S = 60 * 86400.0
 _PERCENTILE = 95
@@ -47,7 +47,7 @@ def known_cause(column: str) -> Cause | None:
     return next((cause for cause in CAUSES if fnmatchcase(column, cause.pattern)), None)
 
 
-def cause_of(series: Series, change: Change, also: Iterable[str] = ()) -> str:
+def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = ()) -> str:
     """Return what explains a change to the worse, in words; empty where nothing does. ``also``: further columns that may."""
     if change.ratio >= 1:
         return ""
@@ -58,7 +58,7 @@ def cause_of(series: Series, change: Change, also: Iterable[str] = ()) -> str:
     return ""
 
 
-def _is_worse(times: Numbers, values: Numbers, change: Change, least: float) -> bool:
+def _is_worse(times: Numbers, values: Numbers, change: ShiftedLevel, least: float) -> bool:
     before = values[(times >= times[change.since] - _BEFORE_S) & (times < times[change.since])]
     after = values[change.since : change.told + 1]
     before, after = before[np.isfinite(before)], after[np.isfinite(after)]

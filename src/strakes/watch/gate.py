@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from strakes.watch.calibration import resampled_medians
-from strakes.watch.ring import Row
+from strakes.watch.ring import RingRow
 
 _HOUR_S = 3600.0
 FEWEST_HOURS = 24
@@ -40,13 +40,13 @@ class Gate:
         return f"{self.figure}: {self.verdict}, latency {interval}; {hours}" + (f"; {self.needs}" if self.needs else "")
 
 
-def compare(before: Iterable[Row], after: Iterable[Row], margin: float = MARGIN) -> list[Gate]:
+def compare(before: Iterable[RingRow], after: Iterable[RingRow], margin: float = MARGIN) -> list[Gate]:
     """Return a verdict for each figure that both have: medians of hours, less what that hour of the day usually is."""
     earlier, later = _hours(before), _hours(after)
     return [_gate(name, earlier.get(name, {}), later.get(name, {}), margin) for name in sorted({*earlier, *later})]
 
 
-def _hours(rows: Iterable[Row]) -> dict[str, dict[int, float]]:
+def _hours(rows: Iterable[RingRow]) -> dict[str, dict[int, float]]:
     collected: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         for name, histogram in row.figures.items():

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 from strakes.watch.windows import WINDOW_S, grown
 
 COUNTERS = 256
@@ -68,7 +68,7 @@ class SpaceSaving:
 
 @dataclass
 class _Heavy:
-    event: Event
+    event: WatchEvent
     quiet: int = 0
 
 
@@ -91,7 +91,7 @@ class HeavyJobs:
         total = sum(weight for _, weight, _ in self._counted.top(COUNTERS)) or 1.0
         return [(job, weight / total, error / total) for job, weight, error in self._counted.top()]
 
-    def add(self, time_s: float, counts: Mapping[str, float]) -> list[Event]:
+    def add(self, time_s: float, counts: Mapping[str, float]) -> list[WatchEvent]:
         """Take in counters; return whose load begins and ends to be out of the ordinary."""
         if self._from_s is None or not 0 <= time_s - self._from_s <= 20 * WINDOW_S:
             self._from_s, self._before = time_s, dict(counts)
@@ -110,7 +110,7 @@ class HeavyJobs:
                 self._counted.add(job, rate * seconds)
         return events
 
-    def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[Event]:
+    def _judge(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         total = sum(rates.values())
         usual = median(self._usual) if len(self._usual) >= _USUAL_FROM else math.inf
         events = self._ended(began_s, rates)
@@ -135,10 +135,10 @@ class HeavyJobs:
                     events.append(self._tell(job, run, ended_s, usual))
         return events
 
-    def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> Event:
+    def _tell(self, job: str, run: list[tuple[float, float, float]], ended_s: float, usual: float) -> WatchEvent:
         rate, total = median([row[1] for row in run]), median([row[2] for row in run])
         rest = {f"next {number}": name for number, (name, _, _) in enumerate(self.top[:3], 1) if name != job}
-        event = Event(
+        event = WatchEvent(
             "heavy",
             job,
             run[0][0],
@@ -155,7 +155,7 @@ class HeavyJobs:
         self._told[job] = _Heavy(event)
         return event
 
-    def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[Event]:
+    def _ended(self, began_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         events = []
         for job, heavy in list(self._told.items()):
             said = float(heavy.event.evidence[f"{self._unit}_per_s"])

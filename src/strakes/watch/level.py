@@ -16,7 +16,7 @@ import numpy as np
 
 from strakes.watch.calibration import LONGEST, WINDOWS, Calibration, calibrate, resampled_medians, scores
 from strakes.watch.rhythm import Rhythm
-from strakes.watch.values import Change, Numbers, Series
+from strakes.watch.values import Numbers, ShiftedLevel, WatchedSeries
 
 # Values before anything is said; a level that has changed is learned from as many.
 LEARN = 60
@@ -215,7 +215,7 @@ class _Changed:
         return self._evidence > _OVER
 
 
-def find_changes(series: Series, alarms_a_month: float) -> list[Change]:
+def find_changes(series: WatchedSeries, alarms_a_month: float) -> list[ShiftedLevel]:
     """Return the changes of a whole recorded series, as they would have been told one value after the other."""
     detector = LevelDetector(alarms_a_month)
     places = {float(time): index for index, time in enumerate(series.times)}
@@ -224,7 +224,7 @@ def find_changes(series: Series, alarms_a_month: float) -> list[Change]:
         told = detector.add(time, value)
         if isinstance(told, LevelChange):
             changes.append(
-                Change(places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure)
+                ShiftedLevel(places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure)
             )
     return changes
 

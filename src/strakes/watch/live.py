@@ -17,13 +17,13 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets.workspace import Workspace
-from strakes.watch.alerts import Alerts
+from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
-from strakes.watch.reading import Reading
-from strakes.watch.ring import Ring, Row
-from strakes.watch.sources import Source
-from strakes.watch.values import Event
+from strakes.watch.reading import CounterReading
+from strakes.watch.ring import Ring, RingRow
+from strakes.watch.sources import CounterSource
+from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 # Operations a second of each kind that the probe does.
@@ -58,14 +58,14 @@ class LiveWatch:
     def __init__(
         self,
         directories: Sequence[Path],
-        sources: Sequence[Source],
+        sources: Sequence[CounterSource],
         ring: Ring,
-        alerts: Alerts,
+        alerts: AlertSender,
         *,
         watch: Watch | None = None,
         levels: Sequence[ServiceLevel] = (),
         probe: bool = True,
-        say: Callable[[Event], None] = lambda _: None,
+        say: Callable[[WatchEvent], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.metrics = Metrics()
@@ -77,7 +77,7 @@ class LiveWatch:
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
         self._recent: dict[tuple[str, str], Histogram] = {}
-        self._lasting: dict[tuple[str, str, float], Event] = {}
+        self._lasting: dict[tuple[str, str, float], WatchEvent] = {}
         self._told: Counter[str] = Counter()
         self._missed: Counter[str] = Counter()
         self._missing: dict[str, str] = {}
@@ -88,7 +88,7 @@ class LiveWatch:
     def step(self) -> None:
         """Ask whoever is due, and pass on what is new."""
         now_s = self._clock()
-        events: list[Event] = []
+        events: list[WatchEvent] = []
         for source in self._sources:
             due_s = self._due_s[source.name]
             # A clock that was set back makes everything due.
@@ -108,7 +108,7 @@ class LiveWatch:
             self._stop(probed)
         self._end_minute(self._clock())
 
-    def _read(self, source: Source, now_s: float) -> list[Event]:
+    def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)
         said = "; ".join(reading.missing)[:300]
         events = []
@@ -117,11 +117,11 @@ class LiveWatch:
         if said != self._missing.get(source.name, ""):
             self._missing[source.name] = said
             text = f"{source.name}: cannot be read: {said}" if said else f"{source.name}: is read again"
-            events.append(Event("gap", source.name, now_s, now_s, text))
+            events.append(WatchEvent("gap", source.name, now_s, now_s, text))
         self._full |= dict(list(reading.full.items())[:500])
         return [*events, *self._watch.add(reading)]
 
-    def _felt(self, probed: _Probed, now_s: float) -> list[Event]:
+    def _felt(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
         if probed.probe is None:
             return (
                 self._start(probed, now_s) if now_s >= probed.again_s or probed.again_s - now_s > 2 * _AGAIN_S else []
@@ -142,7 +142,7 @@ class LiveWatch:
             return [_gap(probed, now_s, f"the probe of {probed.directory} gives way: operations take too long")]
         return []
 
-    def _start(self, probed: _Probed, now_s: float) -> list[Event]:
+    def _start(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
         stack = ExitStack()
         try:
             name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-watch-{secrets.token_hex(2)}"
@@ -155,7 +155,7 @@ class LiveWatch:
         again, probed.why = bool(probed.why), ""
         return [_gap(probed, now_s, f"the probe of {probed.directory} works again")] if again else []
 
-    def _failed(self, probed: _Probed, error: StrakesError, now_s: float) -> list[Event]:
+    def _failed(self, probed: _Probed, error: StrakesError, now_s: float) -> list[WatchEvent]:
         probed.again_s = now_s + _AGAIN_S
         self._missed[str(probed.directory)] += 1
         first, probed.why = not probed.why, error.what
@@ -175,12 +175,12 @@ class LiveWatch:
         took_s = operation.ended_s - operation.due_s if operation.acknowledged else 3600.0
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
-    def _end_minute(self, now_s: float) -> list[Event]:
+    def _end_minute(self, now_s: float) -> list[WatchEvent]:
         began_s, figures = self._minute
         self._minute = (now_s, {})
         if not figures:
             return []
-        self._ring.add(Row(began_s, min(max(now_s - began_s, 1.0), 600.0), figures))
+        self._ring.add(RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures))
         values = {}
         for name, histogram in figures.items():
             directory, _, operation = name.partition(" probe ")
@@ -190,9 +190,9 @@ class LiveWatch:
         if not 0 <= now_s - self._thinned_s < _LEVELS_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
-        return [*self._watch.add(Reading("probe", began_s, figures=values)), *self._judge_levels(now_s)]
+        return [*self._watch.add(CounterReading("probe", began_s, figures=values)), *self._judge_levels(now_s)]
 
-    def _judge_levels(self, now_s: float) -> list[Event]:
+    def _judge_levels(self, now_s: float) -> list[WatchEvent]:
         if not self._levels or 0 <= now_s - self._levels_at_s < _LEVELS_S / 12:
             return []
         self._levels_at_s = now_s
@@ -200,16 +200,18 @@ class LiveWatch:
         rows = list(self._ring.rows(now_s - _LEVELS_OVER_S))
         self.kept = [judge(level, rows) for level in self._levels]
         return [
-            Event("service-level", kept.level.text, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left")
+            WatchEvent(
+                "service-level", kept.level.text, now_s, now_s, str(kept), size=kept.budget_left, unit="budget left"
+            )
             for kept in self.kept
             if kept.kept is False and before.get(kept.level.text) is not False
         ]
 
-    def _tell(self, events: list[Event], now_s: float) -> None:
+    def _tell(self, events: list[WatchEvent], now_s: float) -> None:
         if self._ring.lost > self._lost:
             text = f"the store cannot be written ({self._ring.why}): {self._ring.lost} lines are missing so far"
             if not self._lost:
-                events.append(Event("gap", str(self._ring.directory), now_s, now_s, text))
+                events.append(WatchEvent("gap", str(self._ring.directory), now_s, now_s, text))
             self._lost = self._ring.lost
         for event in events:
             self._ring.add_event(event)
@@ -246,5 +248,5 @@ def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
         live.close()
 
 
-def _gap(probed: _Probed, now_s: float, text: str) -> Event:
-    return Event("gap", f"probe of {probed.directory}", now_s, now_s, text)
+def _gap(probed: _Probed, now_s: float, text: str) -> WatchEvent:
+    return WatchEvent("gap", f"probe of {probed.directory}", now_s, now_s, text)

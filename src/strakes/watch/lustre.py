@@ -12,7 +12,7 @@ from strakes.targets.lustre.output import NotUnderstoodError
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.state_history import parse_states
 from strakes.targets.lustre.stats import Stats, parse_stats
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Reading, Work
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 SERVER_PARAMETERS = (
     "mdt.*.md_stats",
@@ -40,7 +40,7 @@ _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvm
 _TIMED = ("usecs", "usec")
 
 
-def read_text(source: str, time_s: float, text: str) -> Reading:
+def read_text(source: str, time_s: float, text: str) -> CounterReading:
     """Return the reading in output of ``lctl get_param``, in which lines of /proc/diskstats may follow."""
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
     own = "\n".join(
@@ -49,11 +49,11 @@ def read_text(source: str, time_s: float, text: str) -> Reading:
     try:
         params = read_params(Completed(("lctl", "get_param", *_PATTERNS), 0, own + "\n" if own else "", ""))
     except NotUnderstoodError as error:
-        return Reading(source, time_s, work=_disk_work(disks), missing=(str(error),))
+        return CounterReading(source, time_s, work=_disk_work(disks), missing=(str(error),))
     return reading_of(source, time_s, params, disks)
 
 
-def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> Reading:
+def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
     """Return the reading in parameters and in lines of /proc/diskstats (name -> its numbers)."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
@@ -79,7 +79,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 waits += parse_states(text).interruptions(target.partition("-mdc-")[0].partition("-osc-")[0])
         except NotUnderstoodError as error:
             missing.append(f"{parameter}: {error.what}")
-    return Reading(
+    return CounterReading(
         source,
         time_s,
         work=work,

@@ -18,7 +18,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CounterReading:
     """Everything is as it stands at ``time_s``; counters only grow, until they begin anew.
 
     ``work``: group of equals -> member -> work. ``jobs`` and ``job_bytes``: what each job has asked for. ``full`` and

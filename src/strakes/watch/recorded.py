@@ -11,7 +11,7 @@ from typing import IO
 
 from strakes.errors import BadInputError
 from strakes.watch.lustre import read_text
-from strakes.watch.reading import Reading
+from strakes.watch.reading import CounterReading
 
 MARK = "### "
 
@@ -22,7 +22,7 @@ def is_recording(path: Path) -> bool:
         return next(iter(stack.enter_context(open_text(path))), "").startswith(MARK)
 
 
-def readings(paths: Sequence[Path]) -> Iterator[Reading]:
+def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
     """Return the readings of all files in order of time. Raises BadInputError."""
     with ExitStack() as stack:
         files = [stack.enter_context(open_text(path)) for path in paths]
@@ -42,7 +42,7 @@ def open_text(path: Path) -> IO[str]:
     return opened
 
 
-def _of_file(path: Path, file: IO[str]) -> Iterator[Reading]:
+def _of_file(path: Path, file: IO[str]) -> Iterator[CounterReading]:
     time_s: float | None = None
     lines: list[str] = []
     try:

@@ -15,7 +15,7 @@ from strakes.errors import BadInputError, nearest_word
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
 from strakes.watch.recorded import open_text
-from strakes.watch.values import Change, Event, Series
+from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
 
 # Changes to the worse of one file that began within three days are one alarm.
@@ -36,7 +36,7 @@ class Columns:
 class Replay:
     """``learning``: series that are too short to say anything. ``passed_over``: rows without a time or a value."""
 
-    events: tuple[Event, ...]
+    events: tuple[WatchEvent, ...]
     series: int
     learning: tuple[str, ...]
     passed_over: int
@@ -49,7 +49,7 @@ class Replay:
         return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > ONE_ALARM_S)
 
 
-def read_series(path: Path, columns: Columns) -> tuple[list[Series], int]:
+def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
     """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
     with open_text(path) as file:
         try:
@@ -88,7 +88,7 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
     if not series:
         remedy = "Check the names of the columns; times are Unix time or ISO 8601."
         raise BadInputError("no row has a time and a value", where=str(path), remedy=remedy)
-    events: list[Event] = []
+    events: list[WatchEvent] = []
     learning = []
     for one in series:
         try:
@@ -100,18 +100,20 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
     return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400))
 
 
-def changes_of(series: Series, alarms_a_month: float, *, worse_up: bool, also: Sequence[str] = ()) -> list[Event]:
+def changes_of(
+    series: WatchedSeries, alarms_a_month: float, *, worse_up: bool, also: Sequence[str] = ()
+) -> list[WatchEvent]:
     """Return the changes of one series with their causes and, where they are over, their ends. Raises LearnedTooLittle."""
     positive = bool(np.all(series.values > 0))
     detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
-    events: list[Event] = []
+    events: list[WatchEvent] = []
     for told_at, (time_s, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
         told = detector.add(time_s, value)
         if isinstance(told, LevelChange):
             since = int(np.searchsorted(series.times, told.began_s))
             # A cause explains what became worse, whichever way that is.
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
-            cause = cause_of(series, Change(since, told_at, ratio, told.low, told.high, told.sure), also)
+            cause = cause_of(series, ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure), also)
             events.append(level_event(series.name, told, worse_up=worse_up, cause=cause))
         elif isinstance(told, LevelEnd) and events:
             events[-1] = replace(events[-1], ended_s=told.ended_s)
@@ -136,12 +138,12 @@ def parse_time(text: str) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def _series(name: str, rows: list[tuple[float, float, list[str]]], explaining: Sequence[str]) -> Series:
+def _series(name: str, rows: list[tuple[float, float, list[str]]], explaining: Sequence[str]) -> WatchedSeries:
     rows.sort(key=lambda row: row[0])
     causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
         column: np.array([_number(row[2][place]) for row in rows]) for place, column in enumerate(explaining)
     }
-    return Series(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
+    return WatchedSeries(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
 
 
 def _number(text: str) -> float:

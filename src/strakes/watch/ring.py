@@ -17,7 +17,7 @@ from typing import Any
 
 from strakes.errors import EnvironmentLacksError
 from strakes.watch.histogram import Histogram
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 
 DAY_S = 86400.0
 _TIERS = ((60, 2 * DAY_S), (600, 14 * DAY_S), (3600, float("inf")))
@@ -25,7 +25,7 @@ _EVENTS = "events.jsonl"
 
 
 @dataclass(frozen=True)
-class Row:
+class RingRow:
     """What was seen from ``time_s`` on, for ``seconds``."""
 
     time_s: float
@@ -52,15 +52,15 @@ class Ring:
         for path in directory.glob("*.new"):
             path.unlink(missing_ok=True)
 
-    def add(self, row: Row) -> bool:
+    def add(self, row: RingRow) -> bool:
         """Keep a row of a minute; returns whether that was possible."""
         return self._append(_name(60, row.time_s), _row_line(row))
 
-    def add_event(self, event: Event) -> bool:
+    def add_event(self, event: WatchEvent) -> bool:
         """Keep an event; returns whether that was possible."""
         return self._append(_EVENTS, json.dumps(asdict(event)))
 
-    def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[Row]:
+    def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
         """Return what was kept, the oldest first."""
         paths = sorted(self.directory.glob("rows-*.jsonl"), key=lambda path: (path.name.split("-", 2)[2], path.name))
         for path in paths:
@@ -70,12 +70,12 @@ class Ring:
                     if since_s <= row.time_s < until_s:
                         yield row
 
-    def events(self, since_s: float = 0.0) -> list[Event]:
+    def events(self, since_s: float = 0.0) -> list[WatchEvent]:
         """Return what was told, each event as it was told last."""
-        found: dict[tuple[str, str, float], Event] = {}
+        found: dict[tuple[str, str, float], WatchEvent] = {}
         for document in _lines(self.directory / _EVENTS):
             with suppress(TypeError, KeyError):
-                event = Event(**document)
+                event = WatchEvent(**document)
                 found[event.key] = event
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
@@ -102,7 +102,7 @@ class Ring:
                 for name, histogram in row.figures.items():
                     figures.setdefault(name, Histogram()).merge(histogram)
                 merged[start] = (seconds + row.seconds, figures)
-        lines = [_row_line(Row(start, seconds, figures)) for start, (seconds, figures) in sorted(merged.items())]
+        lines = [_row_line(RingRow(start, seconds, figures)) for start, (seconds, figures) in sorted(merged.items())]
         before = wider.read_text() if wider.exists() else ""
         new = wider.with_suffix(".new")
         try:
@@ -145,14 +145,14 @@ def _name(width: int, time_s: float) -> str:
     return f"rows-{width:04d}-{int(time_s // DAY_S):06d}.jsonl"
 
 
-def _row_line(row: Row) -> str:
+def _row_line(row: RingRow) -> str:
     figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
     return json.dumps({"t": row.time_s, "s": row.seconds, "f": figures}, separators=(",", ":"))
 
 
-def _row(document: Mapping[str, Any]) -> Row:
+def _row(document: Mapping[str, Any]) -> RingRow:
     figures = {str(name): Histogram.from_json(counts) for name, counts in document["f"].items()}
-    return Row(float(document["t"]), float(document["s"]), figures)
+    return RingRow(float(document["t"]), float(document["s"]), figures)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

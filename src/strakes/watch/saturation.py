@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from strakes.watch.reading import Work
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 from strakes.watch.windows import Windows
 
 _FULL, _LOCKS, _BUSY = 0.90, 0.90, 0.95
@@ -15,22 +15,22 @@ _LESS = 0.03
 _WINDOWS = 12
 
 
-class Saturation:
+class SaturationDetector:
     """Shares of what there is."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Event] = {}
+        self._told: dict[str, WatchEvent] = {}
         self._windows = Windows()
         self._busy_for: dict[str, int] = {}
 
-    def add(self, time_s: float, full: Mapping[str, float], locks: Mapping[str, float]) -> list[Event]:
+    def add(self, time_s: float, full: Mapping[str, float], locks: Mapping[str, float]) -> list[WatchEvent]:
         """Take in shares; return what passes its bound, and what is over."""
         return [
             *self._bounds(time_s, full, _FULL, "is {:.0%} full"),
             *self._bounds(time_s, locks, _LOCKS, "has given out {:.0%} of its locks"),
         ]
 
-    def disks(self, time_s: float, disks: dict[str, Work], explained: frozenset[str]) -> list[Event]:
+    def disks(self, time_s: float, disks: dict[str, Work], explained: frozenset[str]) -> list[WatchEvent]:
         """Take in what disks did; those that are ``explained`` (slow themselves) are passed over."""
         window = self._windows.add(time_s, disks)
         if window is None:
@@ -42,13 +42,13 @@ class Saturation:
             lasting[f"disk {name}"] = share if self._busy_for[name] >= _WINDOWS or f"disk {name}" in self._told else 0.0
         return self._bounds(time_s, lasting, _BUSY, "is busy {:.0%} of the time")
 
-    def _bounds(self, time_s: float, shares: Mapping[str, float], bound: float, words: str) -> list[Event]:
+    def _bounds(self, time_s: float, shares: Mapping[str, float], bound: float, words: str) -> list[WatchEvent]:
         events = []
         for subject, share in shares.items():
             told = self._told.get(subject)
             if told is None and share >= bound:
                 text = f"{subject} {words.format(share)}"
-                told = Event(
+                told = WatchEvent(
                     "saturation", subject, time_s, time_s, text, size=share, unit="share", evidence={"bound": bound}
                 )
                 self._told[subject] = told

@@ -14,7 +14,7 @@ from statistics import median
 
 from strakes.units import format_seconds
 from strakes.watch.reading import Work
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 from strakes.watch.windows import Window, Windows
 
 # How many times as long as the others', and as its own usual time: nobody asks after less on one day.
@@ -36,10 +36,10 @@ class SlowTargets:
         self._deviations: dict[str, deque[float]] = {}
         self._slow_for: dict[str, list[tuple[float, float, float]]] = {}
         self._quiet_for: dict[str, int] = {}
-        self.told: dict[str, Event] = {}
+        self.told: dict[str, WatchEvent] = {}
         """Targets that are slow now."""
 
-    def add(self, time_s: float, work: dict[str, Work], names: dict[str, str] | None = None) -> list[Event]:
+    def add(self, time_s: float, work: dict[str, Work], names: dict[str, str] | None = None) -> list[WatchEvent]:
         """Take in counters; return what begins and what ends. ``names``: what a member is called besides."""
         window = self._windows.add(time_s, work)
         if window is None:
@@ -56,7 +56,7 @@ class SlowTargets:
                 events.append(event)
         return events
 
-    def _judge(self, name: str, took: float, others: float, window: Window, also: str) -> Event | None:
+    def _judge(self, name: str, took: float, others: float, window: Window, also: str) -> WatchEvent | None:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
@@ -72,12 +72,12 @@ class SlowTargets:
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
         return self._tell(name, run, window, also) if len(run) >= wanted else None
 
-    def _tell(self, name: str, run: list[tuple[float, float, float]], window: Window, also: str) -> Event:
+    def _tell(self, name: str, run: list[tuple[float, float, float]], window: Window, also: str) -> WatchEvent:
         ratios = sorted(took / others for _, took, others in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
         took, others = (median(column) for column in list(zip(*run, strict=True))[1:])
         subject = f"{also} ({self._group} {name})" if also else f"{self._group} {name}"
-        self.told[name] = Event(
+        self.told[name] = WatchEvent(
             "slow-target",
             subject,
             run[0][0],
@@ -100,7 +100,7 @@ class SlowTargets:
         self._quiet_for[name] = 0
         return self.told[name]
 
-    def _perhaps_over(self, name: str, slow: bool, window: Window) -> Event | None:
+    def _perhaps_over(self, name: str, slow: bool, window: Window) -> WatchEvent | None:
         self._quiet_for[name] = 0 if slow else self._quiet_for[name] + 1
         if self._quiet_for[name] < _WINDOWS - 1:
             return None

@@ -18,18 +18,18 @@ from strakes.targets.lustre.lfs_getname import getname
 from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
-from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, Reading, Work
+from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, CounterReading, Work
 
 _PROC = Path("/proc")
 
 
-class Source(Protocol):
+class CounterSource(Protocol):
     """Gives a reading when asked; never raises for what does not answer."""
 
     name: str
     every_s: float
 
-    def read(self, time_s: float) -> Reading: ...
+    def read(self, time_s: float) -> CounterReading: ...
 
 
 @dataclass
@@ -42,7 +42,7 @@ class LustreSource:
     disks: bool
     every_s: float = 10.0
 
-    def read(self, time_s: float) -> Reading:
+    def read(self, time_s: float) -> CounterReading:
         """Ask for everything in one call."""
         disks: Mapping[str, str] = {}
         try:
@@ -50,7 +50,9 @@ class LustreSource:
             if self.disks:
                 disks = disk_lines(self._diskstats())
         except StrakesError as error:
-            return Reading(self.name, time_s, missing=(f"{error.what}: {error.why}" if error.why else error.what,))
+            return CounterReading(
+                self.name, time_s, missing=(f"{error.what}: {error.why}" if error.why else error.what,)
+            )
         return reading_of(self.name, time_s, params, disks)
 
     def _diskstats(self) -> str:
@@ -66,7 +68,7 @@ class TargetSource:
     every_s: float = 30.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def read(self, time_s: float) -> Reading:
+    def read(self, time_s: float) -> CounterReading:
         """Ask for counters, interruptions and sizes."""
         missing: tuple[str, ...] = ()
         observation: Observation = {}
@@ -94,7 +96,7 @@ class TargetSource:
 
 def reading_of_counters(
     source: str, time_s: float, observation: Observation, since: Callable[[str, float, float], float]
-) -> Reading:
+) -> CounterReading:
     """Return what counters under their common names say."""
     work: dict[str, dict[str, Work]] = {}
     serving: dict[str, float] = {}
@@ -110,15 +112,15 @@ def reading_of_counters(
         if "md.waited_s" in counters:
             done = Work(counters.get("md.requests", 0.0), counters["md.waited_s"])
             work.setdefault(METADATA_TARGETS, {})[target] = done
-    return Reading(source, time_s, work=work, serving=serving or None)
+    return CounterReading(source, time_s, work=work, serving=serving or None)
 
 
-def sources_of(target: Target, servers: Servers | None, asking: Runner = run) -> list[Source]:
+def sources_of(target: Target, servers: Servers | None, asking: Runner = run) -> list[CounterSource]:
     """Return what can be asked for one directory."""
     name = str(target.path)
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target)]
-    found: list[Source] = [
+    found: list[CounterSource] = [
         LustreSource(
             f"{name} client and host", asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0
         )

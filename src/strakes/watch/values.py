@@ -15,7 +15,7 @@ Kind = Literal["level", "slow-target", "saturation", "fail-over", "heavy", "serv
 
 
 @dataclass(frozen=True)
-class Series:
+class WatchedSeries:
     """One figure over time, oldest first. ``causes``: columns that may explain it, each as long as ``values``; NaN: not known."""
 
     name: str
@@ -25,7 +25,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Change:
+class ShiftedLevel:
     """The level of a series changed at index ``since`` and was told at ``told``; ``ratio`` is after / before.
 
     ``low`` to ``high`` holds the ratio with 90 %. ``sure``: the chance that a series of this kind without a change is
@@ -41,7 +41,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Event:
+class WatchEvent:
     """Something that an operator is told. Times are Unix time; ``ended_s`` is None while it lasts or is not known.
 
     ``size`` with its interval is in ``unit`` ("ratio": after / before). ``sure``: between 0 and 1, None where the fact

@@ -10,10 +10,10 @@ from strakes.watch.away import AwayTargets
 from strakes.watch.heavy import HeavyJobs
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.placed import Placed
-from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Reading
-from strakes.watch.saturation import Saturation
+from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading
+from strakes.watch.saturation import SaturationDetector
 from strakes.watch.slow import SlowTargets
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0
 # Of the wanted alarms, chance may make this share: levels of real series wander for reasons that nobody records, too.
@@ -34,17 +34,17 @@ class Watch:
         self._away = AwayTargets()
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
-        self._saturation: dict[str, Saturation] = {}
+        self._saturation: dict[str, SaturationDetector] = {}
         self._placed = Placed()
         self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
-        self._changed: dict[str, Event] = {}
+        self._changed: dict[str, WatchEvent] = {}
         self._slow_told: dict[str, str] = {}
         self.left_out = 0
         """Figures that are not watched because there are too many."""
 
-    def add(self, reading: Reading) -> list[Event]:
+    def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Take in a reading; return what it shows, the first first."""
         events = self._gap(reading)
         events += self._away.add(reading)
@@ -53,7 +53,7 @@ class Watch:
             events += self._heavy["operations"].add(reading.time_s, reading.jobs)
         if reading.job_bytes:
             events += self._heavy["bytes"].add(reading.time_s, reading.job_bytes)
-        saturation = self._saturation.setdefault(reading.source, Saturation())
+        saturation = self._saturation.setdefault(reading.source, SaturationDetector())
         events += saturation.add(reading.time_s, reading.full, reading.locks)
         if DISKS in reading.work:
             slow = frozenset(self._slow[DISKS].told)
@@ -67,7 +67,7 @@ class Watch:
         """Who causes the load, by unit: name, share, and by how much the share may be too large."""
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
-    def _gap(self, reading: Reading) -> list[Event]:
+    def _gap(self, reading: CounterReading) -> list[WatchEvent]:
         last_s = self._last_s.get(reading.source)
         self._last_s[reading.source] = reading.time_s
         if last_s is None or -5 < reading.time_s - last_s < _GAP_S:
@@ -77,10 +77,12 @@ class Watch:
         else:
             text = f"{reading.source}: nothing was read for {format_seconds(reading.time_s - last_s)}"
         return [
-            Event("gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s))
+            WatchEvent(
+                "gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s)
+            )
         ]
 
-    def _work(self, reading: Reading) -> list[Event]:
+    def _work(self, reading: CounterReading) -> list[WatchEvent]:
         events = []
         targets = reading.work.get(DATA_TARGETS, {})
         for group in (DATA_TARGETS, METADATA_TARGETS):
@@ -95,7 +97,7 @@ class Watch:
                 events += self._new(self._slow[DISKS].add(reading.time_s, of_data, data))
         return events
 
-    def _new(self, events: list[Event]) -> list[Event]:
+    def _new(self, events: list[WatchEvent]) -> list[WatchEvent]:
         """Return those that are not told already: a target and its disk are slow together."""
         new = []
         for event in events:
@@ -108,7 +110,7 @@ class Watch:
                 new.append(event)
         return new
 
-    def _figure(self, time_s: float, name: str, value: float) -> list[Event]:
+    def _figure(self, time_s: float, name: str, value: float) -> list[WatchEvent]:
         began_s, values = self._batches.get(name, (time_s, []))
         if name not in self._batches and len(self._batches) >= MOST_FIGURES:
             self.left_out += 1
@@ -130,11 +132,11 @@ class Watch:
         return []
 
 
-def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> Event:
+def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:
     """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm."""
     better = (told.ratio < 1) == worse_up
     text = f"{name} changed by {told.ratio - 1:+.0%} ({told.low - 1:+.0%} to {told.high - 1:+.0%}), from {told.before:.4g} to {told.after:.4g}"
-    return Event(
+    return WatchEvent(
         "level",
         name,
         told.began_s,

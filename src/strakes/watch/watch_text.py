@@ -9,10 +9,10 @@ from typing import Any
 
 from strakes.foreign_text import for_terminal
 from strakes.units import format_seconds
-from strakes.watch.values import Event
+from strakes.watch.values import WatchEvent
 
 
-def line(event: Event) -> str:
+def line(event: WatchEvent) -> str:
     """Return one event as a line."""
     parts = [_when(event.began_s), f"{event.kind:<11}", for_terminal(event.text)]
     if event.ended_s is not None and event.kind not in ("fail-over", "gap"):
@@ -24,7 +24,7 @@ def line(event: Event) -> str:
     return " ".join(parts).replace(" ;", ";")
 
 
-def to_document(events: Sequence[Event]) -> list[dict[str, Any]]:
+def to_document(events: Sequence[WatchEvent]) -> list[dict[str, Any]]:
     """Return values that JSON knows."""
     return [{**asdict(event), "alarm": event.alarm} for event in events]
 

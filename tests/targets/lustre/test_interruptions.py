@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import EnvironmentLacksError
-from strakes.measure.watch import Watch
+from strakes.measure.watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
 from strakes.targets.lustre.output import NotUnderstoodError
@@ -55,7 +55,7 @@ def test_both_unmounts_are_remembered_with_their_times_and_who_was_evicted() -> 
 
 
 def test_a_run_is_marked_by_the_interruptions_of_its_time() -> None:
-    watch = Watch(client(UNMOUNTS))
+    watch = TargetWatch(client(UNMOUNTS))
     assert {lost.target for lost in watch.interruptions(1795324555, 1795324557)} == {"labfs-MDT0001", "labfs-OST0001"}
     assert watch.interruptions(1795324562, 1795324595) == ()
     assert {lost.target for lost in watch.interruptions(1795324500, 1795324510)} == {"labfs-MDT0001", "labfs-OST0001"}
@@ -137,7 +137,7 @@ def test_a_target_that_an_administrator_took_out_is_no_interruption(active: str)
     taken_out = client(states, active=active)
     assert not taken_out.trouble()
     assert [lost.ended_unix_s for lost in taken_out.interruptions()] == [1110]
-    assert not Watch(taken_out).interruptions(5000, 5100)
+    assert not TargetWatch(taken_out).interruptions(5000, 5100)
 
 
 def test_one_target_taken_out_hides_no_other_that_is_lost() -> None:
@@ -164,7 +164,7 @@ def test_of_a_long_outage_the_beginning_is_forgotten_and_that_is_said(monkeypatc
     assert line.endswith("DISCONN, for at least 175 s.")
     (outage,) = lost.interruptions()
     assert outage.or_earlier and "or earlier until now" in str(outage)
-    assert Watch(lost).interruptions(10_100, 10_200) == (outage,)
+    assert TargetWatch(lost).interruptions(10_100, 10_200) == (outage,)
     over = [*changes, (10_610, "CONNECTING"), (10_610, "RECOVER"), (10_610, "FULL")]
     (outage,) = client(history(*over[-16:])).interruptions()
     assert outage.or_earlier and "or earlier for at least" in str(outage)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.measure.watch import Watch
+from strakes.measure.watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption, lost_between
 from strakes.targets.lustre.health import as_counted, complaint
@@ -44,7 +44,7 @@ def test_a_recovery_between_two_looks_is_an_interruption_with_the_server_s_own_t
     assert lustre.recoveries()[1].status == "INACTIVE" and all(one.serving for one in lustre.recoveries())
     before = lustre.observe()
     assert lost_between(before, lustre.observe()) == ()
-    watch = Watch(lustre)
+    watch = TargetWatch(lustre)
     watch.begin()
     machine.start = int(time.time())
     watch.end()

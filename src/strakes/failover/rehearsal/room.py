@@ -127,7 +127,7 @@ def _in_use(cluster: Cluster, node: Node) -> list[Network]:
 
 
 @dataclass(frozen=True)
-class PowerOff:
+class ReportedPowerOff:
     """A power-off that was reported as done by ``device``; ``dead`` are the nodes that really lose their power."""
 
     device: str
@@ -227,7 +227,7 @@ class Room:
     def alive(self, node: Node) -> bool:
         return self.powered(node) and not self.is_broken("node", node.name)
 
-    def power_off(self, node: Node) -> PowerOff | None:
+    def power_off(self, node: Node) -> ReportedPowerOff | None:
         """Return what comes of it: the first level of which every device reports success; None where there is none."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
@@ -237,7 +237,7 @@ class Room:
                     live = {feed for feed in other.power_feeds if not self.is_broken("feed", feed)}
                     if cut_feeds and live <= cut_feeds:
                         dead.add(other.name)
-                return PowerOff(", ".join(cut.device for cut in level), frozenset(dead))
+                return ReportedPowerOff(", ".join(cut.device for cut in level), frozenset(dead))
         return None
 
     def can_power_off(self, node: Node) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from strakes.failover.cluster import Node
 from strakes.failover.rehearsal.engine import Event, PolicyEngine
 from strakes.failover.rehearsal.policies import Policies
-from strakes.failover.rehearsal.room import PowerOff, Room, RoomPart
+from strakes.failover.rehearsal.room import ReportedPowerOff, Room, RoomPart
 from strakes.failover.rehearsal.times import NO_WAIT, Span, Times
 from strakes.failover.rehearsal.wiring import Wiring
 from strakes.failover.rehearsal.world import WORST, Ending, Scene, Step, World
@@ -303,7 +303,9 @@ class Story:
         first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)
         return None if first == second else (standing[0] if first > second else standing[1],)
 
-    def _pretended(self, world: World, winners: frozenset[str], loser: Node, done: PowerOff) -> tuple[World, Step]:
+    def _pretended(
+        self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
+    ) -> tuple[World, Step]:
         """Go on after the fencing of ``loser`` was reported as done, and it goes on."""
         said = [f"{done.device} reports that {loser.name} is off, and it is not"]
         off = world.off | done.dead

@@ -9,7 +9,7 @@ from strakes.lab.ceph.config import CONFIG
 from strakes.lab.cgroup import make_group
 from strakes.lab.lab_directory import LabDirectory, working_in
 from strakes.lab.process import is_alive
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal, read_state
 
 
@@ -25,7 +25,7 @@ def start_metadata_server(directory: Path, name: str) -> None:
         journal = LabJournal.reopen(directory)
         try:
             journal.ended(role)
-            site = Site(directory, state.name, state.id, journal, lambda _text: None)
+            site = LabSite(directory, state.name, state.id, journal, lambda _text: None)
             join = [make_group("cpu", state.id, role).procs] if state.options.get("mds_cpu") else []
             site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f", join=join)
         finally:

@@ -18,7 +18,7 @@ from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.lab_directory import refuse_long_path
 from strakes.lab.mounts import mounted_at, space_of
 from strakes.lab.packages import Package, require_packages
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 # Placement groups of a pool that is on one store alone.
@@ -45,7 +45,7 @@ class CephLab(Lab[CephOptions]):
         Package("ceph-common", "ceph"),
     )
 
-    def __init__(self, site: Site, options: CephOptions) -> None:
+    def __init__(self, site: LabSite, options: CephOptions) -> None:
         super().__init__(site, options)
         self._fsid = str(uuid.uuid4())
         self._config = site.directory / CONFIG

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from strakes.failover.cluster import Cluster
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 
 NODES = ("a", "b")
 ADMIN = "10.9.0.100"
@@ -28,7 +28,7 @@ class Nodes(ABC):
     # How often the cluster is asked how it is: on an emulated machine every question takes long.
     look_every_s: float
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: LabSite) -> None:
         self.site = site
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Nodes(ABC):
         self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
 
 
-def put_file(site: Site, source: str, name: str) -> Path:
+def put_file(site: LabSite, source: str, name: str) -> Path:
     """One of this package's programs, in the directory of the lab."""
     path = site.write(name, resources.files("strakes").joinpath(f"lab/ha/{source}").read_text(encoding="utf-8"))
     path.chmod(0o755)

@@ -13,7 +13,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import MeasurementError
-from strakes.failover.split_brain import Record
+from strakes.failover.split_brain import JournalRecord
 from strakes.lab.process import LabCompleted, run
 
 _ASK_S = 30.0
@@ -190,7 +190,7 @@ class Pair:
         alerts = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
-    def journal(self, node: str) -> tuple[Record, ...]:
+    def journal(self, node: str) -> tuple[JournalRecord, ...]:
         """As that node's own copy has it; of a node that is off, what is on its disk."""
         return read_journal(self._do(self._facts["journals"][node]))
 
@@ -208,14 +208,14 @@ class Pair:
         return done.stdout
 
 
-def read_journal(text: str) -> tuple[Record, ...]:
+def read_journal(text: str) -> tuple[JournalRecord, ...]:
     """Read the complete records of a journal; what a power cut tore is none.
 
     >>> read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
     (Record(term=1, node='mds-a', client='start', number=0), Record(term=1, node='mds-a', client='c0', number=7))
     """
     complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
-    return tuple(Record(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
+    return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:

@@ -30,7 +30,7 @@ _MOST_CHANGES = 1000
 
 
 @dataclass(frozen=True)
-class Change:
+class StateChange:
     """A state that a connection went into, in whole seconds of Unix time."""
 
     unix_s: int
@@ -45,7 +45,7 @@ class States:
     """
 
     current: str
-    changes: tuple[Change, ...]
+    changes: tuple[StateChange, ...]
     deactivated: bool = False
 
     @property
@@ -110,18 +110,18 @@ def parse_states(text: str) -> States:
     for line, match in matches:
         if match is None:
             raise not_understood(_TOOL, line)
-    changes = tuple(Change(int(match[1]), match[2]) for _, match in matches if match is not None)
+    changes = tuple(StateChange(int(match[1]), match[2]) for _, match in matches if match is not None)
     return States(lines[0].partition(": ")[2], changes)
 
 
-def lost_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
+def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
     """Return the changes that belong to a lost connection, to the one that ends it: not those of idle ones.
 
     >>> idle = (Change(1, "CONNECTING"), Change(1, "IDLE"), Change(5, "CONNECTING"), Change(5, "FULL"))
     >>> [change.state for change in lost_changes((*idle, Change(9, "DISCONN"), Change(12, "FULL")))]
     ['DISCONN', 'FULL']
     """
-    chosen: list[Change] = []
+    chosen: list[StateChange] = []
     lost = False
     for change in changes:
         lost = lost or change.state in _LOST
@@ -131,7 +131,7 @@ def lost_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
     return tuple(chosen)
 
 
-def interruptions(target: str, changes: Iterable[Change]) -> tuple[Interruption, ...]:
+def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
     """Return the times in which the target did not serve this client; the last one may not be over.
 
     Of the first, the beginning may be forgotten.
@@ -155,7 +155,7 @@ def interruptions(target: str, changes: Iterable[Change]) -> tuple[Interruption,
     return (*ended, *lasting)
 
 
-def _began_before(changes: tuple[Change, ...]) -> int | None:
+def _began_before(changes: tuple[StateChange, ...]) -> int | None:
     """Return the first time that is known of an interruption whose beginning is forgotten.
 
     An idle connection, too, goes through one CONNECTING, but through nothing else.
@@ -165,7 +165,7 @@ def _began_before(changes: tuple[Change, ...]) -> int | None:
     return None if len(changes) < _REMEMBERED or idle else first[0].unix_s
 
 
-def continued(before: tuple[Change, ...], now: tuple[Change, ...]) -> tuple[Change, ...]:
+def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
     """Return what is remembered now, and what was before it.
 
     >>> first, second, third = Change(1, "FULL"), Change(5, "DISCONN"), Change(9, "FULL")

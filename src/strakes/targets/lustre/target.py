@@ -42,7 +42,7 @@ from strakes.targets.lustre.lfs_setstripe import options_of, setstripe
 from strakes.targets.lustre.lfs_targets import mdts, osts
 from strakes.targets.lustre.lov_xattr import lov_attribute
 from strakes.targets.lustre.output import NotUnderstoodError
-from strakes.targets.lustre.state_history import Change, States, continued, lost_changes
+from strakes.targets.lustre.state_history import StateChange, States, continued, lost_changes
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts, said
 
@@ -240,7 +240,7 @@ class LustreTarget(Target):
         return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
 
     @cached_property
-    def _changes(self) -> dict[str, tuple[Change, ...]]:
+    def _changes(self) -> dict[str, tuple[StateChange, ...]]:
         return {}
 
     def server_addresses(self) -> dict[str, str]:

@@ -105,8 +105,8 @@ def more_truths() -> tuple[Truth, ...]:
         Truth("grows with the root of the ranks", _root_of_ranks, told_by=("still grow at the largest",)),
         Truth("more than 2 ranks are in each other's way", _crowded, told_by=_ranks_told(2)),
         Truth("O_DIRECT is fast in large calls only", _large_direct, told_by=("O_DIRECT", "saturate at 1 MiB")),
-        Truth("twice as fast from 60 s on", _step_up, (State(), late), changed),
-        Truth("half as fast from 85 s on", _step_down, (State(), late), changed),
+        Truth("twice as fast from 30 s on", _step_up, (State(), late), changed),
+        Truth("half as fast from 40 s on", _step_down, (State(), late), changed),
         Truth("reads at 70 % from 40 s on", _reads_down, (State(), late), changed),
         Truth("neighbour 20 s on, 20 s off", partial(_periodic, 40.0), (State(), State(now_s=30.0)), changed),
         Truth("neighbour 1.5 s on, 1.5 s off", partial(_periodic, 3.0), (State(), State(now_s=2.0)), changed),
@@ -143,11 +143,11 @@ def _large_direct(phase: Phase, ranks: int, state: State) -> float:
 
 
 def _step_up(phase: Phase, ranks: int, state: State) -> float:
-    return equal(phase, ranks, state) * (1.0 if state.now_s < 60 else 2.0)
+    return equal(phase, ranks, state) * (1.0 if state.now_s < 30 else 2.0)
 
 
 def _step_down(phase: Phase, ranks: int, state: State) -> float:
-    return equal(phase, ranks, state) * (1.0 if state.now_s < 85 else 0.5)
+    return equal(phase, ranks, state) * (1.0 if state.now_s < 40 else 0.5)
 
 
 def _reads_down(phase: Phase, ranks: int, state: State) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from strakes.errors import BadInputError
@@ -77,6 +78,31 @@ def format_bytes(count: float) -> str:
         value /= 1024
     text = f"{value:.0f}" if value == int(value) else _significant(value)
     return f"{text} {unit}"
+
+
+def typed_bytes(count: float) -> str:
+    """Return a size as an option takes it, rounded down to the largest unit that there are some of.
+
+    >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
+    ('64MiB', '3788MiB', '26GiB', '1GiB')
+    """
+    for factor, unit in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if count >= 4 * factor or (count >= factor and count % factor == 0):
+            return f"{count // factor:.0f}{unit}"
+    return f"{count:.0f}"
+
+
+def typed_seconds(seconds: float, *, up: bool = False) -> str:
+    """Return a duration as an option takes it; ``up``: whole, never less.
+
+    >>> typed_seconds(120), typed_seconds(90.0), typed_seconds(612.3, up=True), typed_seconds(0.25)
+    ('2m', '90s', '11m', '250ms')
+    """
+    if up:
+        seconds = math.ceil(seconds / 60) * 60 if seconds > 120 else math.ceil(seconds)
+    if seconds >= 60 and seconds % 60 == 0:
+        return f"{seconds // 60:.0f}m"
+    return f"{seconds:.0f}s" if seconds >= 1 and seconds == int(seconds) else f"{1000 * seconds:.0f}ms"
 
 
 def format_seconds(seconds: float) -> str:

@@ -72,6 +72,7 @@ def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
         elapsed_s = operations / rate
     return {
         "name": phase.name,
+        "kind": phase.kind,
         "operation": phase.operation,
         "bytes": amount if moves else 0,
         "operations": operations,

@@ -68,7 +68,7 @@ def test_a_resumed_schedule_finishes_the_block_that_was_cut_short() -> None:
 
 
 def test_cells_that_cannot_get_enough_runs_are_dropped_least_important_first() -> None:
-    some = cells()
+    some = [replace(cell, priority=1) for cell in cells()]
     some[-1] = replace(some[-1], priority=3)
     some[-2] = replace(some[-2], priority=2)
     plan = schedule(some)

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from strakes.analysis.amounts import amounts_of
 from strakes.analysis.collect import collect, with_dependence
 from strakes.analysis.held_back import gave_way
 from strakes.analysis.levels import levels_of, medians_of, since_pilot
-from strakes.analysis.scope import amounts_of, scope_of
+from strakes.analysis.scope import scope_of
 from strakes.analysis.servers import server_counts
 from strakes.analysis.statements import state
 from strakes.analysis.warnings import dropped_cells, run_warnings

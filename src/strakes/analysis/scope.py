@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strakes.findings.cell import Cell
-from strakes.findings.results import Results
-from strakes.units import format_bytes, format_seconds
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
@@ -31,24 +29,6 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     if len(sessions) < len(cells):
         clients = f"metadata: {clients}; data: {mounts}, by the mount"
     return f"{clients}; this says nothing about more nodes"
-
-
-def amounts_of(results: Results) -> str:
-    """How long phases were and how much data each rank moved in them: a rate holds for that."""
-    samples = [
-        seen.sample
-        for one in results.measured
-        if not one.is_side
-        for seen in one.observations
-        if seen.purpose == "measure"
-    ]
-    if not samples:
-        return "nothing was measured"
-    seconds = sorted(sample.elapsed_s for sample in samples)
-    each = sorted(sample.bytes / len(sample.ranks) for sample in samples if sample.bytes)
-    short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
-    data = f", each rank moved {format_bytes(each[0])} to {format_bytes(each[-1])}" if each else ""
-    return f"phases took {short} to {long} (9 of 10){data}"
 
 
 def _span(numbers: Sequence[int], noun: str = "rank") -> str:

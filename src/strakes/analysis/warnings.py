@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from strakes.analysis import evidence
+from strakes.analysis.amounts import amount_warnings
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
 from strakes.analysis.hybrid_io import hybrid_io
 from strakes.analysis.levels import Levels
@@ -45,6 +46,7 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *_direct_refused(results),
         *_limits(run, results),
         *_cache(results),
+        *amount_warnings(results),
         *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
         *_levels(levels, results.correlation),
         *_intervals(results, float(options["relative_half_width"]), levels),

@@ -177,6 +177,36 @@ html_option = click.option(
 json_option = click.option(
     "--json", type=OUTPUT, metavar="FILE", help="Write the results as JSON to FILE (- is standard output)."
 )
+# ``data_per_rank`` in bytes, ``files``, ``phase_s`` in seconds; None where they are to be chosen.
+_AMOUNT_OPTIONS = (
+    click.option(
+        "--data-per-rank",
+        type=BYTES,
+        metavar="SIZE",
+        help="Data that each rank moves in each phase, such as 4GiB  [default: as the budget and the memory allow]",
+    ),
+    click.option(
+        "--files",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Files that each metadata phase makes, all ranks together; of the study population: at its end, of "
+        "recovery: before a fail-over.",
+    ),
+    click.option(
+        "--phase",
+        "phase_s",
+        type=SECONDS,
+        metavar="TIME",
+        help="How long each phase is to take, such as 30s  [default: as the budget allows]",
+    ),
+)
+
+
+def amount_options(command: Command) -> Command:
+    """Add the options that say how much is measured at a time."""
+    return with_options(command, *_AMOUNT_OPTIONS)
+
+
 keep_option = click.option(
     "--keep", is_flag=True, help="Do not remove the measured files; strakes clean DIR removes them later."
 )

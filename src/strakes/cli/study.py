@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from strakes.cli.fault_options import AskedFault, drill_visit, fault_options
-from strakes.cli.options import DIRECTORY, batch_option, libcephfs_option, measuring_options, precision_option
+from strakes.cli.options import (
+    DIRECTORY,
+    amount_options,
+    batch_option,
+    libcephfs_option,
+    measuring_options,
+    precision_option,
+)
 from strakes.cli.say import say
 from strakes.errors import BadInputError
 
@@ -18,6 +25,7 @@ from strakes.errors import BadInputError
 @click.argument("directory", metavar="DIR", type=DIRECTORY, required=False)
 @measuring_options("5m")
 @precision_option
+@amount_options
 @batch_option
 @libcephfs_option
 @click.option(
@@ -27,12 +35,6 @@ from strakes.errors import BadInputError
     help="Also measure DIR2, interleaved with DIR, and compare the two.",
 )
 @click.option("--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs.")
-@click.option(
-    "--files",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of files: of the study population at its end, or of the study recovery before a fail-over.",
-)
 @fault_options
 @click.option(
     "--yes-this-interrupts-service",
@@ -45,7 +47,6 @@ def command(
     directory: Path | None,
     against: Path | None,
     like: str | None,
-    files: int | None,
     agreed: bool,
     fault: AskedFault,
     **options: Any,
@@ -85,7 +86,6 @@ def command(
         full=True,
         against=against,
         like=None if like is None else Store().open(like),
-        files=files,
         visit=visit,
         **options,
     )

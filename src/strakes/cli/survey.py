@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import DIRECTORY, batch_option, measuring_options, precision_option
+from strakes.cli.options import DIRECTORY, amount_options, batch_option, measuring_options, precision_option
 
 
 @click.command("survey")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @measuring_options("2m")
 @precision_option
+@amount_options
 @batch_option
 def command(directory: Path, **options: Any) -> int:
     """Measure the file system under DIR and say how to use it well.

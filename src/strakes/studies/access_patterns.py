@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
@@ -39,6 +39,12 @@ class _Claim:
     tone: Tone | None = None
 
 
+def _priority(pattern: str, size: int) -> int:
+    """Return what a short survey measures first: the ways to lay out files, in large requests."""
+    whole = pattern == "SFWA"
+    return (4 if whole else 3) if size < _SURVEY_SIZES[-1] else 3 if whole else 1
+
+
 class AccessPatterns(Study):
     """Single or multiple files, whole or segmented access, strided or not, by request size."""
 
@@ -62,7 +68,8 @@ class AccessPatterns(Study):
                         )
                     )
                 else:
-                    cells.append(self._cell(context, pattern, size, amount, context.team, "requests"))
+                    cell = self._cell(context, pattern, size, amount, context.team, "requests")
+                    cells.append(cell if context.full else replace(cell, priority=_priority(pattern, size)))
         if context.full:
             # As much for each client, however many there are.
             each = context.amount_bytes(_FULL_CLIENTS[-1])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import Finding, IntervalOf, Point, Series, Setting
@@ -122,6 +122,27 @@ def read_from(one: Measured) -> str:
         return "whatever cache answered"
     resident = sum(cache.resident_before_bytes for cache in caches)
     return "after cache drop" if resident <= _HARDLY * read else "partly from this node's cache"
+
+
+# A request to a server and back takes longer than this on any network.
+_ROUND_TRIP_S = 10e-6
+# Operations on names that the phases before them made.
+_ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "read 4 KiB", "open and close")
+
+
+def from_memory(one: Measured, facts: Mapping[str, Any]) -> bool:
+    """Tell whether this node's kernel answered from what it remembers of files that it has just made.
+
+    On a local file system it always does, since nothing drops names between two phases; behind a network it does where
+    an operation took less than any request to a server.
+    """
+    if one.settings.get("operation") not in _ON_NAMES or one.estimate is None:
+        return False
+    if not facts.get("remote"):
+        return "file_system" in facts
+    ranks = max((len(seen.sample.ranks) for seen in one.observations), default=0)
+    each_s = one.estimate.median if one.unit == "s" else ranks / max(one.estimate.median, 1e-9)
+    return 0 < each_s < _ROUND_TRIP_S
 
 
 def level_text(factor: str, value: Setting) -> str:

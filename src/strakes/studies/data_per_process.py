@@ -34,7 +34,7 @@ class DataPerProcess(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
-        for level in _FULL_LEVELS if context.full else _SURVEY_LEVELS:
+        for level in _levels(context):
             settings = {"data_bytes": level, "ranks": ranks}
             predicted_s = level * ranks / context.pilot.write_bytes_per_s
             if level * ranks > context.max_bytes:
@@ -46,7 +46,7 @@ class DataPerProcess(Study):
                         f"({format_bytes(context.max_bytes)})",
                     )
                 )
-            elif predicted_s > _PATIENCE * context.phase_s:
+            elif predicted_s > _PATIENCE * context.phase_s and level != context.data_per_rank:
                 cells.append(
                     SkippedCell(
                         self.name,
@@ -73,6 +73,7 @@ class DataPerProcess(Study):
                 Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
                 Measure("read-dropped", "bytes_per_s", {"operation": "read", "cache": "dropped"}),
             ),
+            priority=1 if context.full or context.data_per_rank else 4,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -158,6 +159,12 @@ class DataPerProcess(Study):
         return saturation_advice(
             "data per process, at least", "writes", results.where(operation="write"), "data_bytes", results
         )
+
+
+def _levels(context: Context) -> list[int]:
+    """Return the amounts per rank; none beyond the one that was asked for."""
+    levels, asked = _FULL_LEVELS if context.full else _SURVEY_LEVELS, context.data_per_rank
+    return list(levels) if asked is None else [*(level for level in levels if level < asked), asked]
 
 
 def _resident_share(one: Measured) -> float | None:

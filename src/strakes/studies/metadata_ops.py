@@ -17,11 +17,20 @@ from strakes.findings.portrait import (
     Setting,
     SkippedCell,
 )
-from strakes.findings.results import Results
+from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, Plan
 from strakes.plan.metadata import MetadataOperation
 from strakes.statistics.interval import smallest_runs
-from strakes.studies.compose import NO_COST, PROMISING, SATURATED, Tone, better_ratio, ratio_finding, series
+from strakes.studies.compose import (
+    NO_COST,
+    PROMISING,
+    SATURATED,
+    Tone,
+    better_ratio,
+    from_memory,
+    ratio_finding,
+    series,
+)
 from strakes.studies.study import Advice, Context, Study
 from strakes.units import KIB
 
@@ -101,6 +110,7 @@ class MetadataOps(Study):
                 for metric in ("operations_per_s", "device_busy")
                 for phase in phases
             ),
+            priority=1 if context.full or (directory, ranks) == ("unique", context.team) else 2 if ranks > 1 else 3,
         )
 
     def _order(self) -> list[str]:
@@ -302,10 +312,14 @@ class MetadataOps(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         ranks = results.levels("ranks")
         return [
-            Headline(f"{operation} ({ranks[-1]} ranks)", one.id)
+            Headline(f"{operation} ({ranks[-1]} ranks{_answered(one, results)})", one.id)
             for operation in ("file-create", "file-stat", "file-remove")
             for one in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
         ]
+
+
+def _answered(one: Measured, results: Results) -> str:
+    return ", from this node's memory" if from_memory(one, results.facts) else ""
 
 
 def _which_device(results: Results) -> str:

@@ -16,6 +16,8 @@ from strakes.studies.compose import Tone, ratio_finding, series
 from strakes.studies.study import Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
+# Between the outer levels; with a short budget the others are left out.
+_MIDDLE = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -44,6 +46,7 @@ class OpenClose(Study):
         items = context.items(ranks)
         create = MetadataPhase("create", "file-create", "shared", items, stop=context.stonewall())
         reopen = MetadataPhase("reopen", "file-open-close", "shared", items, stop=context.stonewall())
+        outer = context.full or ranks in (_SURVEY_LEVELS[0], _SURVEY_LEVELS[-1])
         return Cell(
             self.name,
             f"{self.name}/{ranks}",
@@ -53,6 +56,7 @@ class OpenClose(Study):
                 Measure("create", "seconds_per_item", {"operation": "create and close"}),
                 Measure("reopen", "seconds_per_item", {"operation": "open and close"}),
             ),
+            priority=1 if outer else 3 if ranks == _MIDDLE else 4,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:

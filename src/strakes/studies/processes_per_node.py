@@ -41,6 +41,8 @@ class ProcessesPerNode(Study):
         cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
+        if context.data_per_rank is not None:
+            total *= context.team
         most = next(iter(context.nodes.values()), None)
         for ranks in levels:
             if most is not None and ranks > most:

@@ -66,7 +66,8 @@ class Context:
     ``direct_io`` None: O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` are the most one plan may put on
     the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
     ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
-    them. ``files``: how many files were asked for, where that was said. ``most_ranks``: cells with more are left out.
+    them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
+    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more are left out.
     ``nodes``: how many ranks each host can have, where there are several.
     """
 
@@ -86,6 +87,8 @@ class Context:
     most_ranks: int | None = None
     description: Description | None = None
     files: int | None = None
+    data_per_rank: int | None = None
+    least_priority: int = 9
     nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -109,15 +112,24 @@ class Context:
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
         """Bytes per rank that take about one phase, a multiple of ``multiple_of`` where the limits allow it.
 
-        A power of two, so that every transfer size of the studies divides it.
+        Every transfer size divides it of which it holds some: a power of two, in surveys also 5, 6 or 7 quarters of one;
+        what was asked for is a multiple.
         """
+        if self.data_per_rank is not None:
+            whole = self.data_per_rank // multiple_of * multiple_of
+            return whole or max(64 * KIB, power_of_two_at_most(self.data_per_rank))
         wanted = self.pilot.write_bytes_per_s * self.phase_s / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
-        return max(64 * KIB, power_of_two_at_most(min(amount, cap)))
+        most = min(amount, cap)
+        power = power_of_two_at_most(most)
+        quarters = power if self.full or power < multiple_of else int(4 * most / power) * (power // 4)
+        return max(64 * KIB, quarters)
 
     def items(self, ranks: int) -> int:
-        """Files per rank that take about one phase to create."""
+        """Files per rank that take about one phase to create, or as many in all as were asked for."""
+        if self.files is not None:
+            return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self.pilot.creates_per_s * self.phase_s / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 

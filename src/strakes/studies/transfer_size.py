@@ -11,12 +11,16 @@ from strakes.plan import Plan, TransferPhase
 from strakes.studies.compose import ratio_finding, read_from, saturation_advice, saturation_finding, series
 from strakes.studies.study import Advice, Context, Study
 from strakes.targets.description import Layout
-from strakes.units import KIB, MIB, format_bytes
+from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
 _SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # With stripes of these sizes beside the usual layout, where layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
+# A rate of fewer calls per rank is that of opening and synchronising.
+_FEWEST_CALLS = 4
+# What a survey measures first where its budget is short; what it says of the largest calls stands on these.
+_FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
 
@@ -48,13 +52,13 @@ class TransferSize(Study):
                 continue
             for transfer in _FULL_LEVELS if context.full else _SURVEY_LEVELS:
                 settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": ranks}
-                if transfer > amount:
+                if _FEWEST_CALLS * transfer > amount:
                     cells.append(
                         SkippedCell(
                             self.name,
                             settings,
-                            f"needs more than the {format_bytes(amount)} per rank that fit into the budget and the "
-                            "free space",
+                            f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
+                            f"fewer than {_FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
                         )
                     )
                 else:
@@ -73,7 +77,7 @@ class TransferSize(Study):
             self._cell(context, transfer, False, amount, Layout(stripe, context.striping.data_targets))
             for stripe in (_FULL_STRIPES if context.full else _SURVEY_STRIPES)
             for transfer in transfers
-            if transfer <= amount and stripe % context.striping.unit_bytes == 0
+            if _FEWEST_CALLS * transfer <= amount and stripe % context.striping.unit_bytes == 0
         ]
 
     def _cell(self, context: Context, transfer: int, direct: bool, amount: int, layout: Layout | None = None) -> Cell:
@@ -115,7 +119,7 @@ class TransferSize(Study):
                 Measure("write", "bytes_per_s", {"operation": "write"}),
                 Measure("read", "bytes_per_s", {"operation": "read"}),
             ),
-            priority=1 if layout is None else 2,
+            priority=2 if layout is not None else _priority(context, io, transfer, amount),
             layout=layout,
         )
 
@@ -232,6 +236,13 @@ class TransferSize(Study):
                     how = "to fsync" if operation == "write" else read_from(largest)
                     lines.append(Headline(f"{operation}, {io} ({size} calls, {how})", largest.id))
         return lines
+
+
+def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
+    """Return what a short survey measures first: small and large calls, and large ones past the cache."""
+    if context.full or (transfer == MIB and _FEWEST_CALLS * _SURVEY_LEVELS[-1] > amount):
+        return 1
+    return _FIRST.get((io, transfer), 4)
 
 
 def _usual(results: Results, operation: str, io: str) -> list[Measured]:

@@ -7,7 +7,7 @@ from strakes.analysis.statements import blocks_to_decide
 from strakes.findings.cell import UNITS, Cell
 from strakes.statistics.interval import smallest_runs
 from strakes.store.records import CellDropped
-from strakes.survey.preparation import LATE_SHARE, MEASURE_SHARE
+from strakes.survey.amounts import LATE_SHARE, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, shortest_limit_s, visit_cell
 from strakes.units import format_value

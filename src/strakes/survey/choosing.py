@@ -15,7 +15,7 @@ from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, Target
 from strakes.studies.study import Pilot
 from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.nodes import compare_nodes
-from strakes.survey.pilot import NO_PILOT, pilot_from_samples, pilot_plan
+from strakes.survey.pilot import NO_PILOT, faster, pilot_from_samples, pilot_plan
 from strakes.survey.preparation import (
     choose_cells,
     limits,
@@ -29,6 +29,8 @@ from strakes.targets.unlike import unlike_targets
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
+# The first visit to a new place finds it slower than any later one, or others at work.
+_PILOTS = 2
 
 
 def gather_facts(session: Session) -> Mapping[str, Any]:
@@ -63,9 +65,11 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     if session.writer.run.cells:
         return session.writer.run.cells, session.writer.run.events_of(AmountsChosen)[0].phase_s
     request = session.request
-    room = limits(facts, memory_available_bytes(), request.full, request.files)
+    # Who asks for amounts knows what they are for; what is in memory is never filled with it.
+    beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
+    room = limits(facts, memory_available_bytes(), beyond, request.files)
     if "against" in facts:
-        other = limits(facts["against"], memory_available_bytes(), request.full, request.files)
+        other = limits(facts["against"], memory_available_bytes(), beyond, request.files)
         room = (min(room[0], other[0]), min(room[1], other[1]))
     if request.like is not None:
         return _cells_like(session, request.like, room)
@@ -131,10 +135,15 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
     pilots = []
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
-        visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
-        while visit.ended == "yielded":
-            visit = visit_cell(session, cell, "pilot", 0, shortest_limit_s(session.request))
-        overhead_s = max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
-        pilots.append(replace(pilot_from_samples(visit.samples), overhead_s=overhead_s))
+        pilots.append(faster([_piloted(session, cell) for _ in range(_PILOTS)]))
     # The amounts have to suit the slower one, too.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
+
+
+def _piloted(session: Session, cell: Cell) -> Pilot:
+    limit_s = shortest_limit_s(session.request)
+    visit = visit_cell(session, cell, "pilot", 0, limit_s)
+    while visit.ended == "yielded":
+        visit = visit_cell(session, cell, "pilot", 0, limit_s)
+    overhead_s = max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
+    return replace(pilot_from_samples(visit.samples), overhead_s=overhead_s)

@@ -36,6 +36,16 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
     )
 
 
+def faster(pilots: Sequence[Pilot]) -> Pilot:
+    """Return the best that any of these saw: amounts have to last in a fast moment, and slow phases are ended anyway."""
+    return Pilot(
+        max(pilot.write_bytes_per_s for pilot in pilots),
+        max(pilot.read_bytes_per_s for pilot in pilots),
+        max(pilot.creates_per_s for pilot in pilots),
+        min(pilot.overhead_s for pilot in pilots),
+    )
+
+
 def pilot_from_samples(samples: Sequence[Sample]) -> Pilot:
     """Rates from the pilot's samples."""
     by_name = {sample.name: sample for sample in samples}

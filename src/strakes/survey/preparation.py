@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from strakes.analysis.statements import blocks_to_decide
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import SkippedCell
@@ -14,9 +13,10 @@ from strakes.launch.choice import Launch, processes
 from strakes.memory import memory_sizes
 from strakes.plan import MetadataPhase, Plan
 from strakes.studies.study import Context, Pilot
+from strakes.survey.amounts import MEMORY_FILE_SYSTEMS, load_of, refuse_without_room, with_amounts
 from strakes.survey.request import Request
 from strakes.targets.description import Description, Striping
-from strakes.units import GIB, KIB, format_bytes
+from strakes.units import GIB, KIB, format_bytes, format_seconds
 
 # strakes never fills a target beyond this share of what is free.
 FREE_SHARE = 0.8
@@ -24,21 +24,8 @@ FREE_SHARE = 0.8
 MEMORY_SHARE = 0.25
 # Where the target is memory, its data counts twice: as file and as page.
 MEMORY_SHARE_IN_MEMORY = 0.1
-# Share of the budget for measuring; the rest goes to the pilot, the confirmation and clean-up.
-MEASURE_SHARE = 0.7
-# Where work takes longer than the pilot made it seem, measuring may take this much, if that decides what would be left open.
-LATE_SHARE = 0.85
-# A phase costs more than its timed section: preparing, dropping caches, removing files.
-_OVERHEAD = 1.7
-# Blocks beyond the smallest number that decides anything: one that disagrees is then no end of it.
-_SPARE_BLOCKS = 1
-# At most this share of the time is set aside for what visits take beside their phases.
-_MOST_BESIDE = 0.8
-_SHORTEST_PHASE_S = 0.01
-_LONGEST_PHASE_S = 5.0
 _MOST_ITEMS = 1_000_000
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-_MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 def limits(
@@ -48,9 +35,9 @@ def limits(
 
     Raises BadInputError where the target is too full for the smallest study.
     """
-    share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in _MEMORY_FILE_SYSTEMS else MEMORY_SHARE
+    share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in MEMORY_FILE_SYSTEMS else MEMORY_SHARE
     memory_cap = (
-        memory_available_bytes * share if not full or facts["file_system"] in _MEMORY_FILE_SYSTEMS else 1024 * GIB
+        memory_available_bytes * share if not full or facts["file_system"] in MEMORY_FILE_SYSTEMS else 1024 * GIB
     )
     max_bytes = int(min(FREE_SHARE * facts["free_bytes"], memory_cap))
     free_inodes = facts["free_inodes"] if facts["total_inodes"] else _MOST_ITEMS  # btrfs and others count none
@@ -70,19 +57,6 @@ def limits(
     return max_bytes, max_items
 
 
-def phase_seconds(request: Request, context: Context) -> float:
-    """How long one phase may take so that every cell gets enough runs within the budget."""
-    trial, _ = choose_cells(request, context)
-    phases = sum(len(cell.plan.phases) for cell in trial)
-    most_wanted = max((cell.least_runs for cell in trial), default=0)
-    blocks = max(blocks_to_decide(request.confidence, len(trial)) + _SPARE_BLOCKS, most_wanted + 1)
-    measuring_s = request.budget_s * MEASURE_SHARE
-    # Where making and removing its directory is most of a visit, short phases leave room for enough of them.
-    beside_s = min(_MOST_BESIDE * measuring_s, blocks * len(trial) * context.pilot.overhead_s)
-    seconds = (measuring_s - beside_s) / (blocks * max(1, phases) * _OVERHEAD)
-    return max(_SHORTEST_PHASE_S, min(seconds, _LONGEST_PHASE_S))
-
-
 def make_context(
     request: Request,
     facts: Mapping[str, Any],
@@ -90,7 +64,10 @@ def make_context(
     room: tuple[int, int],
     description: Description | None = None,
 ) -> Context:
-    """Return what the studies may know, with the phase length that fits the budget."""
+    """Return what the studies may know, with the phase length that fits the budget.
+
+    Raises BadInputError where the amounts that were asked for fit neither the target nor the budget.
+    """
     context = Context(
         file_system=facts["file_system"],
         remote=facts["remote"],
@@ -106,11 +83,18 @@ def make_context(
         full=request.full,
         description=description,
         files=request.files,
+        data_per_rank=request.data_per_rank,
         nodes=(facts.get("nodes") or {}).get("processes", {}),
         striping=Striping(**facts["striping"]) if facts.get("striping") else None,
         no_striping=facts.get("no_striping", ""),
     )
-    return replace(context, phase_s=phase_seconds(request, context))
+    refuse_without_room(request, context)
+    trial, _ = choose_cells(request, context)
+    loads = {
+        priority: load_of([cell for cell in trial if cell.priority <= priority], pilot.overhead_s)
+        for priority in sorted({cell.priority for cell in trial})
+    }
+    return with_amounts(request, context, loads) if loads else context
 
 
 def team_size(cpus: int, launch: Launch) -> int:
@@ -127,7 +111,7 @@ def most_ranks(launch: Launch) -> int | None:
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
-    """All cells of the studies that fit the target, and those that do not, with the reason."""
+    """All cells of the studies that fit the target and the budget, and those that do not, with the reason."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
@@ -140,6 +124,11 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
             elif one.plan.bytes_on_target() > context.max_bytes or one.plan.inodes_on_target() > context.max_items:
                 needs = f"{format_bytes(one.plan.bytes_on_target())} and {one.plan.inodes_on_target():,} files"
                 skipped.append(SkippedCell(one.study, one.settings, f"needs {needs}, more than may be used here"))
+            elif one.priority > context.least_priority:
+                reason = (
+                    f"a larger --budget measures it, too; here phases of {format_seconds(context.phase_s)} came first"
+                )
+                skipped.append(SkippedCell(one.study, one.settings, reason))
             else:
                 cells.append(replace(one, plan=_through_libcephfs(one.plan)) if request.libcephfs else one)
     return cells, skipped

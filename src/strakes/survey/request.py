@@ -23,7 +23,8 @@ class Request:
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
     ``against``: a second file system, measured in turn with the first. ``like``: a run whose plans are taken as they
-    are. ``files``: how many a population grows to. ``libcephfs``: metadata operations without the mount, every rank a
+    are. ``files``: how many a population grows to, and each phase of metadata makes. ``data_per_rank``: bytes of each
+    rank in each phase of data. ``phase_s``: how long phases are to take. None: chosen. ``libcephfs``: metadata operations without the mount, every rank a
     client of its own. ``visit``: of studies that interrupt the service. ``impact``: how much load all of it may be.
     ``neighbour_s``: what 99 of 100 operations of other people may take meanwhile.
     """
@@ -44,6 +45,8 @@ class Request:
     against: Path | None = None
     like: Run | None = None
     files: int | None = None
+    data_per_rank: int | None = None
+    phase_s: float | None = None
     libcephfs: bool = False
     visit: RunPlan | None = None
     impact: Impact = UNLIMITED
@@ -62,11 +65,16 @@ class Request:
             "full": self.full,
             "launch": [self.launch.launcher, self.launch.ranks, list(self.launch.hosts), self.launch.ranks_per_node],
             **({"against": str(self.against.resolve())} if self.against else {}),
-            **({"files": self.files} if self.files else {}),
+            **self.amounts(),
             **({"libcephfs": True} if self.libcephfs else {}),
             **({"impact": impact} if (impact := to_record(self.impact)) else {}),
         }
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
+
+    def amounts(self) -> dict[str, object]:
+        """Return the amounts that were asked for, by name."""
+        asked = {"files": self.files, "data_per_rank": self.data_per_rank, "phase_s": self.phase_s}
+        return {name: value for name, value in asked.items() if value}
 
     def options(self) -> dict[str, object]:
         """As the store keeps them."""
@@ -80,6 +88,7 @@ class Request:
             "full": self.full,
             "launcher": self.launch.launcher,
             "command": self.command,
+            **self.amounts(),
             **({"against": str(self.against.resolve())} if self.against else {}),
             **({"impact": impact} if (impact := to_record(self.impact)) else {}),
             **({"neighbour_s": self.neighbour_s} if self.neighbour_s else {}),

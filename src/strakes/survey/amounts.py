@@ -1,0 +1,151 @@
+"""How long phases are and which cells take part: long enough for what is claimed, as many as the budget has room for.
+
+Pure. A rate of some milliseconds on a few megabytes is that of caches and of starting, so where the budget is short
+cells are left out before phases become too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from strakes.analysis.statements import blocks_to_decide
+from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.plan import MetadataPhase, Phase
+from strakes.statistics.interval import smallest_runs
+from strakes.studies.study import Context
+from strakes.survey.request import Request
+from strakes.units import format_bytes, format_seconds, typed_bytes, typed_seconds
+
+# Share of the budget for measuring; the rest goes to the pilot, the confirmation and clean-up.
+MEASURE_SHARE = 0.7
+# Where work takes longer than the pilot made it seem, measuring may take this much, if that decides what would be left
+# open.
+LATE_SHARE = 0.85
+# A phase costs more than its timed section: preparing, dropping caches, removing files.
+_OVERHEAD = 1.3
+# Operations on names that are there are faster than making them, on every file system.
+_QUICK = 0.5
+_MAKING = ("file-create", "dir-create")
+# Blocks beyond the smallest number that decides anything: one that disagrees is then no end of it, and a change during
+# the run shows as one.
+_SPARE_BLOCKS = 5
+# At most this share of the time is set aside for what visits take beside their phases.
+_MOST_BESIDE = 0.8
+_SHORTEST_PHASE_S = 0.01
+_LONGEST_PHASE_S = 5.0
+# Below this a survey leaves out cells rather than time. Behind a network write-back and round trips take longer to
+# settle; memory has nothing that has to settle.
+LONG_ENOUGH_S = 0.1
+LONG_ENOUGH_REMOTE_S = 0.5
+LONG_ENOUGH_MEMORY_S = 0.03
+MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one block of cells takes: ``phases`` as long as one that makes something, and ``beside_s``."""
+
+    cells: int
+    phases: float
+    beside_s: float
+    least_runs: int
+
+    def of_phases(self, phase_s: float, blocks: int) -> float:
+        """Return the budget in seconds that so many blocks with phases of this length need."""
+        return blocks * (self.phases * _OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
+
+
+def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
+    """Return what a block of these cells takes."""
+    phases = sum(_weight(phase) for cell in cells for phase in cell.plan.phases)
+    return Load(
+        len(cells), max(1.0, phases), len(cells) * overhead_s, max((cell.least_runs for cell in cells), default=0)
+    )
+
+
+def phase_seconds(request: Request, load: Load) -> float:
+    """Return how long one phase may take so that every cell gets enough runs within the budget."""
+    blocks = _blocks(request, load)
+    measuring_s = request.budget_s * MEASURE_SHARE
+    # Where making and removing its directory is most of a visit, short phases leave room for enough of them.
+    beside_s = min(_MOST_BESIDE * measuring_s, blocks * load.beside_s)
+    seconds = (measuring_s - beside_s) / (blocks * load.phases * _OVERHEAD)
+    return max(_SHORTEST_PHASE_S, min(seconds, _LONGEST_PHASE_S))
+
+
+def long_enough_s(file_system: str, *, remote: bool) -> float:
+    """Return the shortest phase in seconds whose rate is more than that of starting and of buffers."""
+    if file_system in MEMORY_FILE_SYSTEMS:
+        return LONG_ENOUGH_MEMORY_S
+    return LONG_ENOUGH_REMOTE_S if remote else LONG_ENOUGH_S
+
+
+def asked_phase_s(request: Request, context: Context) -> float | None:
+    """Return how long phases are by what was asked for, by the pilot's rates; None where nothing was."""
+    asked = [request.phase_s] if request.phase_s is not None else []
+    if request.data_per_rank is not None:
+        slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
+        asked.append(request.data_per_rank * context.team / slower)
+    # What grows over many visits, or is made before a drill, has its own pace.
+    paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
+    if request.files is not None and not paced:
+        asked.append(request.files / context.pilot.creates_per_s)
+    return max(asked, default=None)
+
+
+def _budget_s(request: Request, load: Load, phase_s: float) -> float:
+    """Return the budget in seconds with which cells of this load have phases of this length."""
+    return load.of_phases(phase_s, _blocks(request, load))
+
+
+def with_amounts(request: Request, context: Context, loads: dict[int, Load]) -> Context:
+    """Return the context with the length of phases, and with the least important cells that take part.
+
+    ``loads``: what cells up to each priority take. Raises BadInputError where what was asked for does not fit into the
+    budget, with a budget that suffices.
+    """
+    asked_s = asked_phase_s(request, context)
+    wanted_s = asked_s or long_enough_s(context.file_system, remote=context.remote)
+    fitting = [one for one, load in loads.items() if _budget_s(request, load, wanted_s) <= request.budget_s]
+    priority = max(loads) if request.full else max(fitting, default=min(loads))
+    load = loads[priority]
+    if asked_s is None:
+        return replace(context, phase_s=phase_seconds(request, load), least_priority=priority)
+    fewest = max(smallest_runs(request.confidence), load.least_runs)
+    needed_s = load.of_phases(asked_s, fewest)
+    if needed_s > request.budget_s:
+        words = {"phase_s": "--phase", "data_per_rank": "--data-per-rank", "files": "--files"}
+        raise BadInputError(
+            "the amounts asked for do not fit into the budget",
+            where=f"{' and '.join(words[name] for name in request.amounts())} with --budget "
+            f"{typed_seconds(request.budget_s)}",
+            why=f"{load.cells} cells with phases of {format_seconds(asked_s)}, each {fewest} times for an interval, "
+            f"take about {typed_seconds(needed_s, up=True)}",
+            remedy=f"Give --budget {typed_seconds(needed_s, up=True)}, or smaller amounts"
+            + ("." if request.kind != "survey" else ", or measure one study: strakes study list."),
+        )
+    return replace(context, phase_s=asked_s, least_priority=priority)
+
+
+def refuse_without_room(request: Request, context: Context) -> None:
+    """Raise BadInputError where more bytes or files were asked for than one plan may put on the target."""
+    per_rank = request.data_per_rank
+    if per_rank is not None and per_rank * context.team > context.max_bytes:
+        raise BadInputError(
+            f"--data-per-rank {format_bytes(per_rank)} is more than may be used here",
+            where=str(request.directory),
+            why=f"{context.team} ranks need {format_bytes(per_rank * context.team)}, and strakes uses at most "
+            f"{format_bytes(context.max_bytes)}",
+            remedy=f"Give at most --data-per-rank {typed_bytes(context.max_bytes // context.team)}, fewer --ranks, or "
+            "a directory with more free space.",
+        )
+
+
+def _blocks(request: Request, load: Load) -> int:
+    return max(blocks_to_decide(request.confidence, load.cells) + _SPARE_BLOCKS, load.least_runs + 1)
+
+
+def _weight(phase: Phase) -> float:
+    return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0

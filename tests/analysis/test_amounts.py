@@ -1,0 +1,65 @@
+"""What amounts a run tells, and which figures they cannot be figures of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strakes.analysis.amounts import amount_warnings, amounts_of
+from strakes.plan import MetadataPhase, Phase
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.transfer_size import TransferSize
+from strakes.units import GIB, MIB
+from studies.world import measured
+
+
+def rates(creates: float, stats: float, data: float) -> Any:
+    def rate(phase: Phase, ranks: int) -> float:
+        if isinstance(phase, MetadataPhase):
+            return stats if phase.operation == "file-stat" else creates
+        return data * MIB
+
+    return rate
+
+
+def codes(results: Any) -> dict[str, tuple[str, ...]]:
+    return {warning.code: warning.cells for warning in amount_warnings(results)}
+
+
+@pytest.mark.parametrize(
+    ("remote", "stats", "flagged"),
+    [(False, 1_249_034.0, True), (False, 20_000.0, True), (True, 1_249_034.0, True), (True, 20_000.0, False)],
+)
+def test_names_from_this_nodes_memory_are_flagged(remote: bool, stats: float, flagged: bool) -> None:
+    facts = {"remote": remote, "file_system": "any"}
+    results = measured(MetadataOps(), rates(5_000.0, stats, 1.0), facts=facts)
+    cells = codes(results).get("names-from-memory", ())
+    assert any(cell.endswith(":file-stat") for cell in cells) == flagged
+    assert not any("create" in cell or "remove" in cell for cell in cells)
+    labels = [line.label for line in MetadataOps().headlines(results)]
+    assert ("from this node's memory" in next(label for label in labels if "file-stat" in label)) == flagged
+
+
+def test_the_amounts_are_told_of_data_and_of_files() -> None:
+    assert "each rank moved 48 MiB" in amounts_of(measured(TransferSize(), rates(1, 1, 1000.0)))
+    told = amounts_of(measured(MetadataOps(), rates(50_000.0, 50_000.0, 1.0)))
+    assert "files" in told
+    assert "each rank worked on" in told
+
+
+@pytest.mark.parametrize(("data", "short"), [(100_000.0, True), (200.0, False)])
+def test_phases_that_are_over_before_anything_settles_are_flagged(data: float, short: bool) -> None:
+    found = codes(measured(TransferSize(), rates(1, 1, data), facts={"remote": False, "file_system": "ext4"}))
+    assert ("short-phases" in found) == short
+
+
+@pytest.mark.parametrize(
+    ("remote", "memory", "flagged"), [(True, 16 * GIB, True), (True, 16 * MIB, False), (False, 16 * GIB, False)]
+)
+def test_reads_that_the_memory_of_servers_can_answer_are_flagged(remote: bool, memory: int, flagged: bool) -> None:
+    facts = {"remote": remote, "file_system": "any", "memory_bytes": memory}
+    warnings = amount_warnings(measured(TransferSize(), rates(1, 1, 1000.0), facts=facts))
+    texts = [warning.remedy for warning in warnings if warning.code == "fits-servers-memory"]
+    assert bool(texts) == flagged
+    assert all("--data-per-rank" in text for text in texts)

@@ -1,0 +1,120 @@
+"""How much is measured at a time: by the budget, or as asked for; what does not fit is refused with what would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.portrait import SkippedCell
+from strakes.plan import MetadataPhase, TransferPhase
+from strakes.studies.data_per_process import DataPerProcess
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.registry import SURVEY
+from strakes.studies.study import Context, Pilot
+from strakes.studies.transfer_size import TransferSize
+from strakes.survey.amounts import LONG_ENOUGH_REMOTE_S, LONG_ENOUGH_S
+from strakes.survey.preparation import choose_cells, make_context
+from strakes.units import GIB, MIB, parse_seconds
+from survey.test_preparation import facts, request
+
+ROOM = (64 * GIB, 10_000_000)
+PILOT = Pilot(400.0 * MIB, 800.0 * MIB, 10_000.0, 0.01)
+
+
+def chosen(pilot: Pilot = PILOT, **changes: Any) -> tuple[Context, list[Cell], list[SkippedCell]]:
+    where = facts(remote=changes.pop("remote", False))
+    asked = request(**{"studies": SURVEY, **changes})
+    context = make_context(asked, where, pilot, ROOM)
+    return context, *choose_cells(asked, context)
+
+
+def transfers(cells: list[Cell]) -> list[TransferPhase]:
+    return [phase for cell in cells for phase in cell.plan.phases if isinstance(phase, TransferPhase)]
+
+
+@settings(deadline=None)
+@given(
+    budget_s=st.floats(10, 7200),
+    rate=st.floats(10 * MIB, 5000 * MIB),
+    creates=st.floats(50, 1e5),
+    remote=st.booleans(),
+)
+def test_cells_are_left_out_before_phases_become_too_short(
+    budget_s: float, rate: float, creates: float, remote: bool
+) -> None:
+    context, cells, skipped = chosen(Pilot(rate, rate, creates, 0.01), budget_s=budget_s, remote=remote)
+    long_enough = LONG_ENOUGH_REMOTE_S if remote else LONG_ENOUGH_S
+    least = {cell.priority for cell in cells} == {1}
+    assert context.phase_s >= long_enough or least
+    left_out = [one for one in skipped if "a larger --budget measures it, too" in one.reason]
+    assert left_out or context.least_priority == max(cell.priority for cell in cells)
+
+
+def test_the_largest_calls_are_several_or_are_left_out_with_the_option_that_measures_them() -> None:
+    for rate in (20, 200, 2000, 20_000):
+        _, cells, skipped = chosen(Pilot(rate * MIB, rate * MIB, 10_000.0))
+        for phase in transfers([cell for cell in cells if cell.study == "transfer-size"]):
+            assert phase.block_bytes >= 4 * phase.transfer_bytes
+        for one in skipped:
+            if one.study == "transfer-size" and one.settings.get("transfer_bytes") == 8 * MIB and "calls" in one.reason:
+                assert "--data-per-rank 64MiB" in one.reason
+
+
+def test_data_per_rank_is_what_every_rank_moves() -> None:
+    _, cells, _ = chosen(budget_s=7200.0, data_per_rank=GIB)
+    by_study = {study: transfers([cell for cell in cells if cell.study == study]) for study in ("transfer-size",)}
+    assert {phase.block_bytes for phase in by_study["transfer-size"]} == {GIB}
+    per_node = [cell for cell in cells if cell.study == "processes-per-node"]
+    assert {cell.plan.ranks * phase.block_bytes for cell in per_node for phase in transfers([cell])} == {2 * GIB}
+
+
+def test_phases_that_were_asked_for_are_long_enough_to_move_what_was_asked_for() -> None:
+    asked = request(studies=(TransferSize(),), kind="study", full=True, budget_s=1e6, data_per_rank=4 * GIB)
+    context = make_context(asked, facts(), PILOT, ROOM)
+    seconds = context.stonewall().seconds
+    assert seconds is not None
+    assert seconds > 2 * 4 * GIB / PILOT.write_bytes_per_s
+
+
+def test_data_per_process_goes_up_to_what_was_asked_for() -> None:
+    context = Context(**{**vars(chosen()[0]), "full": True, "data_per_rank": 3 * GIB})
+    levels = [cell.settings["data_bytes"] for cell in DataPerProcess().cells(context) if isinstance(cell, Cell)]
+    assert levels[-1] == 3 * GIB
+    assert sorted(levels, key=float) == levels
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_files_are_those_of_all_ranks_together(ranks: int) -> None:
+    context = replace(chosen()[0], files=1000, most_ranks=ranks)
+    for cell in MetadataOps().cells(context):
+        assert isinstance(cell, Cell)
+        create = next(phase for phase in cell.plan.phases if phase.name == "file-create")
+        assert isinstance(create, MetadataPhase)
+        assert 1000 <= create.items * cell.plan.ranks < 1000 + cell.plan.ranks
+
+
+@pytest.mark.parametrize("asked", [{"phase_s": 30.0}, {"data_per_rank": 16 * GIB}, {"files": 2_000_000}])
+def test_amounts_beyond_the_budget_are_refused_with_a_budget_that_suffices(asked: dict[str, Any]) -> None:
+    with pytest.raises(BadInputError) as caught:
+        chosen(budget_s=60.0, **asked)
+    budget_s = parse_seconds(caught.value.remedy.split("--budget ")[1].split(",")[0])
+    context, cells, _ = chosen(budget_s=budget_s, **asked)
+    assert cells
+    assert context.phase_s >= asked.get("phase_s", 1.0)
+
+
+def test_more_data_than_there_is_room_for_is_refused_with_what_fits() -> None:
+    with pytest.raises(BadInputError, match="more than may be used here") as caught:
+        chosen(budget_s=7200.0, data_per_rank=40 * GIB)
+    assert "--data-per-rank 32GiB" in caught.value.remedy
+
+
+def test_amounts_are_part_of_what_a_run_is_resumed_by() -> None:
+    assert request(data_per_rank=GIB).fingerprint() != request().fingerprint() != request(phase_s=1.0).fingerprint()
+    assert request(files=9, phase_s=2.0).options()["phase_s"] == 2.0

@@ -202,6 +202,23 @@ _AMOUNT_OPTIONS = (
 )
 
 
+like_option = click.option(
+    "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs."
+)
+
+
+def like_run(like: str | None, **amounts: object) -> Any:
+    """Return the run to be like. Raises BadInputError where amounts were asked for as well."""
+    from strakes.store import Store
+
+    if like is None:
+        return None
+    if any(amounts.values()):
+        remedy = "Leave out --data-per-rank, --files and --phase: they are those of RUN."
+        raise BadInputError("--like cannot be used with amounts of its own", remedy=remedy)
+    return Store().open(like)
+
+
 def amount_options(command: Command) -> Command:
     """Add the options that say how much is measured at a time."""
     return with_options(command, *_AMOUNT_OPTIONS)

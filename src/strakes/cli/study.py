@@ -13,6 +13,8 @@ from strakes.cli.options import (
     amount_options,
     batch_option,
     libcephfs_option,
+    like_option,
+    like_run,
     measuring_options,
     precision_option,
 )
@@ -34,7 +36,7 @@ from strakes.errors import BadInputError
     type=click.Path(path_type=Path),
     help="Also measure DIR2, interleaved with DIR, and compare the two.",
 )
-@click.option("--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs.")
+@like_option
 @fault_options
 @click.option(
     "--yes-this-interrupts-service",
@@ -57,7 +59,6 @@ def command(
     intervals.
     """
     from strakes.cli.measure import measure
-    from strakes.store import Store
     from strakes.studies.against import Against
     from strakes.studies.registry import STUDIES, study_named
 
@@ -85,7 +86,7 @@ def command(
         directory=directory,
         full=True,
         against=against,
-        like=None if like is None else Store().open(like),
+        like=like_run(like, data_per_rank=options["data_per_rank"], phase_s=options["phase_s"]),
         visit=visit,
         **options,
     )

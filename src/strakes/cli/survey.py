@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from strakes.cli.options import DIRECTORY, amount_options, batch_option, measuring_options, precision_option
+from strakes.cli.options import (
+    DIRECTORY,
+    amount_options,
+    batch_option,
+    like_option,
+    like_run,
+    measuring_options,
+    precision_option,
+)
 
 
 @click.command("survey")
@@ -15,8 +23,9 @@ from strakes.cli.options import DIRECTORY, amount_options, batch_option, measuri
 @measuring_options("2m")
 @precision_option
 @amount_options
+@like_option
 @batch_option
-def command(directory: Path, **options: Any) -> int:
+def command(directory: Path, like: str | None, **options: Any) -> int:
     """Measure the file system under DIR and say how to use it well.
 
     A survey works only in a directory of its own inside DIR, uses at most 80 % of the free space, and removes its
@@ -26,4 +35,5 @@ def command(directory: Path, **options: Any) -> int:
     from strakes.cli.measure import measure
     from strakes.studies.registry import SURVEY
 
-    return measure(kind="survey", name="survey", studies=SURVEY, directory=directory, full=False, **options)
+    run = like_run(like, **{name: options[name] for name in ("data_per_rank", "files", "phase_s")})
+    return measure(kind="survey", name="survey", studies=SURVEY, directory=directory, full=False, like=run, **options)

@@ -13,6 +13,7 @@ from strakes.analysis.evidence import drifting
 from strakes.analysis.held_back import held_back
 from strakes.compare.client import by_the_client, client_ratio, in_words
 from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
+from strakes.compare.imported import beside_imported
 from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
@@ -40,8 +41,15 @@ def compare_runs(
         raise BadInputError(
             "A and B are the same run", where=a.id, remedy="Give the ids of two runs; strakes runs lists them."
         )
-    pairs, unlike = alike(a.cells, b.cells, factors)
-    results_a, results_b = results_of(a, [one for one, _ in pairs]), results_of(b, [other for _, other in pairs])
+    beside = [cell.imported for run in (a, b) for cell in run.cells[:1]]
+    pairs, unlike = (
+        beside_imported(a.cells, b.cells) if any(beside) and not all(beside) else alike(a.cells, b.cells, factors)
+    )
+    # Several pairs may be of one cell.
+    results_a, results_b = (
+        results_of(run, list({pair[side].key: cells[pair[side].key] for pair in pairs}.values()))
+        for side, (run, cells) in enumerate((run, {cell.key: cell for cell in run.cells}) for run in (a, b))
+    )
     found = [
         (results_a.get(one.measure_id(measure.phase)), results_b.get(other.measure_id(measure.phase)))
         for one, other in pairs
@@ -228,6 +236,18 @@ def differences(a: Run, b: Run) -> list[str]:
     return lines
 
 
+def again(a: Run, b: Run) -> str:
+    """Return how an imported run is measured with strakes, where one of the two is imported and its tool told."""
+    commands = [run.manifest["options"].get("imported", {}).get("again", "") for run in (a, b)]
+    command = next(filter(None, commands), "")
+    return f"Measure what was imported with every option of it: {command}" if command else ""
+
+
+def _like(run: Run) -> str:
+    kind, name = run.manifest.get("kind"), run.manifest.get("name")
+    return f"strakes {'survey' if kind == 'survey' else f'study {name}'} DIR --like {run.id}"
+
+
 def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
     """Return the error that names what differs."""
     reasons = "; ".join(f"{one.id}: {one.why}" for one in unlike[:3]) or "no cell has such an id"
@@ -235,9 +255,8 @@ def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str])
     if only and not unlike:
         remedy = "PATTERN must match a cell id; strakes report --json lists the ids."
     else:
-        remedy = (
-            "Measure the second with the plans of the first (strakes study NAME DIR --like A), or name what you "
-            "compare (--factor KEY)."
+        remedy = again(a, b) or (
+            f"Measure the second with the plans of the first ({_like(a)}), or name what you compare (--factor KEY)."
         )
     return BadInputError(
         "the runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy

@@ -1,0 +1,85 @@
+"""Figures of another tool beside their measurement with strakes: which of them are of the same work. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strakes.compare.comparison import Unlike
+from strakes.findings.cell import Cell, Measure
+from strakes.findings.portrait import Setting
+from strakes.plan import MetadataPhase, TransferPhase
+
+_ABOUT_AS_MANY = 1.1
+# As tools call it, and as a plan does.
+_LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
+
+
+def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
+    """Return pairs of cells with one measure each, and what has no counterpart.
+
+    One of the two runs is imported: its figures have names of phases, and settings as far as the tool told them. A pair
+    has the same name and agrees in all that both know.
+    """
+    first, second = _single(a), _single(b)
+    pairs: list[tuple[Cell, Cell]] = []
+    unlike: list[Unlike] = []
+    taken: set[int] = set()
+    for one in first:
+        named = [other for other in second if other.measures[0].phase == one.measures[0].phase]
+        alike = [other for other in named if not _differences(one, other)]
+        if len(alike) == 1:
+            pairs.append((one, alike[0]))
+            taken.add(id(alike[0]))
+        elif alike:
+            unlike.append(Unlike(one.key, f"{len(alike)} figures of the other run have these settings"))
+        else:
+            why = "; ".join(_differences(one, named[0])) if named else "only in A"
+            unlike.append(Unlike(one.key, why))
+            taken.update(id(other) for other in named)
+    unlike += [
+        Unlike(other.measure_id(other.measures[0].phase), "only in B") for other in second if id(other) not in taken
+    ]
+    return pairs, unlike
+
+
+def _single(cells: Sequence[Cell]) -> list[Cell]:
+    """Return each figure as a cell of its own."""
+    return [
+        Cell(**{**vars(cell), "measures": (measure,)})
+        for cell in cells
+        for measure in cell.measures
+        if not measure.is_side
+    ]
+
+
+def _differences(one: Cell, other: Cell) -> list[str]:
+    ours, theirs = _facts(one, one.measures[0]), _facts(other, other.measures[0])
+    return [
+        f"{key}: {ours[key]} in A, {theirs[key]} in B"
+        for key in ours
+        if key in theirs and not _agree(key, ours[key], theirs[key])
+    ]
+
+
+def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
+    """Tell whether both say the same; a tree of directories may hold some files less than were asked for."""
+    if key != "items":
+        return ours == theirs
+    return max(float(ours), float(theirs)) <= _ABOUT_AS_MANY * min(float(ours), float(theirs))
+
+
+def _facts(cell: Cell, measure: Measure) -> Mapping[str, Setting]:
+    """Return what is known of the work behind a figure; of an imported one that is what its tool told."""
+    if cell.imported:
+        facts = {key: cell.settings[key] for key in _TOLD if key in cell.settings}
+        layout = str(facts.get("layout", ""))
+        return {**facts, **({"layout": _LAYOUTS.get(layout, layout)} if layout else {}), "unit": measure.metric}
+    phase, ranks = next((phase, ranks) for phase, ranks in cell.plan.each() if phase.name == measure.phase)
+    facts = {"ranks": ranks, "unit": measure.metric}
+    if isinstance(phase, TransferPhase):
+        sizes = {"transfer_bytes": phase.transfer_bytes, "block_bytes": phase.block_bytes, "segments": phase.segments}
+        return {**facts, **sizes, "layout": phase.layout}
+    return {**facts, "items": phase.items * ranks} if isinstance(phase, MetadataPhase) else facts
+
+
+_TOLD = ("ranks", "transfer_bytes", "block_bytes", "segments", "layout", "items")

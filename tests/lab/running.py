@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from strakes.errors import EnvironmentLacksError
 from strakes.lab.packages import missing
 from strakes.lab.process import MARK
 from strakes.lab.registry import load
@@ -150,9 +151,13 @@ def need(kind: str, *programs: str) -> None:
     lab = load(kind)
     if lab.needs_root and os.geteuid() != 0:
         pytest.skip(f"a lab of {kind} needs root")
-    lacking = missing(lab.packages)
+    lacking = missing(lab.packages_for(lab.options_type()))
     if lacking:
         pytest.skip(f"packages for {kind} are missing: {', '.join(sorted({one.name for one in lacking}))}")
+    try:
+        lab.check(lab.options_type(), Path(tempfile.gettempdir()))
+    except EnvironmentLacksError as error:
+        pytest.skip(f"a lab of {kind} cannot be here: {error.why}")
     absent = [program for program in programs if program and shutil.which(program) is None]
     if absent:
         pytest.skip(f"programs for {kind} are missing: {', '.join(absent)}")

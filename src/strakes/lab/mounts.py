@@ -12,6 +12,7 @@ from pathlib import Path
 from strakes.lab.process import run
 from strakes.targets.mountinfo import Mount, read_mounts
 
+_MNT_FORCE = 1
 _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
 _UNMOUNT_S = 10.0
@@ -66,7 +67,8 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
-        flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH if detach else 0)
+        # Forced, what waits for a server that is gone ends with an error.
+        flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""
         number = ctypes.get_errno()

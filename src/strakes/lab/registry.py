@@ -24,6 +24,7 @@ KINDS = {
         "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
     ),
     "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
+    "nfs": Kind("strakes.lab.nfs:NfsLab", "NFS: the kernel's server or nfs-ganesha, mounted by the kernel."),
     "juicefs": Kind(
         "strakes.lab.juicefs:JuiceFsLab",
         "JuiceFS: metadata in SQLite or Redis, objects in a directory, FUSE client with a cache.",

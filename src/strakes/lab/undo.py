@@ -10,8 +10,9 @@ from strakes.errors import BadInputError, MeasurementError
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
 from strakes.lab.lab_directory import LabDirectory, forget
-from strakes.lab.mounts import mounted_at, mounts_below, networks_below, unmount
+from strakes.lab.mounts import mounted_at, mounts_below, networks_below, space_of, unmount
 from strakes.lab.network import remove_link
+from strakes.lab.nfs_server import stop_kernel_server
 from strakes.lab.process import kill_all, name_of, users_of
 from strakes.lab.state import JOURNAL, LabState, read_state
 from strakes.targets.removal import empty_directory, remove_empty
@@ -46,7 +47,9 @@ def _release_mount_point(place: LabDirectory, *, force: bool) -> None:
     mount = mounted_at(place.directory / "mnt")
     if mount is None or mount.file_system.startswith("fuse"):
         return
-    why = unmount(mount, detach=force)
+    # One of a dead server would wait for it to take what was written last.
+    dead = mount.file_system.startswith("nfs") and space_of(place.directory / "mnt") is None
+    why = unmount(mount, detach=force or dead)
     if not why:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place.directory / "mnt").items()]
@@ -64,6 +67,7 @@ def _stop(place: LabDirectory, state: LabState) -> None:
     # Servers that wait for a slow device, and clients that wait for them, do not die before it answers.
     release_limits(directory)
     release_groups(state.id)
+    stop_kernel_server(directory)
     records = state.processes if state.this_boot else ()
     undead = kill_all(state.id, records, networks_below(directory), _KILL_S)
     if undead:

@@ -10,7 +10,8 @@ from strakes.targets.description import CLIENT, LOST, Description, Observation, 
 from strakes.targets.remote import RemoteTarget
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
-_SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", "noac", "actimeo", "sec")
+_CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
+_SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
 _OPERATIONS = {
     "md.create": ("CREATE", "MKNOD", "SYMLINK"),
     "md.open": ("OPEN", "OPEN_NOATTR"),
@@ -36,7 +37,7 @@ class NfsTarget(RemoteTarget):
         ("set the layout of files", "NFS clients cannot ask for one; with pNFS the server decides"),
         ("place directories", "the server decides"),
         ("read counters of servers", "NFS has none; the counters of this client are read"),
-        ("drop caches", "the kernel does so it is possible only for the whole machine"),
+        ("drop caches", "the kernel can do so for the whole machine only"),
     )
 
     def describe(self) -> Description:

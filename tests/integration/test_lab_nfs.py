@@ -1,0 +1,153 @@
+"""NFS as a lab and as a target: on this kernel where it has NFS, and on one that has it, in a machine of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from lab.running import Labs, need, own_labs
+from lab.user_mode import run_in_machine
+from strakes.errors import EnvironmentLacksError
+from strakes.lab.lab_directory import LabDirectory
+from strakes.lab.network import make_network
+from strakes.lab.nfs import NfsLab, NfsOptions
+from strakes.lab.nfs_server import GANESHA_PACKAGES, start_server
+from strakes.lab.packages import missing
+from strakes.lab.site import Site
+from strakes.lab.state import LabJournal
+from strakes.lab.undo import undo
+from strakes.targets.description import difference
+from strakes.targets.nfs import NfsTarget
+from strakes.targets.target import Target
+from targets.conformance import TargetConformance
+from targets.on_mount import OnMount
+
+pytestmark = [pytest.mark.lab, pytest.mark.more]
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    with own_labs() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def nfs() -> Iterator[Path]:
+    need("nfs")
+    with own_labs() as started:
+        yield started.up("nfs", "--nconnect", "2", "--rsize", "64KiB", "--wsize", "32KiB", "--actimeo", "7")
+
+
+class TestNfs(TargetConformance):
+    kind = NfsTarget
+    file_system = "nfs4"
+    remote = True
+
+    @pytest.fixture
+    def place(self, nfs: Path) -> Path:
+        return nfs
+
+
+class TestNfsControl(OnMount):
+    @pytest.fixture
+    def mounted(self, nfs: Path) -> Path:
+        return nfs
+
+    def test_it_was_mounted_as_it_was_asked_for(self, target: Target) -> None:
+        told = target.describe()
+        wanted = {"vers": "4.2", "nconnect": "2", "rsize": "65536", "wsize": "32768", "acregmax": "7"}
+        assert {name: told.client[name] for name in wanted} == wanted
+
+    def test_its_client_counts(self, target: Target, place: Path) -> None:
+        before = target.observe()
+        with (place / "file").open("wb") as file:
+            file.write(bytes(1 << 20))
+            os.fsync(file.fileno())
+        (place / "file").unlink()
+        counted = difference(before, target.observe())["client"]
+        assert counted["client.data.write_bytes"] == 1 << 20
+        assert (counted["client.data.write_requests"], counted["client.md.unlink"]) == (32, 1)
+
+
+@pytest.mark.parametrize("server", ["ganesha", "kernel"])
+def test_either_server_stores_files_and_goes_without_a_trace(labs: Labs, server: str) -> None:
+    need("nfs")
+    mount = labs.up("nfs", "--server", server, "--size", "512MiB")
+    status = labs.status("nfs")
+    assert (status["condition"], status["facts"]["server"]) == ("up", server)
+    content = os.urandom(1 << 20)
+    (mount / "file").write_bytes(content)
+    assert (mount / "file").read_bytes() == content
+    exported = status["facts"]["source"].partition(":")[2].strip("/") or "export"
+    assert (mount.parent / "disk/1" / exported / "file").read_bytes() == content
+    used = labs.footprint()
+    labs.down("nfs")
+    assert not labs.remains(used)
+
+
+def test_a_lab_whose_server_was_killed_is_removed_all_the_same(labs: Labs) -> None:
+    need("nfs")
+    mount = labs.up("nfs", "--server", "ganesha", "--size", "512MiB")
+    (server,) = labs.pids("nfs", "ganesha")
+    os.kill(server, signal.SIGKILL)
+    # It waits for the server, until the lab is removed.
+    with subprocess.Popen(["touch", mount / "file"], stderr=subprocess.DEVNULL) as waiting:
+        assert labs.status("nfs")["condition"] == "degraded"
+        labs.down("nfs")
+        assert waiting.wait(timeout=60) != 0
+    assert not labs.remains()
+
+
+def test_a_kernel_without_nfs_is_named_before_anything_is_made(labs: Labs) -> None:
+    with contextlib.suppress(EnvironmentLacksError):
+        NfsLab.check(NfsOptions(), Path("/var/lib"))
+        pytest.skip("this kernel has NFS")
+    refused = labs.run("up", "nfs")
+    assert refused.returncode == 3, refused.stderr
+    assert os.uname().release in refused.stderr and "CONFIG_NFS_V4" in refused.stderr
+    assert not labs.remains()
+
+
+def test_ganesha_serves_what_is_asked_for_through_its_own_network(tmp_path: Path) -> None:
+    """Without a mount: by a client that needs no kernel."""
+    if os.geteuid() != 0 or missing(GANESHA_PACKAGES) or shutil.which("nfs-cat") is None:
+        pytest.skip("it needs root, nfs-ganesha and libnfs-utils")
+    place = LabDirectory("served", tmp_path / "served")
+    place.directory.mkdir()
+    exported = tmp_path / "files"
+    exported.mkdir()
+    journal, lab_id = LabJournal.create(place.directory, "nfs", place.name, NfsOptions().document())
+    site = Site(place.directory, place.name, lab_id, journal, lambda _text: None)
+    try:
+        source = start_server(site, make_network(site), exported, "ganesha")
+        (exported / "export/file").write_text("served\n")
+        url = f"nfs://{source.replace(':', '')}/file?version=4"
+        told = subprocess.run(["nfs-cat", url], capture_output=True, text=True, timeout=60, check=False)
+        assert told.stdout == "served\n", told.stderr
+    finally:
+        journal.close()
+        undo(place, force=True)
+    with pytest.raises(EnvironmentLacksError, match="ganesha ended"):
+        site.wait_until("its end", lambda: "")
+
+
+@pytest.mark.long
+def test_in_a_machine_whose_kernel_has_nfs_all_of_this_holds(tmp_path: Path) -> None:
+    """The tests above that this kernel cannot do."""
+    words = f"-B -m pytest -q -p no:cacheprovider -m 'not long' -rs {Path(__file__)}"
+    script = f"cd {ROOT} && PYTHONPATH={ROOT}/src {sys.executable} {words}\n"
+    told = run_in_machine(tmp_path, script, ("nfsd", "nfsv4", "veth", "loop"), limit_s=1800)
+    assert "the script ended with status 0" in told, told[-8000:]
+    # Of those above one is for kernels without NFS only.
+    assert [line.partition(": ")[2] for line in told.splitlines() if line.startswith("SKIPPED")] == [
+        "this kernel has NFS"
+    ], told[-8000:]

@@ -22,7 +22,7 @@ from strakes.lab.network import make_network
 from strakes.lab.nfs import NfsLab, NfsOptions
 from strakes.lab.nfs_server import GANESHA_PACKAGES, start_server
 from strakes.lab.packages import missing
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal
 from strakes.lab.undo import undo
 from strakes.targets.description import difference
@@ -126,7 +126,7 @@ def test_ganesha_serves_what_is_asked_for_through_its_own_network(tmp_path: Path
     exported = tmp_path / "files"
     exported.mkdir()
     journal, lab_id = LabJournal.create(place.directory, "nfs", place.name, NfsOptions().document())
-    site = Site(place.directory, place.name, lab_id, journal, lambda _text: None)
+    site = LabSite(place.directory, place.name, lab_id, journal, lambda _text: None)
     try:
         source = start_server(site, make_network(site), exported, "ganesha")
         (exported / "export/file").write_text("served\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 from strakes.lab.network import LabNetwork
 from strakes.lab.packages import Package
 from strakes.lab.process import run
-from strakes.lab.site import Site
+from strakes.lab.site import LabSite
 
 EXPORT = "/export"
 KERNEL_PACKAGES = (Package("nfs-kernel-server", "exportfs"), Package("kmod", "modprobe"))
@@ -38,7 +38,7 @@ def kernel_knows(file_system: str, module: str) -> bool:
     return file_system in known or run(["modprobe", "--dry-run", module], limit_s=_MODPROBE_S).status == 0
 
 
-def start_server(site: Site, network: LabNetwork, path: Path, kind: str) -> str:
+def start_server(site: LabSite, network: LabNetwork, path: Path, kind: str) -> str:
     """Start the server ``kind`` (kernel or ganesha), which exports ``path``; returns what is to be mounted."""
     site.make_directory("server")
     path.joinpath(EXPORT.strip("/")).mkdir()
@@ -59,7 +59,7 @@ def stop_kernel_server(directory: Path) -> None:
         (directory / _CONTROL / "threads").write_text("0\n", encoding="ascii")
 
 
-def _start_kernel_server(site: Site, network: LabNetwork, exported: Path) -> None:
+def _start_kernel_server(site: LabSite, network: LabNetwork, exported: Path) -> None:
     if not os.path.isdir("/proc/fs/nfsd"):
         site.run("modprobe", "nfsd")
     control = site.make_directory(_CONTROL)
@@ -71,7 +71,7 @@ def _start_kernel_server(site: Site, network: LabNetwork, exported: Path) -> Non
     site.start("mountd", *network.inside, *apart, *words)
 
 
-def _start_ganesha(site: Site, network: LabNetwork, exported: Path) -> None:
+def _start_ganesha(site: LabSite, network: LabNetwork, exported: Path) -> None:
     settings = site.write("ganesha.conf", _settings(site.directory / "server", network, exported))
     site.start(
         "ganesha",

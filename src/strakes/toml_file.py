@@ -11,13 +11,27 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.regular_file import read_regular
 
-_MOST_BYTES = 4 << 20
-_MOST_DOTS = 64
+_MOST_BYTES = 1 << 20
+# A dotted key takes memory that grows with the square of its parts, and a table for each of them.
+_MOST_DOTS = 8
+# What TOML is made of. Each pattern takes all that it has looked at, so that any text takes a time like its length.
+_TOKEN = re.compile(
+    r"""(?xs)
+    (?P<other> "{3} (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} )?
+      | '{3} (?: [^'] | '(?!'') )*+ (?: '{3,5} )?
+      | \#[^\n]*+ )
+    | (?P<part> [\w-]++ | " (?: [^"\\\n] | \\[^\n] )*+ "? | '[^'\n]*+'? )
+    | (?P<dot> \. )
+    | (?P<blank> [ \t]++ )
+    | .
+    """
+)
+_SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
 # Where something is: names of tables and keys, and numbers for the tables of an array.
 Keys = tuple[str | int, ...]
 
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z0-9_.\-\"' ]+?)\s*\]\]?\s*(?:#.*)?$")
+_HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*=")
 
 
@@ -54,7 +68,7 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
-            name = header[2]
+            name = header[2].strip()
             names = tuple(part.strip(" \"'") for part in name.split("."))
             table = names
             if header[1] == "[[":
@@ -95,18 +109,12 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
     return file
 
 
-def _keys_of(line: str) -> list[str]:
-    """Return what may be keys on a line: all before an equals sign, and what is in the brackets of a header."""
-    return line.split("=")[:-1] if "=" in line else [line] if line.lstrip().startswith("[") and "," not in line else []
-
-
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
     """Parse a text. Raises BadInputError for text that is no TOML."""
     import tomllib
 
     try:
-        # A dotted key takes memory that grows with the square of its parts.
-        if any(part.count(".") > _MOST_DOTS for line in text.splitlines() for part in _keys_of(line)):
+        if "k." * (_MOST_DOTS + 1) in _TOKEN.sub(lambda token: _SHAPES[token.lastgroup], text):
             raise ValueError(f"a key has more than {_MOST_DOTS} dots")
         return TomlFile(name, text, tomllib.loads(text))
     except (ValueError, RecursionError) as error:

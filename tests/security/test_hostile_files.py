@@ -13,12 +13,17 @@ from pathlib import Path
 import pytest
 
 from strakes.accept.needs import needs_from_toml
-from strakes.errors import BadInputError
+from strakes.errors import BadInputError, StrakesError
 from strakes.failover.setup import _read_texts
 from strakes.interop.formats import read_file
+from strakes.knobs.journal import read_journal
 from strakes.plan.toml import plan_from_toml
+from strakes.store.files import read_json, read_json_lines
+from strakes.store.jobs import Jobs
 from strakes.store.published import PublishedRun
-from strakes.toml_file import read_toml
+from strakes.toml_file import parse_toml, read_toml
+from strakes.watch.recorded import is_recording, readings
+from strakes.watch.replay import Columns, read_series
 
 # What a loaded machine may take for what takes milliseconds.
 _MOMENT_S = 5.0
@@ -42,23 +47,92 @@ READERS: tuple[Reader, ...] = (
     lambda path: read_toml(path, "the plan", "phase"),
     read_published,
     read_hints,
+    read_json,
+    read_json_lines,
+    read_journal,
+)
+STREAMS: tuple[Reader, ...] = (
+    is_recording,
+    lambda path: list(readings([path])),
+    lambda path: read_series(path, Columns("time", "value")),
 )
 
 
-def refuse(reader: Reader, path: Path) -> BadInputError:
+def refuse(reader: Reader, path: Path) -> StrakesError:
     began = time.monotonic()
-    with pytest.raises(BadInputError) as refused:
+    with pytest.raises(StrakesError) as refused:
         reader(path)
     assert time.monotonic() - began < _MOMENT_S
     return refused.value
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", [*READERS, *STREAMS])
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, reader: Reader) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/zero"), Path("/dev/tty"), tmp_path):
         assert str(path) in refuse(reader, path).where
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_of_the_kernel_that_waits_for_more_is_refused(reader: Reader) -> None:
+    if os.geteuid() != 0 or not os.access("/proc/kmsg", os.R_OK):
+        pytest.skip("only root reads the log of the kernel")
+    assert "/proc/kmsg" in refuse(reader, Path("/proc/kmsg")).where
+
+
+@pytest.mark.parametrize("reader", STREAMS)
+def test_a_text_without_lines_takes_no_more_memory_than_a_line(tmp_path: Path, reader: Reader) -> None:
+    path = tmp_path / "large.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+    assert "too long" in refuse(reader, path).what
+
+
+def test_a_recording_without_times_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.watch.recorded._MOST_READING", 1 << 20)
+    path = tmp_path / "recording"
+    path.write_text("### 1\n" + "a\n" * 20_000)
+    assert "too much" in refuse(lambda path: list(readings([path])), path).why
+
+
+def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.watch.replay._MOST_ROWS", 1000)
+    path = tmp_path / "table.csv"
+    path.write_text("time,value\n" + "1,2\n" * 1000)
+    assert len(read_series(path, Columns("time", "value"))[0][0].values) == 1000
+    path.write_text("time,value\n" + "1,2\n" * 1001)
+    assert "too large" in refuse(lambda path: read_series(path, Columns("time", "value")), path).what
+
+
+@pytest.mark.parametrize("text", ["time,value\n1," + "x" * 200_000, "", "time\n", "### nan\n### 2\n", "### 1e999\n"])
+def test_a_table_or_recording_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "table"
+    path.write_text(text)
+    recording = text.startswith("###")
+    refuse(
+        (lambda path: list(readings([path])))
+        if recording
+        else lambda path: read_series(path, Columns("time", "value")),
+        path,
+    )
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000 + b"\n{}\n", b'{"a":' * 100_000 + b"\n{}\n"])
+@pytest.mark.parametrize("reader", [read_json, read_json_lines, read_journal])
+def test_deep_json_in_a_store_is_refused(tmp_path: Path, reader: Reader, content: bytes) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    assert "damaged" in refuse(reader, path).what
+
+
+@pytest.mark.parametrize("record", ["{}", '{"id": "1", "name": "x", "command": 5, "submitted": "", "output": ""}'])
+def test_the_record_of_a_job_that_is_none_is_refused(tmp_path: Path, record: str) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "1.json").write_text(record)
+    with pytest.raises(BadInputError):
+        Jobs(tmp_path).all()
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -131,6 +205,57 @@ def test_a_published_run_that_is_none_is_refused_in_a_moment(tmp_path: Path, con
     path = tmp_path / "run.json"
     path.write_bytes(content)
     refuse(read_published, path)
+
+
+def test_a_published_run_of_too_many_values_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json.gz"
+    path.write_bytes(gzip.compress(b"[" + b"{}," * 11_000_000 + b"{}]", compresslevel=1))
+    assert "values" in refuse(read_published, path).why
+
+
+def test_of_a_published_run_with_many_faults_one_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(b'{"schema":1,"manifest":{},"findings":{},"visits":[' + b"1," * 500_000 + b"1]}")
+    refuse(read_published, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["x,".' + "a." * 60 + "a]\n",
+        ("a." * 8 + '"\u2028".') * 4 + "a = 1",
+        'x = { y = """ " """, ' + "a." * 60 + "b = 1 }",
+        "x = ['''a'b''''', {" + "a." * 60 + "b = 1 }]",
+        "a . " * 60 + "b = 1",
+        'x = [ "#", {' + "'a'." * 60 + "b = 1 } ]",
+    ],
+    ids=range(6),
+)
+def test_a_long_key_is_found_wherever_it_is(text: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        parse_toml(text, "plan.toml", "the plan")
+    assert "dots" in refused.value.why
+
+
+def test_dots_in_texts_and_comments_are_no_key() -> None:
+    dots = "a." * 100
+    text = f'# {dots}\nx = \'{dots}\'\ny = """{dots}\n""" # {dots}\nz = 1.5\n'
+    assert parse_toml(text, "plan.toml", "the plan").values["z"] == 1.5
+
+
+@pytest.mark.parametrize("text", ['"\\' * 400_000, "'a\"" * 250_000, '"""' + '""a' * 250_000, "[" + " " * 900_000])
+def test_toml_of_open_ends_is_refused_in_a_moment(text: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(BadInputError):
+        parse_toml(text, "plan.toml", "the plan")
+    assert time.monotonic() - began < _MOMENT_S
+
+
+def test_a_line_is_found_in_a_moment_in_a_text_of_brackets() -> None:
+    file = parse_toml('x = """\n[' + " " * 100_000 + "\n[" + "a " * 100_000 + '\n"""\ny = 1\n', "plan.toml", "the plan")
+    began = time.monotonic()
+    assert file.line(("y",)) == 5
+    assert time.monotonic() - began < _MOMENT_S
 
 
 def test_a_published_run_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

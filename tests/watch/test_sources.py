@@ -7,7 +7,7 @@ from pathlib import Path
 
 from strakes.targets.command import Completed
 from strakes.watch.lustre import SERVER_PARAMETERS, read_text
-from strakes.watch.recorded import open_text, readings
+from strakes.watch.recorded import open_lines, readings
 from strakes.watch.sources import LustreSource, reading_of_counters
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
@@ -16,8 +16,8 @@ RECORDING = Path(__file__).parent / "recordings" / "day.srv.gz"
 
 
 def first_block() -> tuple[float, str, str]:
-    with open_text(RECORDING) as file:
-        time_s = float(file.readline().split()[1])
+    with open_lines(RECORDING) as file:
+        time_s = float(next(file).split()[1])
         lines = []
         for line in file:
             if line.startswith("### "):

@@ -19,10 +19,12 @@ from typing import Any, Literal, Self
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.knobs.knob_place import KnobPlace
 from strakes.knobs.owner import Life, Owner
+from strakes.regular_file import open_regular, read_whole
 from strakes.store.files import AppendFile, store_error, sync_directory, whole_length
 
 _FORMAT = 1
 _CLOSED_KEPT = 200
+_MOST_BYTES = 64 << 20
 
 # restored: put back. unchanged: it had the old value already. changed by others: neither ours nor the old one, so it was left.
 # gone: there is no such setting any more. kept: left as it is because a user said so.
@@ -250,21 +252,26 @@ def closed_journals(root: Path) -> tuple[JournalState, ...]:
 
 def read_journal(path: Path) -> JournalState:
     """Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none."""
-    with path.open("rb") as file:
-        owner = os.fstat(file.fileno()).st_uid
-        data = file.read()
-    if owner != os.geteuid():
-        # It says which commands to run: those of somebody else are not run in our name.
-        raise BadInputError(
-            "a journal of knobs belongs to another user",
-            where=str(path),
-            why=f"user {owner}",
-            remedy="Ask that user to put the settings back: strakes knobs restore",
-        )
+    try:
+        with open_regular(path) as file:
+            owner = os.fstat(file.fileno()).st_uid
+            if owner != os.geteuid():
+                # It says which commands to run: those of somebody else are not run in our name.
+                raise BadInputError(
+                    "a journal of knobs belongs to another user",
+                    where=str(path),
+                    why=f"user {owner}",
+                    remedy="Ask that user to put the settings back: strakes knobs restore",
+                )
+            data = read_whole(file, path, _MOST_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise store_error(error, path) from error
     try:
         rows = [json.loads(line) for line in data[: whole_length(data)].splitlines()]
         return _state(path, rows)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise BadInputError(
             "a journal of knobs is damaged",
             where=str(path),

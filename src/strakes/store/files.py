@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.regular_file import read_at_most
 
+# No run is so large; a file of holes says that it is.
+MOST_BYTES = 4 << 30
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
 
@@ -80,7 +83,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         document = json.loads(_read(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(document, dict):
         raise _damaged(path, "it does not contain a JSON object")
@@ -103,14 +106,23 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> bytes:
-    """Raises EnvironmentLacksError for a file of another user, FileNotFoundError when there is none."""
+    """Read a file.
+
+    Raises EnvironmentLacksError for one that cannot be read, BadInputError for what is no file, FileNotFoundError when
+    there is none.
+    """
     try:
-        return path.read_bytes()
+        return read_at_most(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise
     except PermissionError as error:
         remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
         raise EnvironmentLacksError(
             "this run belongs to another user", where=str(path), why=os.strerror(error.errno or 0), remedy=remedy
         ) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise EnvironmentLacksError("a file of the store cannot be read", where=str(path), why=why) from error
 
 
 def whole_length(data: bytes) -> int:
@@ -128,7 +140,7 @@ def whole_length(data: bytes) -> int:
 def _parse_row(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import BadInputError
+from strakes.regular_file import read_at_most
 from strakes.store.files import read_json, store_error, write_json
 from strakes.store_root import default_root
 
 _VARIABLE = "SLURM_JOB_ID"
+_MOST_NOTE_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,18 @@ class Jobs:
 
     def _job(self, record: Mapping[str, Any]) -> Job:
         """Read a job. What the job itself says is in files beside the record, so that two hosts never write one file."""
-        job = Job(record["id"], record["name"], tuple(record["command"]), record["submitted"], record["output"])
+        try:
+            texts = (str(record[key]) for key in ("id", "name", "submitted", "output"))
+            number, name, submitted, output = texts
+            job = Job(number, name, tuple(map(str, record["command"])), submitted, output)
+        except (KeyError, TypeError) as error:
+            where = str(self._directory)
+            raise BadInputError("the record of a job is damaged", where=where, why=repr(error)) from error
         with suppress(FileNotFoundError):
-            job = replace(job, run=(self._directory / f"{job.id}.run").read_text(encoding="utf-8").strip())
+            job = replace(job, run=self._note(f"{job.id}.run"))
         with suppress(FileNotFoundError, ValueError):
-            job = replace(job, status=int((self._directory / f"{job.id}.status").read_text(encoding="utf-8")))
+            job = replace(job, status=int(self._note(f"{job.id}.status")))
         return job
+
+    def _note(self, name: str) -> str:
+        return read_at_most(self._directory / name, _MOST_NOTE_BYTES).decode(errors="replace").strip()

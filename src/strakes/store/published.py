@@ -8,6 +8,7 @@ import json
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ from strakes.store.run import Run
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30
+# Each takes a hundred bytes of memory, whatever it takes in the file.
+_MOST_VALUES = 10_000_000
+# Of what is wrong with a file one thing is told, the best of so many.
+_MOST_ERRORS = 100
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,8 @@ class PublishedRun(Run):
         from strakes.schemas import load_schema
 
         document = _read(self.path)
-        error = best_match(Draft202012Validator(load_schema("export")).iter_errors(document))
+        errors = Draft202012Validator(load_schema("export")).iter_errors(document)
+        error = best_match(islice(errors, _MOST_ERRORS))
         if error is not None:
             where = f"{self.path}: {error.json_path}"
             raise BadInputError("this is not a run exported by strakes", where=where, why=error.message, remedy=_REMEDY)
@@ -71,6 +77,8 @@ def _read(path: Path) -> Any:
                 content = packed.read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
                 raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB when it is unpacked")
+        if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+            raise ValueError(f"it holds more than {_MOST_VALUES} values")
         return json.loads(content)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)

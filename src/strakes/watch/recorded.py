@@ -4,61 +4,87 @@ from __future__ import annotations
 
 import gzip
 import heapq
+import io
+import math
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, TextIO, cast
 
 from strakes.errors import BadInputError
+from strakes.regular_file import open_regular
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import CounterReading
 
 MARK = "### "
+_MOST_LINE = 1 << 20
+# One machine's counters at one time, with what each line takes in memory; job statistics of a large one have some MB.
+_MOST_READING = 256 << 20
+_LINE_TAKES = 64
 
 
 def is_recording(path: Path) -> bool:
     """Tell whether the file begins as a recording does. Raises BadInputError where it cannot be read."""
-    with ExitStack() as stack:
-        return next(iter(stack.enter_context(open_text(path))), "").startswith(MARK)
+    with open_lines(path) as lines:
+        return next(lines, "").startswith(MARK)
 
 
 def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
     """Return the readings of all files in order of time. Raises BadInputError."""
     with ExitStack() as stack:
-        files = [stack.enter_context(open_text(path)) for path in paths]
-        streams = [_of_file(path, file) for path, file in zip(paths, files, strict=True)]
+        files = [stack.enter_context(open_lines(path)) for path in paths]
+        streams = [_of_file(path, lines) for path, lines in zip(paths, files, strict=True)]
         yield from heapq.merge(*streams, key=lambda reading: reading.time_s)
 
 
-def open_text(path: Path) -> IO[str]:
-    """Open a text that may be compressed. Raises BadInputError."""
+@contextmanager
+def open_lines(path: Path) -> Iterator[Iterator[str]]:
+    """Open a text that may be compressed, and give its lines. Raises BadInputError, also while they are read.
+
+    However long the text is, no line of it is: who wrote it must not choose how much memory it takes.
+    """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             compressed = file.read(2) == b"\x1f\x8b"
-        opener = gzip.open if compressed else open
-        opened = opener(path, "rt", encoding="utf-8", errors="replace", newline="")
-    except OSError as error:
-        raise BadInputError("the file cannot be read", where=str(path), why=error.strerror or str(error)) from error
-    return opened
+            file.seek(0)
+            plain = gzip.GzipFile(fileobj=file) if compressed else file
+            with io.TextIOWrapper(cast("BinaryIO", plain), encoding="utf-8", errors="replace", newline="") as text:
+                yield _lines_of(path, text)
+    except (OSError, EOFError, zlib.error) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise BadInputError("the file cannot be read to its end", where=str(path), why=why) from error
 
 
-def _of_file(path: Path, file: IO[str]) -> Iterator[CounterReading]:
+def _lines_of(path: Path, text: TextIO) -> Iterator[str]:
+    while line := text.readline(_MOST_LINE + 1):
+        if len(line) > _MOST_LINE:
+            raise BadInputError("a line is too long", where=str(path), why=f"it has more than {_MOST_LINE} characters")
+        yield line
+
+
+def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     time_s: float | None = None
     lines: list[str] = []
-    try:
-        for number, line in enumerate(file, 1):
-            if not line.startswith(MARK):
-                lines.append(line)
-                continue
-            if time_s is not None:
-                yield read_text(path.name, time_s, "".join(lines))
-            try:
-                time_s, lines = float(line.removeprefix(MARK)), []
-            except ValueError:
-                raise BadInputError(
-                    "not a time", where=f"{path}:{number}", why=repr(line.strip()), remedy="Write ### and a Unix time."
-                ) from None
-    except (OSError, EOFError) as error:
-        raise BadInputError("the file ends early or is damaged", where=str(path), why=str(error)) from error
+    size = 0
+    for number, line in enumerate(text, 1):
+        if not line.startswith(MARK):
+            lines.append(line)
+            size += len(line) + _LINE_TAKES
+            if size > _MOST_READING:
+                why = "too much lies between two times"
+                raise BadInputError("not a recording", where=f"{path}:{number}", why=why)
+            continue
+        if time_s is not None:
+            yield read_text(path.name, time_s, "".join(lines))
+        time_s, lines, size = _time(line, f"{path}:{number}"), [], 0
     if time_s is not None:
         yield read_text(path.name, time_s, "".join(lines))
+
+
+def _time(line: str, where: str) -> float:
+    with suppress(ValueError):
+        time_s = float(line.removeprefix(MARK))
+        if math.isfinite(time_s):
+            return time_s
+    raise BadInputError("not a time", where=where, why=repr(line.strip()[:80]), remedy="Write ### and a Unix time.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +14,12 @@ import numpy as np
 from strakes.errors import BadInputError, nearest_word
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
-from strakes.watch.recorded import open_text
+from strakes.watch.recorded import open_lines
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
 
+# A value a minute of four series for a year.
+_MOST_ROWS = 2_000_000
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
 
@@ -51,11 +53,16 @@ class Replay:
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
     """Return the series of a CSV file and how many rows were passed over. Raises BadInputError."""
-    with open_text(path) as file:
+    with open_lines(path) as lines:
         try:
-            header, *lines = csv.reader(file)
-        except (csv.Error, ValueError, EOFError, OSError) as error:
+            return _series_of(csv.reader(lines), path, columns)
+        except (csv.Error, ValueError) as error:
             raise BadInputError("not a CSV file with a header", where=str(path), why=str(error)) from error
+
+
+def _series_of(rows: Iterator[list[str]], path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]:
+    """Take the rows one by one: of each only what is asked for is kept."""
+    header = next(rows, [])
     for column in (columns.time, columns.value, *columns.by, *columns.causes):
         if column not in header:
             near = nearest_word(column, header)
@@ -65,11 +72,13 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
         name for name in dict.fromkeys((*columns.causes, *filter(known_cause, header))) if name != columns.value
     ]
     places = {name: header.index(name) for name in (columns.time, columns.value, *columns.by, *explaining)}
-    groups: dict[str, list[tuple[float, float, list[str]]]] = {}
+    groups: dict[str, list[tuple[float, float, list[float]]]] = {}
     passed_over = 0
-    for line in lines:
+    for number, cells in enumerate(rows, 1):
+        if number > _MOST_ROWS:
+            raise BadInputError("the file is too large", where=str(path), why=f"it has more than {_MOST_ROWS} rows")
         # The first column may be an index that the header does not name.
-        row = line[1:] if len(line) == len(header) + 1 else line
+        row = cells[1:] if len(cells) == len(header) + 1 else cells
         if len(row) != len(header):
             passed_over += 1
             continue
@@ -78,8 +87,8 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
             passed_over += 1
             continue
         name = " ".join(row[places[column]].rpartition("/")[2] or "-" for column in columns.by) or columns.value
-        groups.setdefault(name, []).append((time_s, value, [row[places[column]] for column in explaining]))
-    return [_series(name, rows, explaining) for name, rows in sorted(groups.items())], passed_over
+        groups.setdefault(name, []).append((time_s, value, [_number(row[places[column]]) for column in explaining]))
+    return [_series(name, kept, explaining) for name, kept in sorted(groups.items())], passed_over
 
 
 def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH, *, worse_up: bool = False) -> Replay:
@@ -90,12 +99,13 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
         raise BadInputError("no row has a time and a value", where=str(path), remedy=remedy)
     events: list[WatchEvent] = []
     learning = []
-    for one in series:
+    allowed = FOR_CHANCE * alarms_a_month / len(series)
+    for each in series:
         try:
-            events += changes_of(one, FOR_CHANCE * alarms_a_month / len(series), worse_up=worse_up, also=columns.causes)
+            events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes)
         except LearnedTooLittle:
-            learning.append(one.name)
-    span = max(float(one.times[-1]) for one in series) - min(float(one.times[0]) for one in series)
+            learning.append(each.name)
+    span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
     events.sort(key=lambda event: event.told_s)
     return Replay(tuple(events), len(series), tuple(learning), passed_over, span / (30.4375 * 86400))
 
@@ -138,10 +148,10 @@ def parse_time(text: str) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def _series(name: str, rows: list[tuple[float, float, list[str]]], explaining: Sequence[str]) -> WatchedSeries:
+def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:
     rows.sort(key=lambda row: row[0])
     causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
-        column: np.array([_number(row[2][place]) for row in rows]) for place, column in enumerate(explaining)
+        column: np.array([row[2][place] for row in rows]) for place, column in enumerate(explaining)
     }
     return WatchedSeries(name, np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), causes)
 

@@ -20,6 +20,7 @@ STATUSES = {0, 1, 2, 3, 130, -signal.SIGINT, -signal.SIGKILL}
 _PATIENCE_S = 60.0
 _LIMIT_S = 180.0
 _MARK = "STRAKES_CAMPAIGN"
+_SIGNS_OF_WORK = ("store/runs/*", "store/knobs/open/*", "run/knobs/*", "labs/*", "fault-is-done")
 
 
 class BrokenError(AssertionError):
@@ -99,6 +100,14 @@ class World:
             raise BrokenError("it does not end") from error
         require(status in STATUSES, f"exit status {status}")
         return status
+
+    def wait_for_work(self, process: subprocess.Popen[bytes]) -> None:
+        """Until it has made something of its own, has started somebody, or has ended."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while process.poll() is None and time.monotonic() < deadline:
+            if any(any(self.place.glob(sign)) for sign in _SIGNS_OF_WORK) or len(self.processes()) > 1:
+                return
+            time.sleep(0.01)
 
     def call(self, *words: str) -> int:
         return self.end(self.start(*words))

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
@@ -68,11 +67,6 @@ Sum sum_of(const std::vector<RankResult>& results) {
         sum.out_of_time |= result.out_of_time;
     }
     return sum;
-}
-
-std::string text_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
 }
 
 using Contents = std::map<std::string, std::string>;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
+
+#include "support.hpp"
 
 namespace fs = std::filesystem;
 
@@ -15,8 +15,7 @@ TEST_CASE("every input that the fuzzer has kept is taken, or refused with a reas
     int inputs = 0;
     for (const auto& entry : fs::directory_iterator(STRAKES_FUZZ_CORPUS)) {
         INFO(entry.path().filename().string());
-        std::ifstream file(entry.path(), std::ios::binary);
-        const std::string input(std::istreambuf_iterator<char>(file), {});
+        const std::string input = strakes::tests::text_of(entry.path());
         CHECK(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()) == 0);
         ++inputs;
     }

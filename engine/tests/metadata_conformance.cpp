@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
@@ -55,8 +54,7 @@ Tree tree_of(const Stage& stage) {
     for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
         const std::string name = fs::relative(entry.path(), stage.path());
         if (name == ".strakes-marker") continue;
-        std::ifstream file(entry.path(), std::ios::binary);
-        tree[name] = entry.is_directory() ? "/" : std::string(std::istreambuf_iterator<char>(file), {});
+        tree[name] = entry.is_directory() ? "/" : text_of(entry.path());
     }
     return tree;
 }

@@ -91,6 +91,14 @@ std::vector<std::string> TestDirectory::entries() const {
     return names;
 }
 
+std::string text_of(const fs::path& path) {
+    std::string text(fs::file_size(path), '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    REQUIRE(static_cast<std::size_t>(file.gcount()) == text.size());
+    return text;
+}
+
 Mount::Mount(fs::path on, const std::string& options)
     : on_(std::move(on)), there_(::mount("none", on_.c_str(), "tmpfs", 0, options.c_str()) == 0) {
     if (there_) mark(on_);

@@ -34,6 +34,9 @@ class TestDirectory {
     std::filesystem::path path_;
 };
 
+// All of a file at once: a stream iterator takes a call for every byte, which sanitizers make slow.
+std::string text_of(const std::filesystem::path& path);
+
 // A tmpfs on a directory, with the marker. Not there where this user may not mount.
 class Mount {
   public:

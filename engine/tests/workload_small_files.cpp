@@ -38,8 +38,7 @@ std::map<std::string, std::string> files_in(const fs::path& directory) {
     std::map<std::string, std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(directory)) {
         if (!entry.is_regular_file() || entry.path().filename() == ".strakes-marker") continue;
-        std::ifstream file(entry.path(), std::ios::binary);
-        found.emplace(fs::relative(entry.path(), directory), std::string(std::istreambuf_iterator<char>(file), {}));
+        found.emplace(fs::relative(entry.path(), directory), text_of(entry.path()));
     }
     return found;
 }

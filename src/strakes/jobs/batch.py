@@ -95,8 +95,10 @@ exit $status
 def without_batch(arguments: Sequence[str]) -> list[str]:
     """Return the command line of the job itself.
 
-    >>> without_batch(["survey", "/d", "--batch", "-N 4", "--launcher", "slurm"]), without_batch(["survey", "--batch=-N 4", "/d"])
-    (['survey', '/d', '--launcher', 'slurm'], ['survey', '/d'])
+    >>> without_batch(["survey", "/d", "--batch", "-N 4", "--launcher", "slurm"])
+    ['survey', '/d', '--launcher', 'slurm']
+    >>> without_batch(["survey", "--batch=-N 4", "/d"])
+    ['survey', '/d']
     """
     found: list[str] = []
     skip = False
@@ -111,7 +113,9 @@ def without_batch(arguments: Sequence[str]) -> list[str]:
 
 
 def state_of(job: Job) -> str:
-    """Return what the queue says (PENDING, RUNNING, ...) with its reason; ``ENDED``: it said how it ended; ``KILLED``: it did not.
+    """Return what the queue says (PENDING, RUNNING, ...) with its reason.
+
+    ``ENDED``: the job said how it ended; ``KILLED``: it did not.
 
     Raises EnvironmentLacksError where there is no queue to ask, MeasurementError where it does not answer.
     """

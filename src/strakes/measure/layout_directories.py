@@ -20,9 +20,10 @@ from strakes.targets.target import Target
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A layout that was asked for and the one that files get; ``differences`` are texts for people, empty when they agree.
+    """A layout that was asked for and the one that files get.
 
-    ``given`` is None where the file system refused, ``differences`` then says why.
+    ``differences`` are texts for people, empty when they agree. ``given`` is None where the file system refused,
+    ``differences`` then says why.
     """
 
     wanted: Layout

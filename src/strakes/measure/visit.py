@@ -31,7 +31,9 @@ _HANGS = "The file system does not answer: check its servers, and measure again 
 class RunPlan(Protocol):
     """How a plan is run in ``workspace/name``, where that is more than handing it to the engine."""
 
-    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult: ...
+    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
+        """Run ``plan``; return what came of it."""
+        ...
 
 
 @dataclass(frozen=True)

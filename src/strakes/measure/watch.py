@@ -61,7 +61,7 @@ class TargetWatch:
         return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
-        """When servers did not serve this client in that time: as the file system remembers it, or as its counters show."""
+        """Return when servers did not serve this client: as the file system remembers it, or as its counters show."""
         remembered = [
             interruption
             for interruption in self._target.interruptions()

@@ -1,12 +1,12 @@
-"""From what the probe has felt so far to the load that may be: a pure function of its history, one operation after the other."""
+"""From what the probe has felt so far to the load that may be: a pure function of its history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Of the last so many operations of one kind. Where 1 in 100 is slow, so many slow ones are there by chance in 8 of 100 windows (binomial);
-# where 10 in 100 are, in 998 of 1000.
+# Of the last so many operations of one kind. Where 1 in 100 is slow, so many slow ones are there by chance in 8 of 100
+# windows (binomial); where 10 in 100 are, in 998 of 1000.
 WINDOW = 100
 TOO_MANY = 3
 # Of the time in which each rank keeps the file system busy. After the last step there is nothing left but to stop.
@@ -41,10 +41,11 @@ class Control:
 
     @property
     def share(self) -> float:
+        """Return the share of the load that may be."""
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """What one more operation makes of it."""
+        """Return what one more operation makes of it."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -54,7 +55,7 @@ class Control:
         return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
 
     def _less(self) -> Control:
-        """What was felt under more load says nothing of less: every step begins anew."""
+        """Begin anew: what was felt under more load says nothing of less."""
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
         if self.stopped or self.step + 1 == len(SHARES):
             return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
@@ -62,7 +63,7 @@ class Control:
 
 
 def controlled(history: Iterable[Felt], start: Control | None = None) -> Control:
-    """The whole history at once."""
+    """Take in the whole history at once."""
     control = start or Control()
     for felt in history:
         control = control.after(felt)

@@ -12,7 +12,7 @@ from strakes.launch.messages import LoggedOperation
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of one kind of operation, in seconds from when it was due; ``slow``: how many took longer than others are to wait."""
+    """Of one kind of operation, in seconds from when it was due; ``slow``: how many took longer than the limit."""
 
     operations: int
     median_s: float
@@ -31,12 +31,13 @@ def latencies(operations: Iterable[LoggedOperation], limit_s: float) -> dict[str
     }
 
 
-def is_slow(one: LoggedOperation, limit_s: float) -> bool:
-    return not one.acknowledged or one.ended_s - one.due_s > limit_s
+def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
+    """Tell whether an operation failed or took longer than the limit."""
+    return not operation.acknowledged or operation.ended_s - operation.due_s > limit_s
 
 
 def worst(of: Mapping[str, Latencies]) -> dict[str, float]:
-    """All kinds as one: the largest percentile of any, since who does mostly that feels that.
+    """Return all kinds as one: the largest percentile of any, since who does mostly that feels that.
 
     >>> worst({"read": Latencies(10, 0.001, 0.002, 0.003, 0), "write": Latencies(10, 0.002, 0.009, 0.01, 1)})
     {'operations': 20, 'slow': 1, 'median_s': 0.002, 'p99_s': 0.009, 'longest_s': 0.01}

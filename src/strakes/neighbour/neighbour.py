@@ -1,4 +1,4 @@
-"""A good neighbour: listens to the probe around and during every visit, and has the measurement give way, at last stop."""
+"""A good neighbour: listens to the probe around and during every visit, and gives way or stops."""
 
 from __future__ import annotations
 
@@ -33,11 +33,16 @@ _SILENT_S = 2.0
 class Listener(Protocol):
     """Where what the probe felt comes from."""
 
-    def take(self) -> list[LoggedOperation]: ...
+    def take(self) -> list[LoggedOperation]:
+        """Return the operations since the last time."""
+        ...
 
 
 class Neighbour:
-    """``limit_s``: what 99 of 100 operations of others may take. ``begin`` first; then ``before_visit`` and ``after_visit`` in turn."""
+    """``limit_s``: what 99 of 100 operations of others may take.
+
+    Call ``begin`` first, then ``before_visit`` and ``after_visit`` in turn.
+    """
 
     def __init__(self, limit_s: float, probe: Listener) -> None:
         self.limit_s = limit_s
@@ -58,7 +63,7 @@ class Neighbour:
         return self._control.share
 
     def begin(self) -> None:
-        """The probe alone. Raises EnvironmentLacksError where others wait too long already."""
+        """Listen to the probe alone. Raises EnvironmentLacksError where others wait too long already."""
         until = time.monotonic() + _WARM_UP_S + _ALONE_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)
@@ -72,7 +77,10 @@ class Neighbour:
             )
 
     def before_visit(self) -> float:
-        """The share of its load that the next visit may be. Raises StoppedForOthersError when not even the smallest can be borne."""
+        """Return the share of its load that the next visit may be.
+
+        Raises StoppedForOthersError when not even the smallest can be borne.
+        """
         if self.yielded:
             self._rest()
         self._listen()
@@ -100,19 +108,19 @@ class Neighbour:
         return look
 
     def after_visit(self) -> dict[str, float]:
-        """What the probe felt meanwhile, for the visit's record."""
+        """Return what the probe felt meanwhile, for the visit's record."""
         self._listen()
         return worst(latencies(self._all[self._of_visit :], self.limit_s))
 
     def summary(self) -> NeighbourFelt:
-        """What it felt in all: alone, and since."""
+        """Return what it felt in all: alone, and since."""
         alone, since = (
             record(latencies(some, self.limit_s)) for some in (self._all[: self._alone], self._all[self._alone :])
         )
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
-        """Takes in what has come; whether the measurement has to be less from now on."""
+        """Take in what has come; tell whether the measurement has to be less from now on."""
         now_s = time.time()
         new = self._probe.take()
         self._all += new
@@ -131,7 +139,7 @@ class Neighbour:
         return False
 
     def _rest(self) -> None:
-        """What the visit has left under way goes on for a while; it is not held against the next one."""
+        """Wait until what the visit has left under way is over: it is not held against the next one."""
         began = quiet_since = time.monotonic()
         while time.monotonic() - began < _REST_S and time.monotonic() - quiet_since < _QUIET_S:
             time.sleep(_LOOK_S)
@@ -149,7 +157,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """A Neighbour with its probe in ``workspace``; what it felt is in the run at the end."""
+    """Provide a Neighbour with its probe in ``workspace``; what it felt is in the run at the end."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

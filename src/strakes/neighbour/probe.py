@@ -1,4 +1,7 @@
-"""The probe: an engine of its own in a directory of its own, whose few operations a second are due whatever became of those before."""
+"""The probe: an engine of its own in a directory of its own.
+
+Its few operations a second are due whatever became of those before.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ _NICE = -10
 
 
 def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
-    """A rank for each kind: a 4 KiB file made, looked at and removed; 4 KiB read past the page cache; 4 KiB written and synchronised."""
+    """Return a plan with a rank for each kind of operation.
+
+    A 4 KiB file made, looked at and removed; 4 KiB read past the page cache; 4 KiB written and synchronised.
+    """
     parts = tuple(
         Part(1, ProbePhase(kind, kind, rate_per_s, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
         for kind in KINDS

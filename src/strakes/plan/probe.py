@@ -33,6 +33,7 @@ class ProbePhase:
         return ranks * self.operations_per_rank()
 
     def operations_per_rank(self) -> int:
+        """Return how many operations one rank is to do."""
         return max(1, int(self.rate_per_s * self.seconds))
 
     def bytes_added(self) -> int:

@@ -16,6 +16,7 @@ class Stop:
     seconds: float | None = None
 
     def to_json(self) -> dict[str, object]:
+        """Return the form of a plan's JSON."""
         return {"rule": self.rule} if self.seconds is None else {"rule": self.rule, "seconds": self.seconds}
 
 

@@ -17,13 +17,13 @@ _TOP_KEYS = ("title", "seed", "ranks", "ranks_per_node", "memory_hog_bytes", "ph
 
 
 def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
-    """Title and plan of a file; ``seed`` is used where the file names none.
+    r"""Return title and plan of a file; ``seed`` is used where the file names none.
 
     Raises BadInputError that names the file and the key at fault.
 
     >>> import tempfile
-    >>> text = 'ranks = 2\\n[[phase]]\\nkind = "metadata"\\nname = "make"\\noperation = "file-create"\\n'
-    >>> text += 'directory = "unique"\\nitems = 10'
+    >>> text = 'ranks = 2\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\n'
+    >>> text += 'directory = "unique"\nitems = 10'
     >>> with tempfile.TemporaryDirectory() as place:
     ...     file = Path(place) / "make-files.toml"
     ...     _ = file.write_text(text)

@@ -3,7 +3,8 @@
 Paths are drawn from the series' own past: what a value does not owe to the one before it is drawn in blocks (stationary
 bootstrap, Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303, with blocks as long as its autocorrelation asks for,
 Politis and White, Econometric Reviews 23 (2004) 53), and the resemblance is put back, with the bias of its estimate put
-right (post-blackening, Davison and Hinkley, Bootstrap Methods (1997) 8.2.3; Marriott and Pope, Biometrika 41 (1954) 390).
+right (post-blackening, Davison and Hinkley, Bootstrap Methods (1997) 8.2.3;
+Marriott and Pope, Biometrika 41 (1954) 390).
 On each path the level is judged as it is on the series: by ranks within a baseline that is as long as the real one. So
 neither a distribution nor independence is assumed, and the error of the baseline itself counts.
 """
@@ -32,7 +33,10 @@ _TABLE = np.array([_NORMAL.inv_cdf((index + 0.5) / 1024) for index in range(1024
 
 @dataclass(frozen=True)
 class Calibration:
-    """``spreads``: of the sums over each window. ``place`` and ``scale``: of the Gumbel law of the largest over a horizon."""
+    """``spreads``: of the sums over each window.
+
+    ``place`` and ``scale``: of the Gumbel law of the largest over a horizon.
+    """
 
     spreads: Numbers
     place: float
@@ -91,7 +95,7 @@ def _resemblance(centred: Numbers) -> float:
 
 
 def scores(ordered: Numbers, values: Numbers) -> Numbers:
-    """Return normal scores of the ranks of ``values`` among ``ordered``: no single value weighs more than the past allows."""
+    """Return normal scores of the ranks of ``values`` among ``ordered``: no value weighs more than the past allows."""
     places = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
     return np.asarray(_TABLE[((places + 0.5) / (len(ordered) + 1) * len(_TABLE)).astype(int)])
 

@@ -1,8 +1,8 @@
 """What else was different when a level changed: a column that was worse than it had been for two months.
 
 The rules were fixed before any recorded year was looked at. A column explains a fall where its median since the change
-lies above the 95th percentile of what it was in the 60 days before, and, for columns that are said to matter only beyond
-a bound, above that bound.
+lies above the 95th percentile of what it was in the 60 days before, and, for columns that are said to matter only
+beyond a bound, above that bound.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def known_cause(column: str) -> Cause | None:
 
 
 def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = ()) -> str:
-    """Return what explains a change to the worse, in words; empty where nothing does. ``also``: further columns that may."""
+    """Return what explains a change to the worse, in words; empty where nothing does.
+
+    ``also``: further columns that may.
+    """
     if change.ratio >= 1:
         return ""
     for column, values in series.causes.items():

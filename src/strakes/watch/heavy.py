@@ -143,7 +143,8 @@ class HeavyJobs:
             job,
             run[0][0],
             ended_s,
-            f"job {job} causes {rate / total:.0%} of the load: {rate:,.0f} {self._unit} a second, all together {total:,.0f}, usual {usual:,.0f}",
+            f"job {job} causes {rate / total:.0%} of the load: {rate:,.0f} {self._unit} a second, "
+            f"all together {total:,.0f}, usual {usual:,.0f}",
             size=rate / total,
             low=min(row[1] / row[2] for row in run),
             high=max(row[1] / row[2] for row in run),

@@ -28,8 +28,8 @@ _GROWN, _RENEWED = 1.4, 128
 # Evidence (log likelihood ratio, of values that are far apart) that a change is over.
 _OVER = 5.0
 _LEAST = 0.05
-# A bound that chance should pass so often is passed 1.3 to 2.4 times as often in years of made-up noise, resembling itself or
-# not: a baseline of a few dozen values is one of many that there could have been.
+# A bound that chance should pass so often is passed 1.3 to 2.4 times as often in years of made-up noise, resembling
+# itself or not: a baseline of a few dozen values is one of many that there could have been.
 _PASSED = 0.4
 # Each change that was told in a year raises the bound by this share.
 _WANDERS = 0.2
@@ -79,7 +79,7 @@ class LevelDetector:
         return len(self._past) < LEARN
 
     def add(self, time_s: float, value: float) -> LevelChange | LevelEnd | None:
-        """Take in one value; return what it shows. A value that is not finite (on a log scale: above zero) is passed over."""
+        """Take in a value; return what it shows. One that is not finite (on a log scale: above zero) is left out."""
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return None
         figure = math.log(value) if self._scale == "log" else value
@@ -185,7 +185,7 @@ class LevelDetector:
 
 
 class _Changed:
-    """A change that was told: is it over, or is this the new level?"""
+    """A change that was told, until it is over or is the new level."""
 
     def __init__(
         self, before: float, after: float, spread: float, length: float, values: list[tuple[float, float]]
@@ -230,7 +230,7 @@ def find_changes(series: WatchedSeries, alarms_a_month: float) -> list[ShiftedLe
 
 
 def _beginning(recent: Numbers, before: float, window: int) -> int:
-    """Return where, at most half a window earlier or later than the window says, the change best begins (least squares)."""
+    """Return where the change best begins (least squares), at most half a window from where the window says."""
     count = len(recent)
     first, last = max(0, count - window - window // 2), min(count - 2, count - window + window // 2)
     clipped = recent - before

@@ -1,4 +1,7 @@
-"""A file system watched live: counters and probe in, events out to the store, to metrics and to people. Goes on whatever fails."""
+"""A file system watched live: counters and probe in, events out to the store, to metrics and to people.
+
+It goes on whatever fails.
+"""
 
 from __future__ import annotations
 

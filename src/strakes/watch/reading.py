@@ -23,8 +23,9 @@ class CounterReading:
 
     ``work``: group of equals -> member -> work. ``jobs`` and ``job_bytes``: what each job has asked for. ``full`` and
     ``locks``: shares of what there is. ``serving``: target -> since when it counts; None where this source does not
-    know targets. ``recovering``: targets that have not all clients back. ``waits``: when targets did not serve a client.
-    ``figures``: values whose level is watched. ``devices``: disk -> its target. ``missing``: what could not be read.
+    know targets. ``recovering``: targets that have not all clients back. ``waits``: when targets did not serve a
+    client. ``figures``: values whose level is watched. ``devices``: disk -> its target. ``missing``: what could not be
+    read.
     """
 
     source: str

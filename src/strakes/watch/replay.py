@@ -113,7 +113,7 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
 def changes_of(
     series: WatchedSeries, alarms_a_month: float, *, worse_up: bool, also: Sequence[str] = ()
 ) -> list[WatchEvent]:
-    """Return the changes of one series with their causes and, where they are over, their ends. Raises LearnedTooLittle."""
+    """Return the changes of one series with their causes and, where over, their ends. Raises LearnedTooLittle."""
     positive = bool(np.all(series.values > 0))
     detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
     events: list[WatchEvent] = []

@@ -1,7 +1,9 @@
-"""What a watch keeps: a line a minute, merged to ten minutes after two days and to hours after two weeks; events for ever.
+"""What a watch keeps: a line a minute, merged to ten minutes after two days and to hours after two weeks.
 
-A line is written at once or not at all; one that a crash has torn is cut off when the file is opened again. Merging writes
-a new file beside the old one and then removes that: done twice it gives the same.
+Events are kept for ever.
+
+A line is written at once or not at all; one that a crash has torn is cut off when the file is opened again. Merging
+writes a new file beside the old one and then removes that: done twice it gives the same.
 """
 
 from __future__ import annotations

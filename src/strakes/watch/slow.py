@@ -1,8 +1,8 @@
 """A target that is slow against its equals: seconds of work a request, held against theirs and against its own past.
 
-A target that has more to do is not slow: only the time that each request keeps it busy counts. Nothing is assumed of how
-windows depend on each other: the slowest of the last windows has to be beyond the bound, and how sure that is follows
-from how many runs of as many windows, of all equals, were not.
+A target that has more to do is not slow: only the time that each request keeps it busy counts. Nothing is assumed of
+how windows depend on each other: the slowest of the last windows has to be beyond the bound, and how sure that is
+follows from how many runs of as many windows, of all equals, were not.
 """
 
 from __future__ import annotations

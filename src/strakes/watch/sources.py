@@ -29,7 +29,9 @@ class CounterSource(Protocol):
     name: str
     every_s: float
 
-    def read(self, time_s: float) -> CounterReading: ...
+    def read(self, time_s: float) -> CounterReading:
+        """Return everything as it stands now; ``time_s`` is Unix time."""
+        ...
 
 
 @dataclass

@@ -16,7 +16,10 @@ Kind = Literal["level", "slow-target", "saturation", "fail-over", "heavy", "serv
 
 @dataclass(frozen=True)
 class WatchedSeries:
-    """One figure over time, oldest first. ``causes``: columns that may explain it, each as long as ``values``; NaN: not known."""
+    """One figure over time, oldest first; NaN: not known.
+
+    ``causes``: columns that may explain it, each as long as ``values``.
+    """
 
     name: str
     times: Numbers

@@ -135,7 +135,8 @@ class Watch:
 def level_event(name: str, told: LevelChange, *, worse_up: bool, cause: str = "") -> WatchEvent:
     """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm."""
     better = (told.ratio < 1) == worse_up
-    text = f"{name} changed by {told.ratio - 1:+.0%} ({told.low - 1:+.0%} to {told.high - 1:+.0%}), from {told.before:.4g} to {told.after:.4g}"
+    interval = f"{told.low - 1:+.0%} to {told.high - 1:+.0%}"
+    text = f"{name} changed by {told.ratio - 1:+.0%} ({interval}), from {told.before:.4g} to {told.after:.4g}"
     return WatchEvent(
         "level",
         name,

@@ -26,7 +26,10 @@ class Window:
 
 
 class Windows:
-    """Makes windows of the counters of one group. A counter that begins anew counts from zero; a clock that steps ends the window."""
+    """Makes windows of the counters of one group.
+
+    A counter that begins anew counts from zero; a clock that steps ends the window.
+    """
 
     def __init__(self, least_s: float = WINDOW_S) -> None:
         self._least_s = least_s

@@ -99,7 +99,7 @@ void PlanWatch::cancel_over_limit() {
     std::array<char, 80> what{};
     std::snprintf(what.data(), what.size(), "the plan took longer than its limit of %g s", request_.limit_s);
     report_rank(slowest_rank(), what.data(),
-                "Give a larger limit_s, make the plan smaller, or find out why this rank is slow.");
+                "Find out why this rank is slow, give it less work, or give it more time.");
     cancel();
 }
 

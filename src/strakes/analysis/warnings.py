@@ -26,6 +26,7 @@ from strakes.store.records import (
     LayoutGiven,
     NeighbourFelt,
     NodesChanged,
+    OthersSeen,
     TargetDescribed,
     TroubleSeen,
     Visit,
@@ -265,8 +266,17 @@ def _target(run: Run) -> list[RunWarning]:
         *(warning for server, ratio in slow.items() for warning in evidence.server_unlike(server, ratio)),
         *evidence.servers_disturbed(list(dict.fromkeys(lines))),
         *evidence.service_interrupted(lost, again),
+        *_others(run),
         *evidence.servers_not_well([(event.when, event.sentences) for event in run.events_of(TroubleSeen)]),
     ]
+
+
+def _others(run: Run) -> list[RunWarning]:
+    """Return who else measured with strakes in the same directory."""
+    who = list(dict.fromkeys(one for event in run.events_of(OthersSeen) for one in event.who))
+    text = f"Another measurement worked in the same directory at the same time: {'; '.join(who)}."
+    remedy = "Take these figures as those of a shared system, or measure one after the other."
+    return [RunWarning("other-measurement", text, remedy)] if who else []
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +43,20 @@ def command(ctx: click.Context) -> None:
 @_JSON
 def list_command(directory: Path | None, servers: Servers | None, as_json: bool) -> None:
     """List the settings of the file system under DIR with their values; without DIR, all known settings."""
-    from strakes.knobs.change import Reading, read
+    from strakes.knobs.change import Reading, in_force, read
     from strakes.knobs.loader import catalogue
 
-    readings = read(_target(directory, servers)) if directory else tuple(Reading(knob) for knob in catalogue())
-    if as_json:
-        _print_json([_document(reading) for reading in readings])
+    if directory is None:
+        readings, used = tuple(Reading(knob) for knob in catalogue()), {}
     else:
-        _print_list(readings, with_values=directory is not None)
+        target = _target(directory, servers)
+        readings = read(target)
+        # Where a setting has no value of its own, its servers tell which one they use.
+        used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
+    if as_json:
+        _print_json([{**_document(reading), "in_force": dict(used.get(reading.knob.name, {}))} for reading in readings])
+    else:
+        _print_list(readings, with_values=directory is not None, used=used)
 
 
 @command.command("get")
@@ -237,7 +243,14 @@ def _value_text(reading: Reading) -> str:
     return f"{len(values)} different values: " + ", ".join(reading.knob.shown(value) for value in values[:4])
 
 
-def _print_list(readings: Sequence[Reading], *, with_values: bool) -> None:
+def _effective_text(reading: Reading, used: Mapping[str, str]) -> str:
+    """Return the value that was given, or else the one that the servers use by themselves."""
+    own = any(value is not None for value in reading.values.values())
+    values = dict.fromkeys(reading.knob.shown(value) for value in used.values())
+    return _value_text(reading) if own or not values else f"{', '.join(values)} (default)"
+
+
+def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping[str, Mapping[str, str]]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -255,7 +268,7 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool) -> None:
             absent.append(reading)
         else:
             second = (
-                _value_text(reading)
+                _effective_text(reading, used.get(knob.name, {}))
                 if with_values
                 else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
             )

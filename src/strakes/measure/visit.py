@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from strakes.errors import MeasurementError
+from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.findings.cell import Cell
 from strakes.launch.engine import Engine
 from strakes.launch.messages import EngineError, PlanResult, Progress
@@ -25,6 +26,9 @@ from strakes.targets.workspace import Workspace
 # How a visit ended that servers did not serve throughout: it is made again.
 INTERRUPTED = "interrupted"
 MOST_INTERRUPTED = 3
+# As the engine words it, and the load from which a slow plan is the machine's fault.
+_OVER_LIMIT = "the plan took longer than its limit"
+_OVERLOAD = 3.0
 _HANGS = "The file system does not answer: check its servers, and measure again when they serve. --resume goes on."
 
 
@@ -115,9 +119,20 @@ def require_end(visit: Visit, site: Site) -> None:
         raise failure(visit.ended, visit.errors, f"{site.workspace.path} (cell {visit.cell})", site.target)
 
 
-def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> MeasurementError:
-    """Return what the engine met, and which servers are not well."""
+def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
+    """Return what the engine met, and which servers are not well.
+
+    What only took too long while this machine had more to do than it can is no failure of the file system.
+    """
     trouble = " ".join(target.trouble())
+    load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if errors and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
+        return EnvironmentLacksError(
+            "this machine is too busy to measure",
+            where=place,
+            why=f"{errors[0].what} while the load average was {load:.0f} on {cpus} processors",
+            remedy="Repeat when fewer other programs run here, or with fewer ranks: --ranks 2.",
+        )
     if not errors:
         remedy = "The log of the run in the store has the engine's output."
         return MeasurementError(f"the run ended as {ended!r}", where=place, why=trouble, remedy=remedy)

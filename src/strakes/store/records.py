@@ -156,6 +156,15 @@ class TroubleSeen(RunEvent):
 
 
 @dataclass(frozen=True)
+class OthersSeen(RunEvent):
+    """Other measurements by strakes in the same directory: "before", "meanwhile" or "after"; who, a text each."""
+
+    event = "others"
+    when: str
+    who: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LayoutGiven(RunEvent):
     """What new files get (None: it was refused), and in what that differs from what was asked for."""
 

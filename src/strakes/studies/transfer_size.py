@@ -233,7 +233,7 @@ class TransferSize(Study):
                     # Not the best one: of many, the one that looks best was lucky, too.
                     largest = max(cells, key=lambda one: float(one.settings["transfer_bytes"]))
                     size = format_bytes(float(largest.settings["transfer_bytes"]))
-                    how = "to fsync" if operation == "write" else read_from(largest)
+                    how = "to fsync" if operation == "write" else read_from(largest, results.facts)
                     lines.append(Headline(f"{operation}, {io} ({size} calls, {how})", largest.id))
         return lines
 

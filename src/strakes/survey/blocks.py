@@ -9,7 +9,7 @@ from strakes.statistics.interval import smallest_runs
 from strakes.store.records import CellDropped
 from strakes.survey.amounts import LATE_SHARE, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
-from strakes.survey.session import LIMIT_FACTOR, Session, shortest_limit_s, visit_cell
+from strakes.survey.session import LIMIT_FACTOR, Session, note_others, shortest_limit_s, visit_cell
 from strakes.units import format_value
 
 
@@ -24,12 +24,12 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
         if visit.is_measurement:
             schedule.record(visit)
     schedule.under(session.engine.impact, session.visits)
-    # One block is measured whatever the preparations have taken: a run that says nothing is worse than one that takes
-    # longer.
+    # One cell is measured whatever the preparations have taken; a first block goes on until the whole budget is spent.
     while session.left_s(share := _share(session, schedule)) > 0 or schedule.block == 0:
         for cell in schedule.fit(session.left_s(share)):
             reason = f"the budget was too short for {fewest} runs"
             session.writer.append_event(CellDropped(cell.key, reason, schedule.runs(cell.key)))
+        note_others(session, "meanwhile")
         block = schedule.next_block()
         if not block:
             return
@@ -38,7 +38,8 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
             expected_s = schedule.expected_s(cell)
             if schedule.block > 1 and expected_s > session.left_s(share):
                 continue
-            if session.left_s(share) <= 0 and schedule.block > 1:
+            if session.left_s(share if schedule.block > 1 else 1.0) <= 0 and len(session.visits) > before:
+                _drop_rest(session, schedule)
                 return
             _tell(session, schedule, cell)
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
@@ -47,6 +48,13 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float) -> No
         # What is left of this block takes longer than what is left of the time.
         if len(session.visits) == before:
             return
+
+
+def _drop_rest(session: Session, schedule: Schedule) -> None:
+    """Tell which cells the first block did not come to."""
+    for cell in schedule.open_cells():
+        if not schedule.runs(cell.key):
+            session.writer.append_event(CellDropped(cell.key, "the budget was spent", 0))
 
 
 def _share(session: Session, schedule: Schedule) -> float:

@@ -19,7 +19,7 @@ from strakes.survey.confirming import confirm
 from strakes.survey.placing import make_layouts, place_cells
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.sequence import measure_in_sequence
-from strakes.survey.session import Session, note_trouble
+from strakes.survey.session import Session, note_others, note_trouble
 from strakes.survey.settings import settable_cells
 from strakes.targets.calls import UnansweredError
 from strakes.targets.ceph.inside import inside
@@ -82,6 +82,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             session = Session(request, writer, engine, sides, progress, time.monotonic(), spent_s, visits, neighbour)
             facts = gather_facts(session)
             note_trouble(session, "before")
+            note_others(session, "before")
             # Comparing nodes takes its seconds, and is not what the budget is for.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
@@ -92,6 +93,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             else:
                 measure_in_blocks(session, cells, phase_s)
                 confirm(session, cells, facts)
+            note_others(session, "after")
             note_trouble(session, "after")
             progress.update("cleaning up", 1.0, "")
     writer.finish("complete" if whole else "partial")

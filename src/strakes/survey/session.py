@@ -16,8 +16,9 @@ from strakes.measure.prepared import grown, rounds_begun
 from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.neighbour.neighbour import Neighbour
 from strakes.store import Run, RunWriter
-from strakes.store.records import TroubleSeen, Visit
+from strakes.store.records import OthersSeen, TroubleSeen, Visit
 from strakes.survey.request import ProgressDisplay, Request
+from strakes.targets.clean import others_at_work
 from strakes.targets.description import Description
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
@@ -30,6 +31,9 @@ _SETTLED_S = 1.0
 # With a small budget nobody wants to wait so long for what will not come.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
+# How often, and for which share of the time at most, other measurements are looked for.
+_LOOK_EVERY_S = 3.0
+_LOOK_SHARE = 100.0
 
 
 @dataclass
@@ -50,6 +54,8 @@ class Session:
     neighbour: Neighbour | None = None
     cells: list[Cell] = field(default_factory=list)
     description: Description | None = None
+    look_again_s: float = 0.0
+    others: set[str] = field(default_factory=set)
 
     @property
     def workspace(self) -> Workspace:
@@ -125,6 +131,27 @@ def shortest_limit_s(request: Request) -> float:
 def usual_s(session: Session, key: str) -> float:
     durations = sorted(visit.elapsed_s for visit in session.visits if visit.cell == key)
     return durations[len(durations) // 2] if durations else 0.0
+
+
+def note_others(session: Session, when: str) -> None:
+    """Keep who else measures with strakes in the directory; looked for now and then only, and each told once."""
+    now_s = time.monotonic()
+    if when == "meanwhile" and now_s < session.look_again_s:
+        return
+    others = [
+        who
+        for side in session.sides.values()
+        for who in others_at_work(side.workspace.path.parent, session.writer.id)
+        if who not in session.others
+    ]
+    # A directory of a million names is not listed again and again.
+    session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
+    if others:
+        session.others.update(others)
+        session.writer.append_event(OthersSeen(when, tuple(others)))
+        session.progress.note(
+            f"another measurement works in this directory, and both disturb each other: {'; '.join(others)}"
+        )
 
 
 def note_trouble(session: Session, when: str) -> None:

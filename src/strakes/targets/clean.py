@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +87,28 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
             else:
                 removed.append(path)
     return CleanReport(tuple(removed), tuple(live), tuple(left), tuple(ignored))
+
+
+def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
+    """Return who else measures in the directory now: process, user, host and run. Nothing is waited for.
+
+    Directories of ``run`` itself, and of its probes beside it, do not count.
+    """
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    others = []
+    try:
+        for name in sorted(name for name in os.listdir(opened) if name.startswith(WORKSPACE_PREFIX)):
+            with suppress(OSError):
+                inside = enter(opened, name)
+                try:
+                    marker = read_marker(inside, name)
+                finally:
+                    os.close(inside)
+                if isinstance(marker, Marker) and marker.run.split(".")[0] != run and marker.seems_live():
+                    others.append(f"run {marker.run}, process {marker.pid} of {marker.user} on {marker.host}")
+    finally:
+        os.close(opened)
+    return tuple(others)
 
 
 def _who_works(marker: Marker | NoMarker) -> str:

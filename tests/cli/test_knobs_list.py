@@ -1,0 +1,25 @@
+"""``strakes knobs list``: a setting that nobody has changed shows the value that its servers use."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.cli.knobs import _effective_text
+from strakes.knobs.change import Reading
+from strakes.knobs.loader import catalogue
+
+
+@pytest.mark.parametrize(
+    ("own", "used", "shown"),
+    [
+        (None, {"mds.a": "4294967296"}, "(default)"),
+        (None, {}, ""),
+        ("1073741824", {"mds.a": "1073741824"}, ""),
+    ],
+)
+def test_the_effective_value_is_shown_where_none_was_given(own: str | None, used: dict[str, str], shown: str) -> None:
+    knob = next(knob for knob in catalogue() if knob.in_force and knob.name == "mds_cache_memory_limit")
+    text = _effective_text(Reading(knob, {"mds": own}), used)
+    assert text.endswith(shown)
+    assert ("(default)" in text) == bool(shown)
+    assert knob.shown(next(iter(used.values()), own)) in text

@@ -1,0 +1,76 @@
+"""A short budget is kept, two measurements of one directory know of each other, and a busy client is not called a file system."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from strakes.cli.main import run as strakes
+from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.launch.messages import EngineError
+from strakes.measure import visit
+from strakes.store import Store
+from strakes.store.records import OthersSeen
+from strakes.targets.clean import others_at_work
+from strakes.targets.registry import detect
+from strakes.targets.workspace import Workspace
+
+
+def test_a_run_knows_of_another_in_its_directory_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Workspace.create(tmp_path, "20260101-000000-other"):
+        assert strakes(["survey", str(tmp_path), "--budget", "1s", "-q"]) == 0
+        run = Store().open("latest")
+        (seen, *more) = run.events_of(OthersSeen)
+        assert (seen.when, more) == ("before", [])
+        assert f"run 20260101-000000-other, process {os.getpid()}" in seen.who[0]
+        capsys.readouterr()
+        assert strakes(["report", run.id, "--json", "-"]) == 0
+        assert "other-measurement" in [one["code"] for one in json.loads(capsys.readouterr().out)["warnings"]]
+    assert strakes(["survey", str(tmp_path), "--budget", "1s", "-q"]) == 0
+    assert not Store().open("latest").events_of(OthersSeen)
+
+
+def test_directories_of_the_run_itself_and_dead_ones_are_no_others(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, "mine"), Workspace.create(tmp_path, "mine.neighbour"):
+        assert others_at_work(tmp_path, "mine") == ()
+        assert len(others_at_work(tmp_path, "yours")) == 2
+    (tmp_path / "strakes-nothing").mkdir()
+    assert others_at_work(tmp_path, "mine") == ()
+
+
+def test_a_first_block_ends_with_the_budget_and_tells_what_it_did_not_come_to(tmp_path: Path) -> None:
+    """Phases are ended by time, so only the number of cells can make a survey of a moment long."""
+    assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
+    run = Store().open("latest")
+    measured = {one.cell for one in run.visits if one.is_measurement}
+    assert 1 <= len(measured) < len(run.cells) / 2
+
+
+def failed(what: str, load: float, monkeypatch: pytest.MonkeyPatch, place: Path) -> Exception:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    return visit.failure("error", [EngineError(what)], "a place", detect(place))
+
+
+def test_a_plan_too_slow_on_an_overloaded_machine_is_no_failure_of_the_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, crowd = "the plan took longer than its limit of 60 s", 50.0 * (os.cpu_count() or 1)
+    assert isinstance(failed(slow, crowd, monkeypatch, tmp_path), EnvironmentLacksError)
+    assert isinstance(failed(slow, 0.1, monkeypatch, tmp_path), MeasurementError)
+    assert isinstance(failed("write failed: EIO", crowd, monkeypatch, tmp_path), MeasurementError)
+
+
+def test_no_message_of_the_engine_names_a_key_that_is_no_option() -> None:
+    assert (
+        "limit_s"
+        not in (ROOT / "engine/session/plan_watch.cpp")
+        .read_text()
+        .split("cancel_over_limit")[1][:500]
+        .split("report_rank")[1]
+    )

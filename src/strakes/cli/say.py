@@ -12,6 +12,20 @@ def say(text: object = "", *, err: bool = False) -> None:
     click.echo(for_terminal(text), err=err)
 
 
+def say_sentence(text: str, *, indent: int = 4) -> None:
+    """Print one line; on a terminal that is narrower it is broken between words, further lines indented."""
+    import shutil
+    import sys
+    import textwrap
+
+    line = for_terminal(text)
+    columns = shutil.get_terminal_size().columns
+    if sys.stdout.isatty() and len(line) > columns:
+        broken = textwrap.wrap(line, columns, subsequent_indent=" " * indent, break_long_words=False)
+        line = "\n".join(broken)
+    click.echo(line)
+
+
 def say_lines(text: str, *, err: bool = False) -> None:
     """Print a text whose lines are its own, such as the output of a job; nothing is added at its end."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False, err=err)

@@ -18,7 +18,7 @@ from strakes.cli.options import (
     measuring_options,
     precision_option,
 )
-from strakes.cli.say import say
+from strakes.cli.say import say_sentence
 from strakes.errors import BadInputError
 
 
@@ -64,7 +64,8 @@ def command(
 
     if name == "list":
         for study in STUDIES:
-            say(f"{study.name:<20} {study.source}  {study.question}")
+            label = f"{study.name:<20} {study.source}  "
+            say_sentence(label + study.question, indent=len(label))
         return 0
     if directory is None:
         raise BadInputError("DIR is missing", remedy=f"Give DIR: strakes study {name} DIR")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import DIRECTORY, servers_option
+from strakes.cli.say import say_sentence
 from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
     for line in (
         *(f"{label:<{width}}  {text}" for label, text in rows),
         *_tables(known.description),
-        *_sentences(known),
     ):
         click.echo(for_terminal(line))
+    for sentence in _sentences(known):
+        say_sentence(sentence)
 
 
 def _rows(known: Knowledge) -> list[_Row]:

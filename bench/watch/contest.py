@@ -50,14 +50,22 @@ def tune(series: Sequence[WatchedSeries], name: str) -> tuple[str, Detector]:
 
 
 def judge(
-    series: Sequence[WatchedSeries], name: str, settings: str, detector: Detector, count: Mapping[str, int]
+    series: Sequence[WatchedSeries],
+    name: str,
+    settings: str,
+    detector: Detector,
+    count: Mapping[str, int],
+    of_equals: Detector | None = None,
 ) -> Contestant:
-    """Return everything that the yardstick asks of one detector. ``count``: of plants, of levels and of targets."""
+    """Return everything that the yardstick asks of one detector. ``count``: of plants, of levels and of targets.
+
+    ``of_equals``: the detector of one of 16 equals, where that is another one.
+    """
     scores = {
         (kind, ratio): score(series, list(plants(series, kind, ratio, _JUDGING_SEED, count["level"])), detector)
         for kind, ratio in KINDS
     }
     for ratio in RATIOS:
         all_plants = list(plants(series, "target", ratio, _JUDGING_SEED, count["target"]))
-        scores["target", ratio] = score_targets(series, all_plants, of_targets(detector))
+        scores["target", ratio] = score_targets(series, all_plants, of_targets(of_equals or detector))
     return Contestant(name, settings, as_they_are(series, detector), scores)

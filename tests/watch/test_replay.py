@@ -72,3 +72,43 @@ def test_the_command_prints_events_and_writes_json(tmp_path: Path, strakes: Stra
     events = json.loads((tmp_path / "out.json").read_text())["events"]
     assert [event["kind"] for event in events if event["alarm"]] == ["level"]
     assert strakes("watch", "replay", str(tmp_path / "year.csv")).returncode == 2
+
+
+def write_targets(path: Path, slow_from: int | None) -> None:
+    generator = np.random.default_rng(5)
+    rows: list[list[str]] = []
+    day_load = np.cumsum(0.2 * generator.standard_normal(300))
+    for day in range(300):
+        for number in range(8):
+            slow = number == 3 and slow_from is not None and day >= slow_from
+            rate = 100 * (0.8 if slow else 1.0) * float(np.exp(day_load[day] + 0.1 * generator.standard_normal()))
+            rows.append([str(1.5e9 + day * DAY_S), f"OST{number:04x}", str(rate)])
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["time", "target", "rate"], *rows])
+
+
+TARGETS = Columns("time", "rate", ("target",))
+
+
+def test_of_equals_the_one_that_falls_behind_is_named_though_the_load_of_all_wanders(tmp_path: Path) -> None:
+    write_targets(tmp_path / "targets.csv", slow_from=200)
+    alarms = [event for event in replay(tmp_path / "targets.csv", TARGETS, 0.02, equals=True).events if event.alarm]
+    slowest = min(alarms, key=lambda event: event.size or 1.0)
+    assert slowest.subject == "OST0003"
+    assert slowest.size is not None
+    assert 0.74 < slowest.size < 0.86
+    assert 0 <= (slowest.told_s - 1.5e9) / DAY_S - 200 < 30
+    assert len(alarms) <= 2
+    # Each by itself hides behind the load.
+    assert replay(tmp_path / "targets.csv", TARGETS, 0.02).alarms == 0
+
+
+def test_equals_that_stay_equal_raise_no_alarm(tmp_path: Path) -> None:
+    write_targets(tmp_path / "targets.csv", slow_from=None)
+    assert replay(tmp_path / "targets.csv", TARGETS, alarms_a_month=0.1, equals=True).alarms == 0
+
+
+def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
+    write_year(tmp_path / "year.csv")
+    with pytest.raises(BadInputError, match="cannot be held against each other"):
+        replay(tmp_path / "year.csv", COLUMNS, equals=True)

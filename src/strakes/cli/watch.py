@@ -182,6 +182,9 @@ def _store(directory: Path | None) -> Path:
 @click.option("--value", "value_column", metavar="COL", help="The column with the figure that is watched.")
 @click.option("--by", metavar="COL", multiple=True, help="A series for each value of this column; may be repeated.")
 @click.option("--cause", metavar="COL", multiple=True, help="A further column that may explain a change.")
+@click.option(
+    "--equals", is_flag=True, help="The series are equals, such as data targets: tell which falls behind the others."
+)
 @click.option("--worse", type=click.Choice(["down", "up"]), default="down", help="Which way is worse (default: down).")
 @click.option(
     "--alarms-a-month", type=click.FloatRange(0.001, 1000), default=1.0, help="False alarms of all series together."
@@ -193,6 +196,7 @@ def replay_command(
     value_column: str | None,
     by: tuple[str, ...],
     cause: tuple[str, ...],
+    equals: bool,
     worse: str,
     alarms_a_month: float,
     json: Output | None,
@@ -220,7 +224,7 @@ def replay_command(
             remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
             raise BadInputError("a CSV file needs --time and --value, and is given alone", remedy=remedy)
         columns = Columns(time_column, value_column, by, cause)
-        result = replay(files[0], columns, alarms_a_month, worse_up=worse == "up")
+        result = replay(files[0], columns, alarms_a_month, worse_up=worse == "up", equals=equals)
         events = list(result.events)
         document = {
             "schema": 1,

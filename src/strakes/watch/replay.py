@@ -13,6 +13,7 @@ import numpy as np
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.watch.causes import cause_of, known_cause
+from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
 from strakes.watch.recorded import open_lines
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
@@ -91,12 +92,28 @@ def _series_of(rows: Iterator[list[str]], path: Path, columns: Columns) -> tuple
     return [_series(name, kept, explaining) for name, kept in sorted(groups.items())], passed_over
 
 
-def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH, *, worse_up: bool = False) -> Replay:
-    """Run the detector of levels over every series of the file. Raises BadInputError."""
+def replay(
+    path: Path,
+    columns: Columns,
+    alarms_a_month: float = ALARMS_A_MONTH,
+    *,
+    worse_up: bool = False,
+    equals: bool = False,
+) -> Replay:
+    """Run the detector of levels over every series of the file. Raises BadInputError.
+
+    ``equals``: the series are those of equals, and each is watched as its share of what all do at the same time.
+    """
     series, passed_over = read_series(path, columns)
     if not series:
         remedy = "Check the names of the columns; times are Unix time or ISO 8601."
         raise BadInputError("no row has a time and a value", where=str(path), remedy=remedy)
+    if equals:
+        series = [share for share in shares_of_equals(series) if len(share.times)]
+        if not series:
+            why = f"no time has values of {FEWEST_EQUALS} or more series"
+            remedy = "Give --by the column that names the equals; their rows need the same times."
+            raise BadInputError("the series cannot be held against each other", where=str(path), why=why, remedy=remedy)
     events: list[WatchEvent] = []
     learning = []
     allowed = FOR_CHANCE * alarms_a_month / len(series)

@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from failover import mistakes, mistakes_storage, mistakes_values
+from failover import mistakes, mistakes_dangers, mistakes_fresh, mistakes_storage, mistakes_values
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import read_plan
 
-PLANTED = {**mistakes.PLANTED, **mistakes_storage.PLANTED, **mistakes_values.PLANTED}
+PLANTED = {
+    **mistakes.PLANTED,
+    **mistakes_storage.PLANTED,
+    **mistakes_values.PLANTED,
+    **mistakes_dangers.PLANTED,
+    **mistakes_fresh.PLANTED,
+}
 
 
 def test_there_are_many_of_them() -> None:
-    assert len(PLANTED) >= 150
+    assert len(PLANTED) >= 400
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -22,3 +28,4 @@ def test_a_clear_mistake_is_found(name: str, tmp_path: Path) -> None:
     mistake = PLANTED[name]
     rules = {finding.rule: finding.severity for finding in findings(read_plan(mistake.plant(tmp_path)))[0]}
     assert rules.get(mistake.rule) in ("error", "warning"), rules
+    assert set(mistakes_fresh.RULES.get(name, ())) <= set(rules)

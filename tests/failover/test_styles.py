@@ -11,20 +11,23 @@ import pytest
 
 from failover.clusters import need
 from failover.styles import STYLES, write
+from failover.styles_public import PUBLIC_STYLES
 from strakes.errors import BadInputError
 from strakes.failover.check import check
 from strakes.failover.rules.rule import findings
 from strakes.failover.setup import read_plan
 
+ALL = {**STYLES, **PUBLIC_STYLES}
+
 
 def test_there_are_many_of_them() -> None:
-    assert len(STYLES) >= 30
+    assert len(ALL) >= 50
 
 
-@pytest.mark.parametrize("name", STYLES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_good_configuration_of_another_style_has_no_error_and_at_most_one_warning(name: str, tmp_path: Path) -> None:
     need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
-    result = check(read_plan(write(STYLES[name](), tmp_path)))
+    result = check(read_plan(write(ALL[name](), tmp_path)))
     assert not [verdict for verdict in result.verdicts if verdict.state == "refuses"]
     assert not [finding for finding in result.findings if finding.severity == "error"]
     assert len([finding for finding in result.findings if finding.severity == "warning"]) <= 1
@@ -36,7 +39,7 @@ _JUNK = ("", "x", "-1", "99999999999", "a:b:c", ";;", "0", "::", "[::1]", "INFIN
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_files_are_judged_or_refused_and_nothing_breaks(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    directory = write(STYLES[chance.choice(list(STYLES))](), tmp_path)
+    directory = write(ALL[chance.choice(list(ALL))](), tmp_path)
     path = chance.choice([file for file in sorted(directory.rglob("*")) if file.is_file()])
     for _ in range(3):
         text = path.read_text()

@@ -72,6 +72,11 @@ class Setup:
         return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
 
     @property
+    def lnet(self) -> str:
+        """What modprobe is told about LNet."""
+        return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))
+
+    @property
     def node_names(self) -> tuple[str, ...]:
         """Of all nodes, as Pacemaker and Corosync name them."""
         named = [node.get("name") for node in self.corosync.one("nodelist").all("node")] if self.corosync else []
@@ -94,6 +99,9 @@ class Setup:
             "replication state": DRBD_STATE in self.texts,
             "authkey": "etc/corosync/authkey" in self.modes,
             "fstab": self.fstab,
+            "hosts": self.texts.get("etc/hosts", ""),
+            "exports": self.texts.get("etc/exports", ""),
+            "lnet": self.lnet,
         }
         return frozenset(name for name, part in there.items() if part)
 
@@ -182,6 +190,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
 def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
     found = ["etc/corosync/corosync.conf", "etc/drbd.conf", "etc/sysconfig/sbd", "etc/default/sbd", *names]
     found += [f"etc/ha.d/{name}" for name in ("ha.cf", "haresources", "authkeys")]
+    found += ["etc/hosts", "etc/exports", *(f"etc/modprobe.d/{name}.conf" for name in ("lustre", "lnet", "ko2iblnd"))]
     # Secrets are not read: they are nobody's business but the programs'.
     found += sorted(
         str(path.relative_to(root)) for pattern in ("*.res", "*.conf") for path in (root / "etc/drbd.d").glob(pattern)

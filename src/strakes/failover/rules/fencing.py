@@ -300,7 +300,7 @@ def _first_level(cib: Cib, node: str) -> list[Primitive]:
 )
 def no_priorities(setup: Setup) -> Iterator[str]:
     cib = setup.pacemaker
-    if "priority-fencing-delay" in cib.properties and not any(
+    if seconds(cib.properties.get("priority-fencing-delay", "")) and not any(
         one.meta.get("priority", "0") != "0" for one in cib.services
     ):
         yield f"cib: priority-fencing-delay={cib.properties['priority-fencing-delay']}, and no resource has a priority"

@@ -29,6 +29,11 @@ def name_of(node: Block) -> str:
     return node.get("name") or ("" if _address(first) else first)
 
 
+def is_address(text: str) -> bool:
+    """Whether it is one, and no name of a host."""
+    return _address(text) is not None
+
+
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """None for the name of a host."""
     try:
@@ -61,7 +66,7 @@ def one_path(setup: Setup) -> Iterator[str]:
 )
 def same_subnet(setup: Setup) -> Iterator[str]:
     for node in nodes_of(setup):
-        nets = Counter(_network(setup, address) for address in links_of(node).values() if _address(address))
+        nets = Counter(network_of(setup, address) for address in links_of(node).values() if _address(address))
         for net, times in nets.items():
             if times > 1:
                 yield f"corosync.conf: {times} links of {name_of(node) or 'a node'} are in {net}"
@@ -94,12 +99,12 @@ def other_subnet(setup: Setup) -> Iterator[str]:
     nodes = nodes_of(setup)
     for number in range(_MOST_LINKS):
         addresses = [links_of(node).get(number, "") for node in nodes]
-        nets = {_network(setup, address) for address in addresses if _address(address)}
+        nets = {network_of(setup, address) for address in addresses if _address(address)}
         if len(nets) > 1:
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(sorted(nets))}"
 
 
-def _network(setup: Setup, text: str) -> str:
+def network_of(setup: Setup, text: str) -> str:
     """With the described length of the network; without a description the usual one."""
     address = ipaddress.ip_address(text)
     for network in setup.cluster.networks if setup.cluster else ():

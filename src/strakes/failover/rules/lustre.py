@@ -24,7 +24,8 @@ def made_targets(setup: Setup) -> Iterator[list[str]]:
             yield shlex.split(text)
 
 
-def _named(words: list[str], option: str) -> list[str]:
+def named_words(words: list[str], option: str) -> list[str]:
+    """Return the values of an option; several nodes may stand in one, with colons."""
     return [
         nid
         for word in words
@@ -46,7 +47,11 @@ def mmp(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
-        elif not _named(words, "servicenode") and not _named(words, "failnode") and "--backfstype=zfs" not in words:
+        elif (
+            not named_words(words, "servicenode")
+            and not named_words(words, "failnode")
+            and "--backfstype=zfs" not in words
+        ):
             yield f"make-targets.sh: {words[-1]} names no server, so protection stays off"
 
 
@@ -60,8 +65,8 @@ def mmp(setup: Setup) -> Iterator[str]:
 )
 def one_server(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
-        nodes = set(_named(words, "servicenode"))
-        if len(nodes) < 2 and not (nodes or _named(words, "failnode")):
+        nodes = set(named_words(words, "servicenode"))
+        if len(nodes) < 2 and not (nodes or named_words(words, "failnode")):
             yield f"make-targets.sh: {words[-1]} names no server"
         elif len(nodes) == 1:
             yield f"make-targets.sh: {words[-1]} names only {', '.join(nodes)}"
@@ -77,8 +82,8 @@ def one_server(setup: Setup) -> Iterator[str]:
 )
 def one_mgs(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
-        if "--mgs" not in words and len(set(_named(words, "mgsnode"))) < 2:
-            yield f"make-targets.sh: {words[-1]} knows {len(set(_named(words, 'mgsnode')))} node of the MGS"
+        if "--mgs" not in words and len(set(named_words(words, "mgsnode"))) < 2:
+            yield f"make-targets.sh: {words[-1]} knows {len(set(named_words(words, 'mgsnode')))} node of the MGS"
 
 
 @rule(
@@ -91,7 +96,7 @@ def one_mgs(setup: Setup) -> Iterator[str]:
 )
 def mixed(setup: Setup) -> Iterator[str]:
     for words in made_targets(setup):
-        if _named(words, "failnode") and _named(words, "servicenode"):
+        if named_words(words, "failnode") and named_words(words, "servicenode"):
             yield f"make-targets.sh: {words[-1]} has both"
 
 
@@ -115,7 +120,7 @@ def recovery(setup: Setup) -> Iterator[str]:
 
 def _nids(words: list[str]) -> Iterator[str]:
     for option in ("servicenode", "failnode", "mgsnode"):
-        for node in _named(words, option):
+        for node in named_words(words, option):
             yield from node.split(",")
 
 
@@ -140,19 +145,21 @@ def mixed_nets(setup: Setup) -> Iterator[str]:
     servers = [
         {
             frozenset(re.sub(r"\d+$", "", nid.partition("@")[2]) for nid in node.split(","))
-            for node in _named(words, "servicenode")
+            for node in named_words(words, "servicenode")
         }
         for words in targets
     ]
     kinds = set().union(*servers) if servers else set()
     if len(kinds) > 1:
         yield f"make-targets.sh: servers are on {' and '.join(sorted('+'.join(sorted(kind)) for kind in kinds))}"
-    known = {nid for words in targets for node in _named(words, "servicenode") for nid in node.split(",")}
+    known = {nid for words in targets for node in named_words(words, "servicenode") for nid in node.split(",")}
     for words in targets:
-        strangers = [nid for node in _named(words, "mgsnode") for nid in node.split(",") if known and nid not in known]
+        strangers = [
+            nid for node in named_words(words, "mgsnode") for nid in node.split(",") if known and nid not in known
+        ]
         if strangers and any("--mgs" in other for other in targets):
             yield f"make-targets.sh: {words[-1]} looks for the MGS on {', '.join(strangers)}, where it is never"
-    sets = {frozenset(_named(words, "servicenode")) for words in targets}
+    sets = {frozenset(named_words(words, "servicenode")) for words in targets}
     # Two pairs have no server in common; two targets of one pair have both.
     if any(one != other and one & other for one in sets for other in sets):
         yield "make-targets.sh: the targets name different servers"

@@ -33,6 +33,12 @@ _MODULES = (
     "site",
     "described",
     "values",
+    "options",
+    "references",
+    "dangers",
+    "contradictions",
+    "disagreements",
+    "beside",
     "state",
 )
 
@@ -72,6 +78,7 @@ def rule(
     """Enter a function into the list."""
 
     def enter(find: Callable[[Setup], Iterable[str]]) -> Callable[[Setup], Iterable[str]]:
+        assert name not in _rules, name
         _rules[name] = Rule(name, severity, frozenset(needs), reason, remedy, source, find)
         return find
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from strakes.failover.cib import is_true, seconds
 from strakes.failover.rules.fencing import is_bmc, is_outlet
@@ -12,118 +11,8 @@ from strakes.failover.rules.heartbeat import links_of, nodes_of
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
 from strakes.failover.setup import Setup
 
-_PROPERTIES = [
-    "batch-limit",
-    "cluster-delay",
-    "cluster-infrastructure",
-    "cluster-ipc-limit",
-    "cluster-name",
-    "cluster-recheck-interval",
-    "concurrent-fencing",
-    "dc-deadtime",
-    "dc-version",
-    "default-action-timeout",
-    "default-resource-stickiness",
-    "election-timeout",
-    "enable-acl",
-    "enable-startup-probes",
-    "fence-reaction",
-    "have-watchdog",
-    "is-managed-default",
-    "join-finalization-timeout",
-    "join-integration-timeout",
-    "last-lrm-refresh",
-    "load-threshold",
-    "maintenance-mode",
-    "migration-limit",
-    "no-quorum-policy",
-    "node-action-limit",
-    "node-health-base",
-    "node-health-green",
-    "node-health-red",
-    "node-health-strategy",
-    "node-health-yellow",
-    "node-pending-timeout",
-    "pe-error-series-max",
-    "pe-input-series-max",
-    "pe-warn-series-max",
-    "placement-strategy",
-    "priority-fencing-delay",
-    "remove-after-stop",
-    "shutdown-escalation",
-    "shutdown-lock",
-    "shutdown-lock-limit",
-    "start-failure-is-fatal",
-    "startup-fencing",
-    "stonith-action",
-    "stonith-enabled",
-    "stonith-max-attempts",
-    "stonith-timeout",
-    "stonith-watchdog-timeout",
-    "stop-all-resources",
-    "stop-orphan-actions",
-    "stop-orphan-resources",
-    "symmetric-cluster",
-    "transition-delay",
-]
-_META = [
-    "allow-migrate",
-    "allow-unhealthy-nodes",
-    "clone-max",
-    "clone-min",
-    "clone-node-max",
-    "container-attribute-target",
-    "critical",
-    "failure-timeout",
-    "globally-unique",
-    "interleave",
-    "is-managed",
-    "maintenance",
-    "master-max",
-    "master-node-max",
-    "migration-threshold",
-    "multiple-active",
-    "notify",
-    "ordered",
-    "priority",
-    "promotable",
-    "promoted-max",
-    "promoted-node-max",
-    "remote-addr",
-    "remote-allow-migrate",
-    "remote-connect-timeout",
-    "remote-node",
-    "remote-port",
-    "requires",
-    "resource-stickiness",
-    "target-role",
-]
 _OFF = ("none", "off", "no")
 _SLOWEST_RESYNC_KIB = 1024
-
-
-@rule(
-    "setting-misspelt",
-    "error",
-    "pacemaker",
-    reason="Pacemaker keeps any name and heeds those that it knows: what was meant is not set.",
-    remedy="Write the name as Pacemaker does (crm_attribute --list-options=all, or the page).",
-    source=f"{PACEMAKER}/cluster-options.rst",
-)
-def misspelt(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    for name in cib.properties:
-        yield from _close(name, _PROPERTIES, "property")
-    names = {name: primitive.id for primitive in cib.primitives for name in primitive.meta}
-    names |= {name: clone for clone, meta in cib.clones.items() for name in meta}
-    for name, place in names.items():
-        yield from _close(name, _META, f"meta attribute of {place}:")
-
-
-def _close(name: str, known: list[str], what: str) -> Iterator[str]:
-    if name not in known:
-        for meant in get_close_matches(name.replace("_", "-").lower(), known, 1, 0.9):
-            yield f"cib: {what} {name}, which may mean {meant}"
 
 
 @rule(

@@ -1,0 +1,118 @@
+"""The options that programs know, by section or agent, and what each of them takes; from the tables in ``options``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+
+_TABLES = ("fencing_agents", "resource_agents", "pacemaker", "drbd", "by_hand")
+_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
+_SCORE = re.compile(r"[+-]?(\d+|INFINITY)", re.IGNORECASE)
+_TIME = re.compile(r"[+-]?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
+_PATTERNS = {
+    "bool": re.compile("|".join(_BOOLEANS), re.IGNORECASE),
+    # Pacemaker reads INFINITY, and agents a unit, where the metadata say integer.
+    "int": re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE),
+    "seconds": re.compile(r"\d+"),
+    "score": _SCORE,
+    "time": _TIME,
+    "percentage": re.compile(r"\d+%?"),
+}
+_WANTED = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "seconds": "a whole number of seconds without a unit",
+    "score": "a score",
+    "time": "a time such as 60s",
+    "percentage": "a percentage",
+}
+_UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+# So similar is a name that was meant to be the other one.
+_SIMILAR = 0.75
+
+
+@dataclass(frozen=True)
+class Option:
+    """``kind``: ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text."""
+
+    name: str
+    kind: str = ""
+    required: bool = False
+
+    def complaint(self, value: str) -> str:
+        """What the value ought to be; empty where it is taken."""
+        if not self.kind or value.startswith("lrm://"):
+            return ""
+        if "|" in self.kind:
+            words = self.kind.split("|")
+            return "" if value.lower() in map(str.lower, words) else f"one of {', '.join(words)}"
+        if ".." in self.kind:
+            return _out_of_range(self.kind, value)
+        if self.kind not in _PATTERNS:
+            return "" if value == self.kind else self.kind
+        return "" if _PATTERNS[self.kind].fullmatch(value.strip()) else _WANTED[self.kind]
+
+
+def _out_of_range(kind: str, value: str) -> str:
+    """A number between two others; those of DRBD have a unit, and the letter behind them is the one that they have without."""
+    bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
+    number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
+    assert bounds
+    if not number or (number[2] and not bounds[3]):
+        return f"a number from {bounds[1]} to {bounds[2]}"
+    own = _UNITS[bounds[3] or "b"]
+    given = int(number[1]) * (_UNITS[number[2]] if number[2] else own)
+    inside = int(bounds[1]) * own <= given <= int(bounds[2]) * own
+    return "" if inside else f"from {bounds[1]} to {bounds[2]}{bounds[3].strip('b')}"
+
+
+@cache
+def _tables() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for table in _TABLES:
+        text = (resources.files("strakes.failover") / "options" / f"{table}.toml").read_text(encoding="utf-8")
+        for name, words in tomllib.loads(text).items():
+            found[name] = f"{found.get(name, '')} {words}"
+    return found
+
+
+@cache
+def options_of(*sections: str) -> Mapping[str, Option]:
+    """Return the options of all these sections by their names; empty where none of them is known."""
+    found = {}
+    for section in sections:
+        for word in _tables().get(section, "").split():
+            head, _, kind = word.partition(":")
+            name = head.rstrip("!")
+            found[name] = Option(name, kind, head.endswith("!"))
+    return found
+
+
+def is_known(section: str) -> bool:
+    """Whether there is a table of it."""
+    return section in _tables()
+
+
+@cache
+def resource_agents() -> tuple[str, ...]:
+    """Return the agents of resources as PROVIDER:TYPE."""
+    return tuple(name for name in _tables() if re.fullmatch(r"[a-z]+:[\w-]+", name))
+
+
+@cache
+def fencing_agents() -> tuple[str, ...]:
+    """Return the agents that power off."""
+    named = [name for name in _tables() if name.startswith("fence_")]
+    return (*named, *_tables()["external"].split())
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The name that was meant by one that nobody knows; empty where none is similar."""
+    alike = {other.lower().replace("_", "-"): other for other in known}
+    close = get_close_matches(name.lower().replace("_", "-"), list(alike), 1, _SIMILAR)
+    return alike[close[0]] if close else ""

@@ -1,0 +1,294 @@
+"""Rules about files beside the cluster's own: hosts, exports, modules, sbd's disk, and how targets are made and mounted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from strakes.failover.known_options import meant, options_of
+from strakes.failover.rules.lustre import made_targets, named_words
+from strakes.failover.rules.rule import OWN, SBD, rule
+from strakes.failover.setup import Setup
+
+_MKFS = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8"
+_MOUNT = "https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8"
+_NID = re.compile(r"[^\s:,@]+@(tcp|o2ib|kfi|gni|efa|ptlf|socklnd|lo)\d*")
+_MOUNTED = re.compile(r"(?:[^\s:]+(?::[^\s:]+)*):/[\w.-]{1,8}(/\S*)?")
+# Names of disks that change with the order in which the kernel finds them.
+_UNSTABLE = re.compile(r"/dev/(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+)(p?\d+)?")
+_SBD_SETTINGS = (
+    "SBD_DEVICE",
+    "SBD_PACEMAKER",
+    "SBD_STARTMODE",
+    "SBD_DELAY_START",
+    "SBD_WATCHDOG",
+    "SBD_WATCHDOG_DEV",
+    "SBD_WATCHDOG_TIMEOUT",
+    "SBD_TIMEOUT_ACTION",
+    "SBD_MOVE_TO_ROOT_CGROUP",
+    "SBD_SYNC_RESOURCE_STARTUP",
+    "SBD_OPTS",
+    "SBD_PIDFILE",
+    "SBD_TRACE_LEVEL",
+)
+_HARMFUL_MKFS = {
+    "--replace": "takes the place of a target that exists",
+    "--writeconf": "erases the configuration of the file system",
+    "--noformat": "makes nothing",
+    "--dryrun": "makes nothing",
+}
+
+
+def _joined(text: str) -> list[str]:
+    return [line.strip() for line in re.sub(r"\\\n", " ", text).splitlines() if not line.lstrip().startswith("#")]
+
+
+@rule(
+    "node-name-on-loopback",
+    "error",
+    "hosts",
+    reason="Installers write the node's name beside 127.0.1.1: Corosync, DRBD and NFS then bind to the node itself, and find nobody.",
+    remedy="Remove the line; write the node's real address beside its name.",
+    source="https://github.com/corosync/corosync/issues/162",
+)
+def loopback(setup: Setup) -> Iterator[str]:
+    for line in setup.texts.get("etc/hosts", "").splitlines():
+        words = line.partition("#")[0].split()
+        for name in words[1:]:
+            if words[0].startswith("127.") and name.partition(".")[0] in setup.node_names and name != "localhost":
+                yield f"hosts: {name} is {words[0]}"
+
+
+@rule(
+    "exported-beside-pacemaker",
+    "error",
+    "exports",
+    "pacemaker",
+    reason="What /etc/exports names is exported at boot on both nodes: clients get the empty directory below the mount.",
+    remedy="Remove the line; exportfs of Pacemaker exports.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
+)
+def exported(setup: Setup) -> Iterator[str]:
+    mounts = {primitive.mount_point for primitive in setup.pacemaker.services if primitive.is_mount}
+    for line in _joined(setup.texts["etc/exports"]):
+        place = line.split(maxsplit=1)[0] if line else ""
+        if any(f"{place}/".startswith(f"{mount}/") for mount in mounts if mount):
+            yield f"exports: {place}"
+
+
+@rule(
+    "network-of-lustre-not-configured",
+    "error",
+    "lustre",
+    "lnet",
+    reason="The module brings up other networks than the targets' NIDs name: nobody finds the servers.",
+    remedy='options lnet networks="tcp0(INTERFACE)" with the networks of the NIDs.',
+    source=_MKFS,
+)
+def networks(setup: Setup) -> Iterator[str]:
+    match = re.search(r"^\s*options\s+lnet\s.*?networks=[\"']?([^\"'\s]+)", setup.lnet, re.M)
+    if not match:
+        return
+    configured = {
+        _network(name) for name in re.findall(r"([a-z0-9]+)(?:\([^)]*\))?", re.sub(r"\([^)]*\)", "", match[1]))
+    }
+    used = {
+        _network(nid.partition("@")[2])
+        for words in made_targets(setup)
+        for node in named_words(words, "servicenode")
+        for nid in node.split(",")
+        if "@" in nid
+    }
+    for network in sorted(used - configured):
+        yield f"modprobe.d: lnet has no {network}, the servers' NIDs have"
+
+
+def _network(name: str) -> str:
+    """tcp is tcp0."""
+    return name if name[-1:].isdecimal() and name != "o2ib" else f"{name}0"
+
+
+@rule(
+    "target-made-wrong",
+    "error",
+    "lustre",
+    reason="mkfs.lustre refuses an option that it does not know; others take another target's place, or make one that a take-over damages.",
+    remedy="mkfs.lustre --help; only the options of the run-book.",
+    source=_MKFS,
+)
+def made(setup: Setup) -> Iterator[str]:
+    known = options_of("lustre targets")
+    for words in made_targets(setup):
+        for word in (word for word in words[1:] if word.startswith("--")):
+            name, _, value = word.partition("=")
+            if name not in known:
+                other = meant(name, known)
+                yield f"make-targets.sh: {words[-1]} has {name}" + (f", which may mean {other}" if other else "")
+            if name in _HARMFUL_MKFS:
+                yield f"make-targets.sh: {words[-1]} has {name}, which {_HARMFUL_MKFS[name]}"
+            if name == "--index" and not re.fullmatch(r"\d{1,5}|0x[0-9a-fA-F]{1,4}", value):
+                yield f"make-targets.sh: {words[-1]} has --index={value}"
+            if name == "--mountfsoptions" and re.search(
+                r"errors=continue|nobarrier|barrier=0|noload|norecovery", value
+            ):
+                yield f"make-targets.sh: {words[-1]} has {word}"
+            if name == "--mkfsoptions" and "has_journal" in value and "^has_journal" in value:
+                yield f"make-targets.sh: {words[-1]} has no journal"
+            if name in ("--servicenode", "--mgsnode", "--failnode"):
+                for nid in re.split(r"[,:]", value):
+                    # A host name without a network is of the first network.
+                    if "@" in nid and not _NID.fullmatch(nid):
+                        yield f"make-targets.sh: {words[-1]} has {nid}, which is no NID"
+
+
+@rule(
+    "one-disk-in-two-pools",
+    "error",
+    "lustre",
+    reason="A disk belongs to one pool: the second one is refused, or with -f destroys the first.",
+    remedy="Each disk once, by a name that both nodes have.",
+    source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html",
+)
+def pools(setup: Setup) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for line in _joined(setup.lustre):
+        words = line.split()
+        if words[:2] != ["zpool", "create"]:
+            continue
+        disks = [word for word in words if word.startswith("/dev/")]
+        for disk in disks:
+            other = seen.setdefault(disk, line)
+            if other != line or disks.count(disk) > 1:
+                yield f"make-targets.sh: {disk} is used twice"
+
+
+@rule(
+    "target-in-a-pool-that-is-not-made",
+    "error",
+    "lustre",
+    reason="mkfs.lustre needs the pool that it is told: the one that is made has another name.",
+    remedy="zpool create ... POOL ..., and mkfs.lustre ... POOL/TARGET",
+    source=_MKFS,
+)
+def not_made(setup: Setup) -> Iterator[str]:
+    lines = [line.split() for line in _joined(setup.lustre)]
+    made = {word for words in lines if words[:2] == ["zpool", "create"] for word in words[2:]}
+    for words in made_targets(setup):
+        pool = words[-1].partition("/")[0]
+        if made and "--backfstype=zfs" in words and pool and pool not in made:
+            yield f"make-targets.sh: {words[-1]}, and no pool {pool} is made"
+
+
+@rule(
+    "disk-by-a-name-that-changes",
+    "warning",
+    "lustre",
+    reason="sda is another disk after a reboot, and on the other node: the pool, or the target, is looked for on the wrong one.",
+    remedy="/dev/mapper/..., /dev/disk/by-id/..., /dev/VG/LV",
+    source="https://openzfs.github.io/openzfs-docs/Project%20and%20Community/FAQ.html",
+)
+def changing(setup: Setup) -> Iterator[str]:
+    for line in _joined(setup.lustre):
+        if line.startswith(("zpool create", "mkfs.lustre", "tunefs.lustre")):
+            names = [word for word in line.split() if _UNSTABLE.fullmatch(word)]
+            if names:
+                yield f"make-targets.sh: {', '.join(names)}"
+
+
+@rule(
+    "client-mount-wrong",
+    "error",
+    "mounting",
+    reason="mount.lustre does not understand it, or mounts so that clients lose locks or data.",
+    remedy="mount -t lustre NID1:NID2:/FSNAME /MOUNTPOINT",
+    source=_MOUNT,
+)
+def client(setup: Setup) -> Iterator[str]:
+    known = options_of("lustre mount")
+    for line in _joined(setup.texts["lustre/mount-clients.sh"]):
+        words = line.split()
+        if words[:1] != ["mount"]:
+            continue
+        given = words[words.index("-o") + 1] if "-o" in words[:-1] else ""
+        rest = [word for before, word in pairwise(words) if not word.startswith("-") and before not in ("-o", "-t")]
+        if "lustre" not in words:
+            yield f"mount-clients.sh: {line} has no -t lustre"
+        if not rest or not _MOUNTED.fullmatch(rest[0]):
+            yield f"mount-clients.sh: {rest[0] if rest else line} is not NID:NID:/FSNAME"
+        elif len(rest) < 2 or not rest[1].startswith("/"):
+            yield f"mount-clients.sh: {line} names no directory"
+        for nid in rest[0].rpartition(":/")[0].split(":") if rest else ():
+            for part in nid.split(","):
+                if "@" in part and not _NID.fullmatch(part):
+                    yield f"mount-clients.sh: {part} is no NID"
+        for option in filter(None, given.split(",")):
+            name = option.partition("=")[0]
+            if name == "localflock":
+                yield "mount-clients.sh: with localflock two clients lock the same file"
+            elif name not in known and meant(name, known):
+                yield f"mount-clients.sh: {name} may mean {meant(name, known)}"
+
+
+@rule(
+    "sbd-disk-differs",
+    "error",
+    "sbd",
+    "pacemaker",
+    reason="A message that is left on another disk than sbd watches is read by nobody: the node is believed to be off, and writes on.",
+    remedy="The same disks in SBD_DEVICE and in the device's own parameter (devices), or none there.",
+    source=SBD,
+)
+def sbd_disk(setup: Setup) -> Iterator[str]:
+    watched = set(filter(None, re.split(r"[;,\s]+", setup.sbd.get("SBD_DEVICE", ""))))
+    for device in setup.pacemaker.devices:
+        given = device.values.get("devices") or device.values.get("sbd_device", "")
+        named = set(filter(None, re.split(r"[;,\s]+", given)))
+        if device.agent in ("fence_sbd", "external/sbd") and named and watched and named != watched:
+            yield f"cib: {device.id} has {given}, SBD_DEVICE={setup.sbd['SBD_DEVICE']}"
+
+
+@rule(
+    "sbd-setting-wrong",
+    "error",
+    "sbd",
+    reason="sbd takes its default, or does not start: a node that should reset itself does not.",
+    remedy="As in sbd(8): times in seconds, SBD_STARTMODE=always or clean, 1 or 3 disks by stable names.",
+    source=SBD,
+)
+def sbd_setting(setup: Setup) -> Iterator[str]:
+    values = setup.sbd
+    for name, value in values.items():
+        if name not in _SBD_SETTINGS and meant(name, _SBD_SETTINGS):
+            yield f"sbd: {name} may mean {meant(name, _SBD_SETTINGS)}"
+        if name == "SBD_STARTMODE" and value not in ("always", "clean"):
+            yield f"sbd: SBD_STARTMODE={value}"
+        if name == "SBD_WATCHDOG_TIMEOUT" and not (value.isdecimal() and 2 <= int(value) <= 300):
+            yield f"sbd: SBD_WATCHDOG_TIMEOUT={value}"
+        if name == "SBD_WATCHDOG" and value.lower() in ("no", "0", "false", "off"):
+            yield f"sbd: SBD_WATCHDOG={value}"
+    disks = list(filter(None, re.split(r"[;\s]+", values.get("SBD_DEVICE", ""))))
+    if len(disks) == 2:
+        yield "sbd: with two disks the loss of either is the loss of sbd"
+    for disk in disks:
+        if not disk.startswith("/") or _UNSTABLE.fullmatch(disk):
+            yield f"sbd: SBD_DEVICE={disk}"
+
+
+@rule(
+    "watched-by-another-kind-of-name",
+    "error",
+    "pacemaker",
+    reason="healthLNET and ping watch others: NIDs for lctl ping, addresses for ping; of the other kind none ever answers.",
+    remedy="lctl=true with host_list of NIDs, or lctl=false with addresses.",
+    source=OWN,
+)
+def kinds(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.services:
+        hosts = primitive.values.get("host_list", "").split()
+        with_nids = primitive.agent == "healthLNET" and primitive.values.get("lctl", "true").lower() == "true"
+        if primitive.agent not in ("ping", "pingd", "healthLNET"):
+            continue
+        for host in hosts:
+            if ("@" in host) != with_nids:
+                yield f"cib: {primitive.id} watches {host}"

@@ -1,0 +1,335 @@
+"""Rules about settings of Pacemaker that contradict each other, or do nothing as they stand."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import is_true, seconds
+from strakes.failover.rules.fencing import is_outlet
+from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_PROMOTES = ("promote", "demote")
+_OPERATIONS = (
+    "start",
+    "stop",
+    "monitor",
+    "promote",
+    "demote",
+    "notify",
+    "migrate_to",
+    "migrate_from",
+    "reload",
+    "reload-agent",
+    "validate-all",
+    "meta-data",
+    "methods",
+    "status",
+)
+# What an SNMP session of version 3 needs for each level of security.
+_SNMP_NEEDS = {
+    "authnopriv": (("snmp_auth_prot",), ("password", "passwd", "password_script", "passwd_script")),
+    "authpriv": (
+        ("snmp_auth_prot",),
+        ("password", "passwd", "password_script", "passwd_script"),
+        ("snmp_priv_prot",),
+        ("snmp_priv_passwd", "snmp_priv_passwd_script"),
+    ),
+}
+
+
+@rule(
+    "fencing-device-contradicts-itself",
+    "error",
+    "pacemaker",
+    reason="The device waits longer than Pacemaker waits for it, or is told two things at once: it fails when it is needed.",
+    remedy="Remove these settings, or let each be below the one that bounds it.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def device(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    limit = seconds(cib.properties.get("stonith-timeout", "")) or 60.0
+    for one in cib.devices:
+        values = one.values
+        for key in ("login_timeout", "shell_timeout", "power_timeout", "timeout"):
+            if seconds(values.get(key, "")) >= limit:
+                yield f"cib: {one.id} has {key}={values[key]}, stonith-timeout is {limit:g} s"
+        most = seconds(values.get("pcmk_delay_max", ""))
+        if 0 < most < cib.delay_s(one):
+            yield f"cib: {one.id} has pcmk_delay_max={values['pcmk_delay_max']} below pcmk_delay_base"
+        if is_true(values.get("inet4_only", "")) and is_true(values.get("inet6_only", "")):
+            yield f"cib: {one.id} has inet4_only and inet6_only"
+        if values.get("snmp_version") == "3":
+            for keys in _SNMP_NEEDS.get(values.get("snmp_sec_level", "").lower(), ()):
+                if not any(values.get(key) for key in keys):
+                    yield f"cib: {one.id} has snmp_sec_level={values['snmp_sec_level']}, and no {keys[0]}"
+
+
+@rule(
+    "fencing-device-checked-never",
+    "warning",
+    "pacemaker",
+    reason="Its monitor has an interval of 0: it is looked at once, and what stopped answering is noticed when it is needed.",
+    remedy="op monitor interval=60s",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def never(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.devices:
+        monitors = [operation for operation in one.operations if operation.name == "monitor"]
+        if monitors and all(operation.interval_s == 0 or not operation.enabled for operation in monitors):
+            yield f"cib: {one.id}"
+
+
+# The older name of a parameter, and the newer one.
+_OLDER = {
+    "login": "username",
+    "ipaddr": "ip",
+    "passwd": "password",
+    "passwd_script": "password_script",
+    "port": "plug",
+    "cmd_prompt": "command_prompt",
+    "secure": "ssh",
+}
+
+
+@rule(
+    "parameter-given-twice",
+    "error",
+    "pacemaker",
+    reason="Both names are of one parameter: which of the two values is used, the agent says, not the configuration.",
+    remedy="Keep the newer name.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
+)
+def given_twice(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.devices:
+        for older, newer in _OLDER.items():
+            old, new = one.values.get(older), one.values.get(newer)
+            if one.agent.startswith("fence_") and old is not None and new is not None and old != new:
+                yield f"cib: {one.id} has {older}={old} and {newer}={new}"
+
+
+@rule(
+    "path-not-absolute",
+    "error",
+    "pacemaker",
+    reason="The agent is started in no particular directory: a path that does not begin with / is not found.",
+    remedy="Write the full path.",
+    source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
+)
+def relative(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.devices:
+        for name, value in one.values.items():
+            if re.search(r"_(path|script|file)$", name) and value and not value.startswith(("/", "lrm://")):
+                yield f"cib: {one.id} has {name}={value}"
+
+
+@rule(
+    "outlet-never-told",
+    "error",
+    "pacemaker",
+    reason="With pcmk_host_argument=none the agent is not told whom to power off: an outlet strip then refuses.",
+    remedy="Remove pcmk_host_argument.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def never_told(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.devices:
+        lacking = not one.values.get("plug") and not one.values.get("port")
+        if is_outlet(one) and one.values.get("pcmk_host_argument") == "none" and lacking:
+            yield f"cib: {one.id} ({one.agent}) has pcmk_host_argument=none"
+
+
+@rule(
+    "watch-longer-than-its-monitor",
+    "error",
+    "pacemaker",
+    reason="When a host does not answer the agent is still waiting when Pacemaker gives it up: the watch fails in place of the host.",
+    remedy="timeout times attempts below the time-out of the monitor.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+)
+def watch(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.services:
+        waits = seconds(one.values.get("timeout", "2")) * (seconds(one.values.get("attempts", "3")) or 1)
+        if one.agent in ("ping", "pingd") and waits >= one.timeout_s("monitor"):
+            yield f"cib: {one.id} waits {waits:g} s, its monitor {one.timeout_s('monitor'):g} s"
+
+
+@rule(
+    "device-by-what-is-on-it",
+    "error",
+    "pacemaker",
+    "drbd",
+    reason="The disk below DRBD has the same UUID and label: it may be mounted in DRBD's place, and what is written is not replicated.",
+    remedy="device=/dev/drbdN",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+)
+def by_uuid(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.services:
+        if one.is_mount and re.match(r"-[UL]\b|(UUID|LABEL|PARTUUID)=|/dev/disk/by-(uuid|label)/", one.device):
+            yield f"cib: {one.id} mounts {one.device}"
+
+
+@rule(
+    "address-of-no-host",
+    "error",
+    "pacemaker",
+    reason="The first and the last address of a network are nobody's, and a wrong mask makes the node send to the wrong card.",
+    remedy="ip and cidr_netmask of the clients' network; leave broadcast out.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
+)
+def no_host(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.services:
+        bits = one.values.get("cidr_netmask", "")
+        if one.agent != "IPaddr2" or not bits:
+            continue
+        try:
+            interface = ipaddress.ip_interface(f"{one.values.get('ip', '')}/{bits}")
+        except ValueError:
+            yield f"cib: {one.id} has {one.values.get('ip', '')}/{bits}, which is no address"
+            continue
+        network = interface.network
+        single = network.prefixlen >= network.max_prefixlen - 1
+        if network.prefixlen == 0 or (not single and interface.ip in (network[0], network[-1])):
+            yield f"cib: {one.id} has {interface}"
+        broadcast = one.values.get("broadcast", "")
+        if broadcast and network.version == 4 and broadcast not in (str(network.broadcast_address), "+", "-"):
+            yield f"cib: {one.id} has broadcast={broadcast}, the network's is {network.broadcast_address}"
+
+
+@rule(
+    "state-of-the-server-exported",
+    "error",
+    "pacemaker",
+    reason="Clients can read, change and remove what the server needs for giving their locks back.",
+    remedy="nfs_shared_infodir beside the exported directory, on the same mount.",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
+)
+def state_exported(setup: Setup) -> Iterator[str]:
+    services = setup.pacemaker.services
+    exported = [one.values.get("directory", "").rstrip("/") for one in services if one.agent == "exportfs"]
+    # The root of an NFSv4 tree is exported for its parts.
+    roots = [one.values.get("directory", "").rstrip("/") for one in services if one.values.get("fsid") in ("0", "root")]
+    for one in services:
+        state = one.values.get("nfs_shared_infodir", "").rstrip("/")
+        for directory in exported:
+            if state and directory and directory not in roots and f"{state}/".startswith(f"{directory}/"):
+                yield f"cib: {one.id} keeps its state in {state}, which is exported"
+
+
+@rule(
+    "lock-recovery-from-another-address",
+    "error",
+    "pacemaker",
+    reason="Clients know the server by the address they mounted: when another one tells of the take-over, they do not take their locks again.",
+    remedy="source_host, or nfs_ip, with the address of the service (IPaddr2).",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
+)
+def notified(setup: Setup) -> Iterator[str]:
+    addresses = {one.values.get("ip") for one in setup.pacemaker.services if one.agent in ("IPaddr2", "IPaddr")}
+    for one in setup.pacemaker.services:
+        for name in ("source_host", "nfs_ip") if one.agent in ("nfsnotify", "nfsserver") else ():
+            for given in re.split(r"[,\s]+", one.values.get(name, "")):
+                # A name may be that of the address.
+                if re.fullmatch(r"[0-9a-fA-F:.]+", given) and addresses and given not in addresses:
+                    yield f"cib: {one.id} has {name}={given}, which no IPaddr2 has"
+
+
+@rule(
+    "options-with-a-space",
+    "error",
+    "pacemaker",
+    reason="Options are separated by commas only: after a space another word begins, and the mount or export is refused.",
+    remedy="options=rw,sync",
+    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
+)
+def spaced(setup: Setup) -> Iterator[str]:
+    for one in setup.pacemaker.services:
+        text = one.values.get("options", "").strip()
+        if one.agent in ("Filesystem", "exportfs") and re.search(r"\s", text) and not text.startswith("-o"):
+            yield f"cib: {one.id} has options={text!r}"
+
+
+@rule(
+    "operation-unknown",
+    "error",
+    "pacemaker",
+    reason="An operation that Pacemaker never asks for has no effect: its time-out, or its monitoring, is the default's, or none.",
+    remedy="start, stop, monitor, promote, demote, notify.",
+    source=f"{PACEMAKER}/operations.rst",
+)
+def operations(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for primitive in cib.primitives:
+        promotable = is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false"))
+        for operation in primitive.operations:
+            if operation.name not in _OPERATIONS:
+                yield f"cib: {primitive.id} has an operation {operation.name}"
+            if operation.role in ("Promoted", "Unpromoted") and operation.name == "monitor" and not promotable:
+                yield f"cib: {primitive.id} is monitored as {operation.role}, and is in no promotable clone"
+
+
+@rule(
+    "order-of-an-action-that-never-is",
+    "error",
+    "pacemaker",
+    reason="Only a promotable clone is promoted: an order by that action of anything else is never met, or never applies.",
+    remedy="first-action=promote of the DRBD clone, then-action=start of the service.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def never_promoted(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    promotable = {name for name, meta in cib.clones.items() if is_true(meta.get("promotable", "false"))}
+    promotable |= {primitive.id for primitive in cib.primitives if primitive.clone in promotable}
+    known = promotable | {one.id for one in cib.primitives} | set(cib.groups) | set(cib.clones)
+    for order in cib.orders:
+        for name, action in ((order.first, order.first_action), (order.then, order.then_action)):
+            if action in _PROMOTES and name in known - promotable:
+                yield f"cib: {order.id} waits for {action} of {name}"
+
+
+@rule(
+    "placed-by-a-ticket",
+    "warning",
+    "pacemaker",
+    reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, nothing is served.",
+    remedy="Remove rsc_ticket where there is one site.",
+    source=OWN,
+)
+def ticket(setup: Setup) -> Iterator[str]:
+    booth = any("booth" in primitive.agent for primitive in setup.pacemaker.primitives)
+    for constraint in setup.pacemaker.constraints("rsc_ticket"):
+        if not booth:
+            yield f"cib: {constraint.get('id')} asks for the ticket {constraint.get('ticket')}"
+
+
+@rule(
+    "not-looked-for",
+    "error",
+    "pacemaker",
+    reason="A service that runs where it is not looked for is started a second time: one file system is mounted twice.",
+    remedy="Remove resource-discovery; its default is always.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def not_looked_for(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for constraint in cib.constraints("rsc_location"):
+        node, policy = constraint.get("node", ""), constraint.get("resource-discovery", "always")
+        serving = any(primitive.standard != "stonith" for primitive in cib.members(constraint.get("rsc", "")))
+        never = constraint.get("score", "").upper() == "-INFINITY"
+        if serving and node and ((policy == "never" and not never) or policy == "exclusive"):
+            yield f"cib: {constraint.get('id')} has resource-discovery={policy}"
+
+
+@rule(
+    "configuration-not-validated",
+    "warning",
+    "pacemaker",
+    reason="Without a schema Pacemaker takes any text for a configuration: what it does not understand is silently left out.",
+    remedy="validate-with=pacemaker-3.7 (cibadmin --upgrade)",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def not_validated(setup: Setup) -> Iterator[str]:
+    given = setup.pacemaker.root.get("validate-with", "")
+    if given in ("none", "pacemaker-0.6", "transitional-0.6"):
+        yield f"cib: validate-with={given}"

@@ -1,0 +1,277 @@
+"""Rules about settings of Corosync and of DRBD that contradict each other, or do nothing as they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.blocks import Block
+from strakes.failover.known_options import meant, options_of
+from strakes.failover.replication import Resource
+from strakes.failover.rules.heartbeat import is_address, network_of
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, rule
+from strakes.failover.setup import Setup
+
+_ON = ("yes", "on", "1", "true")
+# Digests of the kernel that drbd.conf(5) names, or that are common; others may be there, a similar name is a mistake.
+_DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "crc32c", "crc32", "xxhash64")
+_LOCKS_OUT, _LETS_IN = re.compile(r"crm-fence-peer"), re.compile(r"crm-unfence-peer")
+
+
+def _milliseconds(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() else default
+
+
+@rule(
+    "heartbeat-waits-contradict",
+    "error",
+    "corosync",
+    reason="What has to happen within the token's time is given more than that: a healthy node is taken for dead, or a link that died is found too late.",
+    remedy="Remove these settings; all of them follow from token.",
+    source=COROSYNC_CONF,
+)
+def waits(setup: Setup) -> Iterator[str]:
+    totem = setup.membership.one("totem")
+    token = _milliseconds(totem.get("token"), 3000)
+    for key in ("hold", "token_retransmit", "merge", "send_join"):
+        if _milliseconds(totem.get(key), 0) >= token:
+            yield f"corosync.conf: {key}: {totem.get(key)} is not below token: {token}"
+    for interface in totem.all("interface"):
+        limit = _milliseconds(interface.get("knet_ping_timeout"), 0)
+        if limit >= token:
+            yield f"corosync.conf: knet_ping_timeout: {limit} is not below token: {token}"
+    window, most = _milliseconds(totem.get("window_size"), 50), _milliseconds(totem.get("max_messages"), 17)
+    if most > window:
+        yield f"corosync.conf: max_messages: {most} is above window_size: {window}"
+
+
+def _sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
+    for inner in block.blocks:
+        yield f"{path} {inner.name}".strip(), inner
+        yield from _sections(inner, f"{path} {inner.name}".strip())
+
+
+@rule(
+    "heartbeat-option-given-twice",
+    "error",
+    "corosync",
+    reason="The last one counts: what stands above it is not what is used.",
+    remedy="Keep one of them.",
+    source=COROSYNC_CONF,
+)
+def twice(setup: Setup) -> Iterator[str]:
+    # Sections that may stand several times, each for another thing, are no contradiction; those of one name are one.
+    top = {name: setup.membership.one(name) for name in ("totem", "quorum", "logging")}
+    blocks = [*top.items(), *((path, block) for path, block in _sections(setup.membership, "") if " " in path)]
+    for path, block in blocks:
+        given: dict[str, str] = {}
+        for name, value in block.settings:
+            if given.setdefault(name, value) != value:
+                yield f"corosync.conf: {path} has {name}: {given[name]} and {name}: {value}"
+
+
+@rule(
+    "log-to-nowhere",
+    "error",
+    "corosync",
+    reason="Corosync does not start when it shall log to a file, and no file is named.",
+    remedy="logging: logfile: /var/log/corosync/corosync.log",
+    source=COROSYNC_CONF,
+)
+def nowhere(setup: Setup) -> Iterator[str]:
+    logging = setup.membership.one("logging")
+    if logging.get("to_logfile").lower() in _ON and not logging.get("logfile"):
+        yield "corosync.conf: to_logfile: yes, and no logfile"
+
+
+@rule(
+    "multicast-settings-unused",
+    "warning",
+    "corosync",
+    reason="knet and udpu take the addresses of nodelist: what these lines say is not what is used.",
+    remedy="Remove bindnetaddr and mcastaddr.",
+    source=COROSYNC_CONF,
+)
+def unused(setup: Setup) -> Iterator[str]:
+    totem = setup.membership.one("totem")
+    if totem.get("transport", "knet") != "knet" or not setup.membership.one("nodelist").all("node"):
+        return
+    for interface in totem.all("interface"):
+        for key in ("bindnetaddr", "mcastaddr", "broadcast"):
+            if interface.get(key):
+                yield f"corosync.conf: {key}: {interface.get(key)} with knet"
+
+
+def _tenths(resource: Resource, key: str, default: int) -> int:
+    return _milliseconds(resource.option("net", key, ""), default)
+
+
+@rule(
+    "replication-times-contradict",
+    "error",
+    "drbd",
+    reason="drbd.conf(5): timeout has to be below connect-int and ping-int (those are in seconds, it in tenths); else it never applies.",
+    remedy="Remove timeout, ping-int and connect-int; their defaults fit.",
+    source=DRBD_CONF,
+)
+def replication_times(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        timeout = _tenths(resource, "timeout", 60)
+        for key in ("ping-int", "connect-int"):
+            every = _tenths(resource, key, 10)
+            if timeout > 10 * every:
+                yield f"drbd: {resource.name} has timeout {timeout} (tenths of a second), and {key} {every}"
+
+
+@rule(
+    "replication-rates-contradict",
+    "warning",
+    "drbd",
+    reason="The least rate is above the most, or there is neither a controller nor a rate: a copy is brought up to date at 250 KiB/s.",
+    remedy="c-max-rate above c-min-rate; resync-rate where c-plan-ahead is 0.",
+    source=DRBD_CONF,
+)
+def rates(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        least, most = (resource.option("disk", key, "") for key in ("c-min-rate", "c-max-rate"))
+        if least and most and _kib(least) > _kib(most) > 0:
+            yield f"drbd: {resource.name} has c-min-rate {least} and c-max-rate {most}"
+        if resource.option("disk", "c-plan-ahead", "") == "0" and not resource.option("disk", "resync-rate", ""):
+            yield f"drbd: {resource.name} has c-plan-ahead 0 and no resync-rate"
+
+
+def _kib(text: str) -> float:
+    """Read a rate of DRBD's; without a unit it is KiB."""
+    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
+    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in factors else (text, "k")
+    return float(number) * factors[unit] if number.isdecimal() else 0.0
+
+
+@rule(
+    "replication-secret-incomplete",
+    "error",
+    "drbd",
+    reason="The two sides prove who they are with a digest and a secret: with one of them only anybody may connect, or nobody.",
+    remedy="net { cram-hmac-alg sha256; shared-secret ...; }",
+    source=DRBD_CONF,
+)
+def secret(setup: Setup) -> Iterator[str]:
+    # The secret may be in a file that is not read.
+    hidden = any("include" in text and "secret" in text for text in setup.texts.values())
+    for resource in setup.drbd:
+        digest, word = (resource.option("net", key, "") for key in ("cram-hmac-alg", "shared-secret"))
+        if word and not digest:
+            yield f"drbd: {resource.name} has a shared-secret and no cram-hmac-alg"
+        if digest and not word and not hidden:
+            yield f"drbd: {resource.name} has cram-hmac-alg and no shared-secret"
+
+
+@rule(
+    "replication-place-malformed",
+    "error",
+    "drbd",
+    reason="drbdadm refuses it: an address is an IP address with a port, metadata are internal or on a device.",
+    remedy="address 10.2.0.1:7788; meta-disk internal;",
+    source=DRBD_CONF,
+)
+def malformed(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        for host in resource.hosts:
+            for address in host.addresses:
+                # Of IPv6, and of other families, too.
+                if not re.fullmatch(r"(\[[0-9a-fA-F:.%\w]+\]|\d+\.\d+\.\d+\.\d+):\d{1,5}", address):
+                    yield f"drbd: {resource.name} has the address {address} on {host.name}"
+                elif int(address.rpartition(":")[2]) > 65_535:
+                    yield f"drbd: {resource.name} has no such port: {address} on {host.name}"
+            for _, _, metadata in host.volumes.values():
+                if metadata not in ("", "internal") and not metadata.startswith("/"):
+                    yield f"drbd: {resource.name} has meta-disk {metadata} on {host.name}"
+
+
+@rule(
+    "replication-in-two-subnets",
+    "warning",
+    "drbd",
+    reason="The two ends are in different networks: without a router between them, or with one digit wrong, the copies never connect.",
+    remedy="Addresses of one network, best of a direct cable.",
+    source=DRBD_CONF,
+)
+def two_subnets(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        sides = [[address.rpartition(":")[0].strip("[]") for address in host.addresses] for host in resource.hosts]
+        if len(sides) == 2 and len(sides[0]) == len(sides[1]) == 1:
+            first, second = sides[0][0], sides[1][0]
+            known = all(map(is_address, (first, second)))
+            if known and network_of(setup, first) != network_of(setup, second):
+                yield f"drbd: {resource.name} between {first} and {second}"
+
+
+@rule(
+    "digest-unknown",
+    "error",
+    "drbd",
+    reason="The kernel has no digest of that name: the two sides do not connect, or are never compared.",
+    remedy="sha256, or another one of /proc/crypto.",
+    source=DRBD_CONF,
+)
+def digest(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        for key in ("verify-alg", "csums-alg", "cram-hmac-alg", "data-integrity-alg"):
+            for given in resource.all_values("net", key):
+                name = re.sub(r"^hmac\((.*)\)$", r"\1", given)
+                if name not in _DIGESTS and meant(name, _DIGESTS):
+                    yield f"drbd: {resource.name} has {key} {given}, which may mean {meant(name, _DIGESTS)}"
+
+
+@rule(
+    "handler-does-the-opposite",
+    "error",
+    "drbd",
+    reason="crm-fence-peer keeps the other copy from being promoted, crm-unfence-peer lets it: in place of each other they do the opposite.",
+    remedy='fence-peer "...crm-fence-peer..."; unfence-peer (8.4: after-resync-target) "...crm-unfence-peer...";',
+    source=DRBD_CONF,
+)
+def opposite(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        for key, wrong in (("fence-peer", _LETS_IN), ("unfence-peer", _LOCKS_OUT), ("after-resync-target", _LOCKS_OUT)):
+            handler = resource.option("handlers", key)
+            if wrong.search(handler):
+                yield f"drbd: {resource.name} has {key} {handler}"
+
+
+@rule(
+    "handler-not-found",
+    "error",
+    "drbd",
+    reason="The kernel calls drbdadm without the paths of a shell: a program that is not named in full is not found, and writing stays frozen.",
+    remedy="/usr/lib/drbd/PROGRAM",
+    source=DRBD_CONF,
+)
+def not_found(setup: Setup) -> Iterator[str]:
+    known = options_of("drbd handler programs")
+    for resource in setup.drbd:
+        for key in options_of("drbd handlers"):
+            for program in resource.option("handlers", key).split(maxsplit=1)[:1]:
+                directory, _, name = program.rstrip(";").rpartition("/")
+                other = meant(name, known)
+                if not directory and re.fullmatch(r"[\w.-]+\.sh", name):
+                    yield f"drbd: {resource.name} has {key} {program}"
+                elif directory in ("/usr/lib/drbd", "/lib/drbd") and name not in known and other:
+                    yield f"drbd: {resource.name} has {key} {program}, which may mean {other}"
+
+
+@rule(
+    "resynchronised-after-nothing",
+    "error",
+    "drbd",
+    reason="drbdadm refuses to wait for a resource that does not exist, or for itself.",
+    remedy="resync-after RESOURCE/VOLUME of another resource.",
+    source=DRBD_CONF,
+)
+def after_nothing(setup: Setup) -> Iterator[str]:
+    names = {resource.name for resource in setup.drbd}
+    for resource in setup.drbd:
+        for given in resource.all_values("disk", "resync-after"):
+            other = given.partition("/")[0]
+            if other not in names or (other == resource.name and "/" not in given):
+                yield f"drbd: {resource.name} has resync-after {given}"

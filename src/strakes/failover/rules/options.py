@@ -1,0 +1,330 @@
+"""Rules about names that programs do not know, and values that they do not take; from the tables of their options."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from strakes.failover.blocks import Block
+from strakes.failover.cib import Primitive
+from strakes.failover.known_options import (
+    Option,
+    fencing_agents,
+    is_known,
+    meant,
+    options_of,
+    resource_agents,
+)
+from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+_AGENTS = "https://manpages.debian.org/bookworm/fence-agents/index.html"
+_CONSTRAINTS = ("rsc_location", "rsc_colocation", "rsc_order")
+_DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
+# Where a section of DRBD may stand, from outside inwards.
+_DRBD_HOLDERS = ("resource", "common", "connection", "connection-mesh", "on", "floating", "volume")
+_Pairs = Iterable[tuple[str, str]]
+
+
+def _unknown(pairs: _Pairs, known: Mapping[str, Option], where: str, *, similar: bool) -> Iterator[str]:
+    """Names that are not in the table: those that are similar to one that is, or the others."""
+    for name, _ in pairs:
+        if name in known:
+            continue
+        other = meant(name, known)
+        if other and similar:
+            yield f"{where} has {name}, which may mean {other}"
+        elif not other and not similar:
+            yield f"{where} has {name}"
+
+
+def _not_taken(pairs: _Pairs, known: Mapping[str, Option], where: str) -> Iterator[str]:
+    for name, value in pairs:
+        complaint = known[name].complaint(value) if name in known else ""
+        if complaint:
+            yield f"{where} has {name}={value}, which ought to be {complaint}"
+
+
+def _parameters(primitive: Primitive) -> Mapping[str, Option]:
+    """What its agent takes; empty where nobody knows the agent."""
+    if primitive.standard == "stonith":
+        return options_of(primitive.agent, "fencing", "fence") if is_known(primitive.agent) else {}
+    name = f"{primitive.provider}:{primitive.agent}"
+    return options_of(name, "ocf") if options_of(name) else {}
+
+
+@rule(
+    "agent-unknown",
+    "error",
+    "pacemaker",
+    reason="There is no agent of that name: the resource is not started anywhere, the device powers off nobody.",
+    remedy="Write it as crm_resource --list-agents ocf:PROVIDER, or stonith_admin --list-installed, do.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def agent(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.primitives:
+        if primitive.standard == "stonith":
+            known: tuple[str, ...] = fencing_agents()
+            name = primitive.agent
+        elif primitive.standard == "ocf":
+            known, name = resource_agents(), f"{primitive.provider}:{primitive.agent}"
+        else:
+            continue
+        if name in known or not primitive.agent:
+            continue
+        same = [other for other in known if other.rpartition(":")[2] == primitive.agent]
+        # An agent of the site's own may have any name, also that of another provider's.
+        other = same[0] if same and meant(name, same) else meant(name, known)
+        same_provider = other.rpartition(":")[0] == primitive.provider if ":" in other else True
+        # A name that is longer or shorter is rather that of an agent which another package brings.
+        if other and (same or (same_provider and abs(len(other) - len(name)) <= 1)):
+            yield f"cib: {primitive.id} is {name}, which may mean {other}"
+
+
+@rule(
+    "parameter-misspelt",
+    "error",
+    "pacemaker",
+    reason="An agent ignores, or refuses, a parameter that it does not know: what was meant is not set.",
+    remedy="Write it as crm_resource --show-metadata AGENT, or stonith_admin -M -a AGENT, does.",
+    source=_AGENTS,
+)
+def misspelt(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.primitives:
+        known = _parameters(primitive)
+        if known:
+            where = f"cib: {primitive.id} ({primitive.agent})"
+            yield from _unknown(primitive.values.items(), known, where, similar=True)
+
+
+@rule(
+    "parameter-of-another-agent",
+    "warning",
+    "pacemaker",
+    reason="An agent ignores, or refuses, a parameter that it does not know: what was meant is not set.",
+    remedy="Remove it, or look it up: crm_resource --show-metadata AGENT, stonith_admin -M -a AGENT.",
+    source=_AGENTS,
+)
+def of_another(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.primitives:
+        known = _parameters(primitive)
+        if known:
+            where = f"cib: {primitive.id} ({primitive.agent})"
+            yield from _unknown(primitive.values.items(), known, where, similar=False)
+
+
+@rule(
+    "parameter-missing",
+    "error",
+    "pacemaker",
+    reason="The agent refuses to start without it.",
+    remedy="Set it; crm_resource --show-metadata AGENT says what it is.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def missing(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.services:
+        for name, option in _parameters(primitive).items():
+            if option.required and not primitive.values.get(name, "").strip():
+                yield f"cib: {primitive.id} ({primitive.agent}) has no {name}"
+
+
+@rule(
+    "setting-misspelt",
+    "error",
+    "pacemaker",
+    reason="Pacemaker keeps any name and heeds those that it knows: what was meant is not set.",
+    remedy="Write the name as Pacemaker does (crm_attribute --list-options=all, or the page).",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def setting(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    yield from _unknown(cib.properties.items(), options_of("properties"), "cib: the cluster", similar=True)
+    known = options_of("meta")
+    seen = set[str]()
+    blocks = [(f"cib: {primitive.id}", primitive.meta) for primitive in cib.primitives]
+    for where, meta in (*blocks, *((f"cib: {clone}", meta) for clone, meta in cib.clones.items())):
+        yield from _unknown(((name, "") for name in meta if name not in seen), known, where, similar=True)
+        seen |= set(meta)
+
+
+@rule(
+    "value-not-taken",
+    "error",
+    "pacemaker",
+    reason="Pacemaker takes its default in place of a value that it does not understand; an agent refuses to do anything.",
+    remedy="Write what the option takes.",
+    source=f"{PACEMAKER}/cluster-options.rst",
+)
+def value(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    yield from _not_taken(cib.properties.items(), options_of("properties"), "cib: the cluster")
+    for primitive in cib.primitives:
+        where = f"cib: {primitive.id}"
+        yield from _not_taken(primitive.values.items(), _parameters(primitive), where)
+        yield from _not_taken(primitive.meta.items(), options_of("meta"), where)
+    for clone, meta in cib.clones.items():
+        yield from _not_taken(meta.items(), options_of("meta"), f"cib: {clone}")
+    for operation in cib.root.iter("op"):
+        yield from _not_taken(operation.attrib.items(), options_of("operation"), f"cib: {operation.get('id')}")
+    for tag in _CONSTRAINTS:
+        for constraint in cib.constraints(tag):
+            yield from _not_taken(constraint.items(), options_of(tag), f"cib: {constraint.get('id')}")
+
+
+def _corosync_sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
+    for inner in block.blocks:
+        yield f"{path} {inner.name}", inner
+        yield from _corosync_sections(inner, f"{path} {inner.name}")
+
+
+@rule(
+    "heartbeat-option-misspelt",
+    "error",
+    "corosync",
+    reason="Corosync ignores a section or a name that it does not know: what was meant is not set.",
+    remedy="Write it as corosync.conf(5), votequorum(5) and corosync-qdevice(8) do.",
+    source=COROSYNC_CONF,
+)
+def heartbeat_misspelt(setup: Setup) -> Iterator[str]:
+    sections = options_of("corosync")
+    top = [(block.name, "") for block in setup.membership.blocks]
+    yield from _unknown(top, sections, "corosync.conf: the file", similar=True)
+    for path, block in _corosync_sections(setup.membership, "corosync"):
+        known = options_of(path)
+        inner = [
+            name.rpartition(" ")[2] for name in ("interface", "node", "device", "net") if is_known(f"{path} {name}")
+        ]
+        if known or inner:
+            names = dict(known) | {name: Option(name) for name in inner}
+            place = f"corosync.conf: {path.partition(' ')[2]}"
+            yield from _unknown(block.settings, names, place, similar=True)
+            yield from _unknown([(part.name, "") for part in block.blocks], names, place, similar=True)
+
+
+@rule(
+    "heartbeat-value-not-taken",
+    "error",
+    "corosync",
+    reason="Corosync does not start with a value that it does not take, or takes its default instead.",
+    remedy="Write what the option takes; no unit, and no comment behind a value.",
+    source=COROSYNC_CONF,
+)
+def heartbeat_value(setup: Setup) -> Iterator[str]:
+    for path, block in _corosync_sections(setup.membership, "corosync"):
+        yield from _not_taken(block.settings, options_of(path), f"corosync.conf: {path.partition(' ')[2]}")
+
+
+def _drbd_options(setup: Setup) -> Iterator[tuple[str, Block, Mapping[str, Option]]]:
+    """Each section of options, where it stands, and the table of the version that it is written for."""
+    seen = set[int]()
+    for resource in setup.drbd:
+        version = "9" if resource.dialect9 else "8.4"
+        waiting = [(resource.name, resource.block), ("common", resource.common)]
+        while waiting:
+            place, holder = waiting.pop()
+            for block in holder.blocks:
+                if block.name in _DRBD_HOLDERS:
+                    waiting.append((place, block))
+                elif block.name in _DRBD_SECTIONS and id(block) not in seen:
+                    seen.add(id(block))
+                    tables = (f"{version} {block.name}", f"drbd old {block.name}", f"drbd {block.name}")
+                    yield f"drbd: {block.name} of {place}", block, options_of(*reversed(tables))
+
+
+@rule(
+    "replication-option-unknown",
+    "error",
+    "drbd",
+    reason="drbdadm refuses a file with an option that it does not know, or that stands in another section.",
+    remedy="Write it where drbd.conf(5) of the installed version says.",
+    source=DRBD_CONF,
+)
+def replication_unknown(setup: Setup) -> Iterator[str]:
+    for place, block, known in _drbd_options(setup):
+        yield from _unknown(block.settings, known, place, similar=True)
+        for name, _ in block.settings:
+            if name not in known and not meant(name, known):
+                yield f"{place} has {name}"
+
+
+@rule(
+    "replication-value-not-taken",
+    "error",
+    "drbd",
+    reason="drbdadm refuses a value that is not one of the option's, or outside of what it takes.",
+    remedy="Write what drbd.conf(5) says.",
+    source=DRBD_CONF,
+)
+def replication_value(setup: Setup) -> Iterator[str]:
+    for place, block, known in _drbd_options(setup):
+        # A flag without a value is yes.
+        given = [(name, value) for name, value in block.settings if value]
+        yield from _not_taken(given, known, place)
+
+
+@rule(
+    "export-option-unknown",
+    "error",
+    "pacemaker",
+    reason="exportfs refuses an option that it does not know: nothing is exported after the take-over.",
+    remedy="options=rw,sync, and what else exports(5) names.",
+    source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
+)
+def export(setup: Setup) -> Iterator[str]:
+    known = options_of("exports")
+    for primitive in setup.pacemaker.services:
+        text = primitive.values.get("options", "") if primitive.agent == "exportfs" else ""
+        pairs = [(word.partition("=")[0].strip(), word.partition("=")[2]) for word in text.split(",") if word.strip()]
+        for name, _ in pairs:
+            if name not in known:
+                other = meant(name, known)
+                yield f"cib: {primitive.id} has {name}" + (f", which may mean {other}" if other else "")
+        yield from _not_taken([pair for pair in pairs if pair[1]], known, f"cib: {primitive.id}")
+
+
+_ADDRESS_PARAMETERS = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
+
+
+@rule(
+    "address-malformed",
+    "error",
+    "pacemaker",
+    reason="What looks like an address and is none is looked up as a name, which nobody has.",
+    remedy="Four numbers up to 255, with dots between them; a mask of at most 32.",
+    source=f"{PACEMAKER}/resources.rst",
+)
+def malformed(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.primitives:
+        for name in _ADDRESS_PARAMETERS:
+            for word in re.split(r"[,\s]+", primitive.values.get(name, "")):
+                text = word.partition("@")[0]
+                if re.fullmatch(r"[\d.]+(/[\d.]+)?", text) and not _is_network(text, with_mask=name == "clientspec"):
+                    yield f"cib: {primitive.id} has {name}={word}"
+
+
+def _is_network(text: str, *, with_mask: bool) -> bool:
+    """Whether it is an address, or one with a mask where that may be."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return with_mask or "/" not in text
+
+
+@rule(
+    "setting-given-twice",
+    "error",
+    "pacemaker",
+    reason="One of the two values is used, and nothing says which.",
+    remedy="Keep one of them.",
+    source=OWN,
+)
+def given_twice(setup: Setup) -> Iterator[str]:
+    for tag in ("instance_attributes", "meta_attributes", "cluster_property_set", "utilization"):
+        for block in setup.pacemaker.root.iter(tag):
+            given: dict[str, str] = {}
+            for pair in block.iterfind("./nvpair"):
+                name, value = pair.get("name", ""), pair.get("value", "")
+                if name and given.setdefault(name, value) != value:
+                    yield f"cib: {block.get('id')} has {name}={given[name]} and {name}={value}"

@@ -1,0 +1,265 @@
+"""Rules about what one part of the configuration says of another: nodes, resources and attributes that are not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree as Xml
+
+from strakes.failover.cib import Cib
+from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules.rule import DRBD_CONF, OWN, PACEMAKER, QDEVICE, rule
+from strakes.failover.setup import Setup
+
+# What agents call the attribute that they set, where their parameter name does not say it.
+_ATTRIBUTES = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
+# Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several names.
+_OWN_ATTRIBUTES = re.compile(r"#.*|(master|#health|fail-count|last-failure|probe_complete|shutdown|terminate).*")
+_SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWait", "ClusterMon", "NodeUtilization")
+_WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
+
+
+@rule(
+    "constraint-names-no-node",
+    "error",
+    "pacemaker",
+    reason="A preference for a node that does not exist has no effect; mostly it was meant for one that has none now.",
+    remedy="Use the name that crm_node -l shows.",
+    source=f"{PACEMAKER}/constraints.rst",
+)
+def no_node(setup: Setup) -> Iterator[str]:
+    known = setup.node_names
+    for element in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
+        named = [element.get("node", "")] if element.get("node") else []
+        named += [part.get("value", "") for part in element.iter("expression") if part.get("attribute") == "#uname"]
+        for name in named:
+            if known and name not in known:
+                yield f"cib: {element.get('id')} names {name}, which is no node"
+
+
+def _set_attributes(cib: Cib) -> set[str]:
+    """Attributes of nodes that something in the configuration sets."""
+    found = {name for attributes in cib.node_attributes.values() for name in attributes}
+    for primitive in cib.primitives:
+        if primitive.agent in _ATTRIBUTES:
+            found.add(primitive.values.get("name") or _ATTRIBUTES[primitive.agent])
+        elif primitive.agent == "ethmonitor":
+            found.add(primitive.values.get("name") or f"ethmonitor-{primitive.values.get('interface', '')}")
+        elif primitive.values.get("name") or primitive.values.get("attribute"):
+            found |= {primitive.values.get("name", ""), primitive.values.get("attribute", "")}
+    # The state of the nodes, where it is there.
+    found |= {pair.get("name", "") for pair in cib.root.iterfind("./status//transient_attributes//nvpair")}
+    return found
+
+
+def _asked_attributes(element: Xml.Element) -> Iterator[str]:
+    for part in element.iter("rule"):
+        if part.get("score-attribute"):
+            yield part.get("score-attribute", "")
+    for part in element.iter("expression"):
+        yield part.get("attribute", "")
+
+
+@rule(
+    "attribute-that-nobody-sets",
+    "warning",
+    "pacemaker",
+    reason="A rule about an attribute that no agent sets never does what was meant: the service stays, or may run nowhere.",
+    remedy="Use the name that the agent sets: its parameter name (ping: pingd; ethmonitor: ethmonitor-INTERFACE).",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+)
+def nobody_sets(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    known = _set_attributes(cib)
+    if any(primitive.agent in _SETS_OTHERS for primitive in cib.primitives):
+        return
+    for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
+        for name in dict.fromkeys(_asked_attributes(element)):
+            if name not in known and not _OWN_ATTRIBUTES.fullmatch(name):
+                yield f"cib: {element.get('id')} asks for {name}"
+
+
+@rule(
+    "fencing-level-for-an-attribute",
+    "error",
+    "pacemaker",
+    reason="A level for the nodes that have an attribute is used for none when no node has it.",
+    remedy="target=NODE, or give the nodes the attribute.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def level_attribute(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    for level in cib.levels:
+        name, wanted = level.get("target-attribute", ""), level.get("target-value", "")
+        if name and not any(attributes.get(name) == wanted for attributes in cib.node_attributes.values()):
+            yield f"cib: level {level.get('id')} is for {name}={wanted}, which no node has"
+        pattern = level.get("target-pattern")
+        if pattern and setup.node_names and not any(re.search(pattern, node) for node in setup.node_names):
+            yield f"cib: level {level.get('id')} is for {pattern}, which no node's name has in it"
+
+
+@rule(
+    "fencing-device-tied",
+    "warning",
+    "pacemaker",
+    reason="A device that waits for a service, or is kept with it, is stopped with it: when it is needed it is not there.",
+    remedy="No order and no colocation for fencing devices; Pacemaker uses them wherever it runs.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def tied(setup: Setup) -> Iterator[str]:
+    devices = {primitive.id for primitive in setup.pacemaker.primitives if primitive.standard == "stonith"}
+    for order in setup.pacemaker.orders:
+        for name in {order.first, order.then} & devices:
+            yield f"cib: {order.id} orders {name}"
+    for colocation in setup.pacemaker.colocations:
+        for name in {part[0] for part in colocation.resources} & devices:
+            # That the two devices are not on one node does no harm.
+            if colocation.score > 0:
+                yield f"cib: {colocation.id} places {name}"
+
+
+@rule(
+    "colocation-turned-round",
+    "error",
+    "pacemaker",
+    "drbd",
+    reason="The copy is promoted where the service was placed, not the service placed where there is a good copy: an old one may be chosen.",
+    remedy="rsc=SERVICE with-rsc=DRBD-CLONE with-rsc-role=Promoted",
+    source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
+)
+def turned_round(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    clones = {primitive.clone for primitive in cib.primitives if primitive.is_drbd and primitive.clone}
+    for element in cib.constraints("rsc_colocation"):
+        if element.get("rsc", "") in clones and element.get("with-rsc", "") not in clones | {""}:
+            yield f"cib: {element.get('id')} places {element['rsc']} with {element['with-rsc']}"
+
+
+@rule(
+    "node-id-differs",
+    "error",
+    "pacemaker",
+    "corosync",
+    reason="Pacemaker knows the nodes by Corosync's ids: an entry with another one is a second node of that name, which is never there.",
+    remedy="Let Pacemaker write the section nodes itself, or use the nodeid of corosync.conf.",
+    source=OWN,
+)
+def node_id(setup: Setup) -> Iterator[str]:
+    ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup) if name_of(node) and node.get("nodeid")}
+    for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
+        name, given = node.get("uname", ""), node.get("id", "")
+        if node.get("type", "member") in ("member", "normal") and given.isdecimal() and ids.get(name, given) != given:
+            yield f"cib: {name} has the id {given}, nodeid {ids[name]} in corosync.conf"
+
+
+def _own_addresses(setup: Setup) -> dict[str, str]:
+    own = {address: name_of(node) or "a node" for node in nodes_of(setup) for address in links_of(node).values()}
+    for node in setup.cluster.nodes if setup.cluster else ():
+        own |= dict.fromkeys(node.addresses.values(), node.name)
+    return own
+
+
+@rule(
+    "watches-itself",
+    "error",
+    "pacemaker",
+    reason="A node always reaches its own address, and loses the other's only when that is off: neither says that clients are reached.",
+    remedy="host_list of machines that are always there: the gateway, several clients.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+)
+def watches_itself(setup: Setup) -> Iterator[str]:
+    own = _own_addresses(setup)
+    moving = (
+        {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services} if setup.cib else {}
+    )
+    for primitive in setup.pacemaker.services:
+        hosts = primitive.values.get("host_list", "").split()
+        if primitive.agent not in _ATTRIBUTES or not hosts:
+            continue
+        for host in hosts:
+            address = host.partition("@")[0]
+            other = own.get(address) or moving.get(address) or ("the node" if address.startswith("127.") else "")
+            if other or address in setup.node_names:
+                yield f"cib: {primitive.id} watches {host}, which is {other or address}"
+
+
+@rule(
+    "watched-for-nothing",
+    "error",
+    "pacemaker",
+    reason="The attribute is the number of hosts that answer times the multiplier: with 0 it never differs between the nodes.",
+    remedy="multiplier above resource-stickiness, such as 20000.",
+    source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
+)
+def for_nothing(setup: Setup) -> Iterator[str]:
+    for primitive in setup.pacemaker.services:
+        given = primitive.values.get("multiplier", "1")
+        if primitive.agent in _ATTRIBUTES and re.fullmatch(r"-?\d+", given) and int(given) <= 0:
+            yield f"cib: {primitive.id} has multiplier={given}"
+
+
+@rule(
+    "quorum-device-names-nothing",
+    "error",
+    "corosync",
+    reason="A tie is broken for nobody, or the device is looked for where it is not: in the moment it is needed there is no vote.",
+    remedy="tie_breaker: lowest, highest or a nodeid; port: 5403; totem: cluster_name.",
+    source=QDEVICE,
+)
+def device_names(setup: Setup) -> Iterator[str]:
+    ids = {node.get("nodeid") for node in nodes_of(setup)}
+    bmcs = {node.bmc.address: node.name for node in setup.cluster.nodes} if setup.cluster else {}
+    for device in setup.membership.one("quorum").all("device"):
+        net = device.one("net")
+        chosen, port = net.get("tie_breaker", "lowest"), net.get("port", "5403")
+        if chosen not in ("lowest", "highest", *ids):
+            yield f"corosync.conf: tie_breaker: {chosen} is no nodeid"
+        if port in _WELL_KNOWN_PORTS:
+            yield f"corosync.conf: port: {port} of the device is another service's"
+        if net.get("host") in bmcs:
+            yield f"corosync.conf: the device is on the BMC of {bmcs[net.get('host')]}"
+        if device.get("model") == "net" and not setup.membership.one("totem").get("cluster_name"):
+            yield "corosync.conf: a device, and no cluster_name"
+        heuristics = device.one("heuristics")
+        if heuristics.get("mode") in ("on", "sync") and not any(
+            key.startswith("exec_") for key, _ in heuristics.settings
+        ):
+            yield "corosync.conf: heuristics without exec_NAME"
+
+
+@rule(
+    "replication-hosts-contradict",
+    "error",
+    "drbd",
+    reason="drbdadm refuses it: both sides of a connection need a node-id of their own, and an on section of their name.",
+    remedy="node-id 0 and node-id 1; the names of the on sections in host.",
+    source=DRBD_CONF,
+)
+def hosts_contradict(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        ids = [block.get("node-id") for block in resource.block.all("on") if block.get("node-id")]
+        for number in sorted({number for number in ids if ids.count(number) > 1}):
+            yield f"drbd: {resource.name} has node-id {number} twice"
+        sides = {word for block in resource.block.all("on") for word in block.words}
+        connections = [*resource.block.all("connection"), *resource.block.all("connection-mesh")]
+        for block in (part for connection in connections for part in (connection, *connection.all("path"))):
+            for key, text in block.settings:
+                names = text.split()[:1] if key == "host" else text.split() if key == "hosts" else []
+                for name in names:
+                    if sides and name not in sides:
+                        yield f"drbd: {resource.name} connects {name}, which has no on section"
+
+
+@rule(
+    "replication-sides-differ",
+    "warning",
+    "drbd",
+    reason="Ports and minors may differ between the sides; mostly one was forgotten when the other was changed, and firewalls follow one.",
+    remedy="The same port and minor on both sides.",
+    source=DRBD_CONF,
+)
+def sides_differ(setup: Setup) -> Iterator[str]:
+    for resource in setup.drbd:
+        ports = [tuple(address.rpartition(":")[2] for address in host.addresses) for host in resource.hosts]
+        if len(ports) == 2 and all(ports) and ports[0] != ports[1]:
+            yield f"drbd: {resource.name} has the ports {' and '.join(','.join(side) for side in ports)}"

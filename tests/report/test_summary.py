@@ -144,3 +144,13 @@ def test_of_one_study_all_that_was_found_is_told() -> None:
     assert text not in render_summary(portrait, REPORT, width=100, colour=False)
     portrait = replace(portrait, run={**portrait.run, "kind": "study"})
     assert f"* {text}" in render_summary(portrait, REPORT, width=100, colour=False)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_figures_that_changed_their_level_fit_any_width_with_all_levels(width: int) -> None:
+    portrait = example_portrait()
+    levels = (42534.0, 539883.0, 78625.0)
+    cells = tuple(replace(cell, levels=levels if cell.unit == "op/s" else cell.levels) for cell in portrait.cells)
+    text = render_summary(replace(portrait, cells=cells), width=width, colour=False)
+    assert max(len(line) for line in text.splitlines() if "strakes " not in line) <= width
+    assert "[42,534 op/s then 539,883 op/s then 78,625 op/s]" in text

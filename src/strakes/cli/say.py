@@ -21,8 +21,11 @@ def say_sentence(text: str, *, indent: int = 4) -> None:
     line = for_terminal(text)
     columns = shutil.get_terminal_size().columns
     if sys.stdout.isatty() and len(line) > columns:
-        broken = textwrap.wrap(line, columns, subsequent_indent=" " * indent, break_long_words=False)
-        line = "\n".join(broken)
+        # Paths and options stay whole, to be copied.
+        wrapper = textwrap.TextWrapper(
+            columns, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+        )
+        line = wrapper.fill(line)
     click.echo(line)
 
 

@@ -42,10 +42,9 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
         *_told(known),
     ]
     width = max(len(label) for label, _ in rows)
-    for line in (
-        *(f"{label:<{width}}  {text}" for label, text in rows),
-        *_tables(known.description),
-    ):
+    for label, text in rows:
+        say_sentence(f"{label:<{width}}  {text}", indent=width + 2)
+    for line in _tables(known.description):
         click.echo(for_terminal(line))
     for sentence in _sentences(known):
         say_sentence(sentence)

@@ -21,6 +21,7 @@ MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
 MOST_HEADLINES = 10
 MOST_TRAITS = 5
+_LEAST_LABEL = 12
 DASH = " - "
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
@@ -151,7 +152,9 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     confidence = percent(standing[0][1].confidence)
     header = ("Headlines", "median", f"{confidence} interval", "runs")
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
-    label_width = max(12, min(widths[0] + 4, width - sum(widths[1:]) - 4))
+    room = width - widths[1] - widths[3] - _LEAST_LABEL - 4
+    widths[2] = max(len(row[2]) for row in (header, *rows) if row is header or len(row[2]) <= room)
+    label_width = max(_LEAST_LABEL, min(widths[0] + 4, width - sum(widths[1:]) - 4))
     lines: list[_Line] = []
     for row, style in ((header, "dim"), *((row, "") for row in rows)):
         # What does not fit into its column, with a blank at least before the median, stands on lines of its own.
@@ -160,8 +163,11 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
             lines += [_plain(f"  {line}") for line in wrap(row[0], width - 2, most=9)]
             label = ""
         indented = label.ljust(label_width)
-        rest = f"  {row[2].ljust(widths[2])}  {row[3].rjust(widths[3])}"
+        # Nor does an interval that is too wide, below its median.
+        fits = len(row[2]) <= widths[2]
+        rest = f"  {(row[2] if fits else '').ljust(widths[2])}  {row[3].rjust(widths[3])}"
         lines.append(((indented, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))
+        lines += [] if fits else [_plain(f"    {line}") for line in wrap(row[2], width - 4, most=9)]
     if len(standing) > MOST_HEADLINES:
         lines.append(((f"  {len(standing) - MOST_HEADLINES} more in the report", "dim"),))
     return lines

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,7 +113,6 @@ def test_a_record_on_a_server_is_seen_by_its_other_clients(tmp_path: Path) -> No
     first, second = tmp_path / "first", tmp_path / "second"
     hold.take(place, "2560", first, first / "journal", run)
     hold.take(place, "2560", first, first / "journal", run)
-    (first / "journal").parent.mkdir()
     (first / "journal").touch()
     with pytest.raises(BadInputError, match="another store") as refused:
         hold.take(place, "128", second, second / "journal", run)
@@ -122,6 +122,47 @@ def test_a_record_on_a_server_is_seen_by_its_other_clients(tmp_path: Path) -> No
         hold.take(place, "128", second, second / "journal", run)
     hold.give_back(place, first, run)
     hold.take(place, "128", second, second / "journal", run)
+
+
+def test_two_hosts_of_one_name_with_stores_of_one_path_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines that were cloned are all called localhost; the one does not see whether the other's journal is there."""
+    place = KnobPlace("size", "size", file=str(tmp_path / "size"))
+    store = tmp_path / "store"
+    (store / "knobs").mkdir(parents=True)
+    (store / "knobs" / "journal").touch()
+    hold.take(place, "2560", store, store / "knobs" / "journal", run)
+    store.rename(tmp_path / "store on the other machine")
+    monkeypatch.setattr("strakes.knobs.hold.boot_id", lambda: "another boot")
+    with pytest.raises(BadInputError, match="another store") as refused:
+        hold.take(place, "128", store, store / "knobs" / "journal", run)
+    assert "before: 2560" in refused.value.why
+    hold.give_back(place, store, run)
+    with pytest.raises(BadInputError):
+        hold.take(place, "128", store, store / "knobs" / "journal", run)
+    shutil.rmtree(store)
+    (tmp_path / "store on the other machine").rename(store)
+    hold.give_back(place, store, run)
+    hold.take(place, "2560", tmp_path / "third", store / "knobs" / "journal", run)
+
+
+def test_a_record_is_not_judged_by_files_of_other_mounts(tmp_path: Path) -> None:
+    """A store of a container, on a mount that nobody else has, is no store that is gone."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    place = KnobPlace("size", "size", file=str(tmp_path / "size"))
+    words = (
+        "from pathlib import Path; from strakes.knobs import hold; from strakes.knobs.knob_place import KnobPlace; "
+        "from strakes.targets.command import run; import sys; store = Path(sys.argv[1]) / 'own' / 'store'; "
+        "hold.take(KnobPlace('size', 'size', file=sys.argv[1] + '/size'), '2560', store, store / 'journal', run); "
+        "(store / 'journal').touch()"
+    )
+    (tmp_path / "own").mkdir()
+    script = 'mount -t tmpfs own "$1/own" && exec "$2" -I -c "$3" "$1"'
+    unshare = ["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable, words]
+    subprocess.run(unshare, check=True)
+    other = tmp_path / "other"
+    with pytest.raises(BadInputError, match="another store"):
+        hold.take(place, "128", other, other / "journal", run)
 
 
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:

@@ -23,8 +23,13 @@ from strakes.errors import StrakesError
 from strakes.failover.description import read_description
 from strakes.failover.setup import read_plan
 from strakes.interop.formats import read_file
+from strakes.knobs.journal import read_journal
 from strakes.plan.toml import plan_from_toml
+from strakes.predict.asked import read_stated
 from strakes.store.published import PublishedRun
+from strakes.store.run import Run
+from strakes.watch.recorded import is_recording, readings
+from strakes.watch.replay import Columns, replay
 
 ROOT = Path(__file__).parents[2]
 MOMENT_S = 10.0
@@ -44,7 +49,7 @@ def mutate(draw: random.Random, text: bytes, other: bytes) -> bytes:
         at = draw.randrange(len(text) + 1)
         end = min(len(text), at + draw.choice([1, 2, 8, 64, 1000]))
         piece = draw.choice(_PIECES)
-        match draw.randrange(8):
+        match draw.randrange(9):
             case 0:
                 text = text[:at] + text[end:]
             case 1:
@@ -64,7 +69,33 @@ def mutate(draw: random.Random, text: bytes, other: bytes) -> bytes:
                 text = b"\n".join(lines)
             case 7 if at < len(text):
                 text = text[:at] + bytes([text[at] ^ 1 << draw.randrange(8)]) + text[at + 1 :]
+            case 8:
+                # What a pattern of this reader looks for, again and again.
+                text = text[:at] + text[at : at + draw.randint(1, 4)] * draw.choice([1000, 20_000, 100_000]) + text[at:]
     return text[: 1 << 20]
+
+
+def _run(path: Path) -> object:
+    """A run of a store, one of whose files becomes what was drawn."""
+    place = path.parent / "run"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    for name in ("run.json", "environment.json", "cells.jsonl", "visits.jsonl", "events.jsonl"):
+        shutil.copy(path, place / name)
+    for part in ("manifest", "environment", "cells", "visits", "events"):
+        try:
+            getattr(Run(place), part)
+        except StrakesError:
+            continue
+    return None
+
+
+def _replay(path: Path) -> object:
+    return replay(path, Columns("time", "value"))
+
+
+def _watch(path: Path) -> object:
+    return [] if not is_recording(path) else list(readings([path]))
 
 
 def _published(path: Path) -> object:
@@ -96,9 +127,35 @@ def corpus() -> list[tuple[Read, list[bytes]]]:
         (read_app, [path.read_bytes() for path in (ROOT / "examples/apps").glob("*.toml")]),
         (needs_from_toml, [(ROOT / "examples/needs-s3.toml").read_bytes()]),
         (read_description, [path.read_bytes() for path in pairs]),
+        (read_stated, [b'[limits]\nnetwork = "10 GB/s"\n[limits.servers]\nnumber = 4\n']),
+        (_run, _STORE),
+        (read_journal, [_JOURNAL]),
+        (_replay, [b"time,value,host\n" + b"".join(b"%d,%d.5,a\n" % (at * 60, at % 7) for at in range(200))]),
+        (_watch, _RECORDINGS),
         (_published, [b'{"schema": 1, "run": {"id": "x"}, "visits": [], "cells": [], "events": []}']),
         (_pair, cluster),
     ]
+
+
+_STORE = [
+    b'{"schema": 1, "id": "x", "kind": "study", "name": "n", "target": "/x", "options": {}, "status": "complete"}\n',
+    b'{"visit": 1, "cell": "a", "samples": [{"phase": "write", "bytes": 1, "elapsed_s": 1.0}]}\n{"visit": 2}\n',
+    b'{"event": "dropped", "cell": "a", "reason": "no time"}\n{"event": "description", "description": {}, "unlike": []}\n',
+]
+_JOURNAL = (
+    b'{"is": "journal", "format": 1, "owner": {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}, '
+    b'"target": "/x", "command": ["strakes"], "created_unix_s": 1.5}\n'
+    b'{"is": "will", "number": 1, "place": {"knob": "k", "name": "k", "file": "/f"}, "before": "1", "wanted": "2"}\n'
+    b'{"is": "did", "number": 1, "effective": "2"}\n{"is": "settled", "number": 1, "outcome": "restored", "found": "1"}\n'
+)
+_RECORDINGS = [
+    (
+        b"### 1.5\nmdt.a-MDT0000.md_stats=\nsnapshot_time 1.5 secs.nsecs\nopen 12 samples [reqs]\nclose 3 samples [usecs] 1 9 12 40\n"
+        b"### 2.5\nmdt.a-MDT0000.job_stats=\njob_stats:\n- job_id: cp.0\n  snapshot_time: 2\n"
+        b"  open: { samples: 1, unit: usecs, min: 1, max: 2, sum: 3, sumsq: 4 }\n"
+        b"   8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n"
+    ),
+]
 
 
 class SlowError(Exception):

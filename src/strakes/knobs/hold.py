@@ -21,14 +21,17 @@ from pathlib import Path
 from strakes.errors import BadInputError, MeasurementError, StrakesError
 from strakes.knobs.board import Board, board_of
 from strakes.knobs.knob_place import KnobPlace
+from strakes.regular_file import read_at_most
+from strakes.store.files import store_error, sync_directory
 from strakes.targets.command import Runner, Servers
+from strakes.targets.marker import boot_id
 
 _MOST_BYTES = 65536
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, ask: Runner) -> None:
     """Say that ``store`` changes the place. Raises BadInputError where another store does and has not put it back."""
-    record = {"host": socket.gethostname(), "store": _name_of(store), "journal": _name_of(journal), "before": before}
+    record = {**_claim(store), "seen_from": _seen_from(), "journal": _name_of(journal), "before": before}
     text = json.dumps(record)
     board = board_of(place)
     if board is not None and _take_in_cluster(board, place, text, store, ask):
@@ -76,7 +79,7 @@ def give_back(place: KnobPlace, store: Path, ask: Runner) -> None:
 
 def _take_in_cluster(board: Board, place: KnobPlace, text: str, store: Path, ask: Runner) -> bool:
     """Return whether the cluster keeps the record; where it does not, the machine's own has to do."""
-    claimant = f"{socket.gethostname()} {_name_of(store)}"
+    claimant = " ".join(_claim(store).values())
     own = board.key_of(claimant)
     try:
         known = board.read(ask)
@@ -187,16 +190,53 @@ def _read(held: str) -> dict[str, object]:
 
 
 def _is_of(held: str, store: Path) -> bool:
-    record = _read(held)
-    return (record.get("host"), record.get("store")) == (socket.gethostname(), _name_of(store))
+    record, claim = _read(held), _claim(store)
+    return claim == {key: record.get(key) for key in claim}
+
+
+def _claim(store: Path) -> dict[str, str]:
+    """Whose a record is. Several hosts may have one name, or one home directory; no two stores have one identity."""
+    return {"host": socket.gethostname(), "store": _name_of(store), "identity": _identity_of(store)}
+
+
+def _identity_of(store: Path) -> str:
+    """Return what the store was called by chance when it first changed a setting. Raises StrakesError."""
+    path = store / "knobs" / "identity"
+    try:
+        with suppress(FileNotFoundError):
+            return read_at_most(path, _MOST_BYTES).decode("ascii", "replace").strip()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".identity-{secrets.token_hex(8)}")
+        try:
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+                file.write(f"{secrets.token_hex(16)}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):  # another process was first
+                os.link(fresh, path)
+            sync_directory(path.parent)
+        finally:
+            fresh.unlink(missing_ok=True)
+        return read_at_most(path, _MOST_BYTES).decode("ascii", "replace").strip()
+    except OSError as error:
+        raise store_error(error, path) from error
 
 
 def _is_left(held: str) -> bool:
-    """Whether the journal that was to put it back is closed, or gone with its store. Of other hosts that cannot be seen."""
+    """Whether the journal that was to put it back is closed, or gone with its store.
+
+    Only where names of files mean the same as for whoever wrote it: since this boot, and with these mounts.
+    """
     record = _read(held)
     journal = record.get("journal")
-    ours = record.get("host") == socket.gethostname() and isinstance(journal, str)
-    return ours and not os.path.lexists(str(journal))
+    here = (record.get("host"), record.get("seen_from")) == (socket.gethostname(), _seen_from())
+    return here and isinstance(journal, str) and not os.path.lexists(journal)
+
+
+def _seen_from() -> str:
+    """Tell these files from those of other machines, of other containers, and of this machine before it started anew."""
+    mounts = os.stat("/proc/self/ns/mnt")
+    return f"{boot_id()} {mounts.st_dev}:{mounts.st_ino}"
 
 
 def _name_of(path: Path) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shlex
 
-# A spreadsheet takes a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# A spreadsheet takes a cell that begins so for a formula; those of East Asia also take the wide forms.
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def for_terminal(text: object) -> str:
@@ -41,4 +41,9 @@ def for_csv(value: object) -> object:
     >>> for_csv("=1+1"), for_csv(-1.5)
     ("'=1+1", -1.5)
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    # White space and characters that cannot be seen are passed over by some; a name need not be UTF-8, a file is.
+    seen = "".join(character for character in value if character.isprintable()).lstrip()
+    text = value.encode("utf-8", "replace").decode()
+    return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

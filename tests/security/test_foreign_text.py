@@ -107,3 +107,12 @@ def test_what_a_killed_command_left_is_listed_as_text(tmp_path: Path, monkeypatc
         output = CliRunner().invoke(cli, words).output
         assert output and all(line.isprintable() for line in output.splitlines()), words
         assert not any(line.startswith("strakes: error: forged") for line in output.splitlines()), words
+
+
+@pytest.mark.parametrize("cell", ["\uff1d1", " =1", "\u200b=1", "\ufeff@x", "\x00+1", "\u00a0-1", "\u202e\uff0b1"])
+def test_a_cell_whose_first_sign_that_is_seen_begins_a_formula_is_text(cell: str) -> None:
+    assert str(for_csv(cell)).startswith("'")
+
+
+def test_a_name_that_is_not_utf8_can_be_written_to_a_csv_file() -> None:
+    assert str(for_csv("a\udcff")).encode() == b"a?"

@@ -285,3 +285,23 @@ def test_a_need_that_no_number_can_hold_is_refused(tmp_path: Path) -> None:
     assert changed != good
     path.write_text(changed)
     refuse(needs_from_toml, path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "   8 0 sda " + "1" * 500 + "x",
+        "   8 0 sda " + "1 " * 200_000 + "x",
+        "- job_id: " + " " * 500_000 + "x\n" * 2,
+        "a" + " " * 500_000 + "b",
+        "mdt.a.md_stats=\nopen" + " \t" * 200_000 + "1 samples",
+        "  open: { samples: 1, unit: reqs" + "sum:" * 200_000,
+    ],
+    ids=range(6),
+)
+def test_a_recording_that_is_made_to_be_slow_is_read_in_a_moment(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "recording"
+    path.write_text(f"### 1\nmdt.a-MDT0000.job_stats=\njob_stats:\n{line}\n")
+    began = time.monotonic()
+    assert len(list(readings([path]))) == 1
+    assert time.monotonic() - began < _MOMENT_S

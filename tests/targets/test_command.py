@@ -208,3 +208,29 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
         and "No route" in caught.value.why
         and caught.value.remedy == "Try: ssh oss1 sudo true"
     )
+
+
+@pytest.mark.parametrize(
+    "host", ["a;id", "a b", "a\nb", "$(id)", "-oProxyCommand=id", "", "a`id`", "a\x1b[2J", "o\u0455s1"]
+)
+def test_a_host_that_a_shell_could_take_for_more_is_none(host: str) -> None:
+    with pytest.raises(BadInputError, match="host"):
+        Servers("ssh admin ssh {host}").argv(host, ["true"])
+
+
+@pytest.mark.parametrize(
+    "host", ["oss1", "root@10.0.0.1", "fe80::1%eth0", "[::1]", "_gateway", "10.0.0.1@tcp", "a-b.example"]
+)
+def test_names_and_addresses_are_hosts(host: str) -> None:
+    assert Servers("ssh {host}").argv(host, ["true"])[1] == host
+
+
+def test_words_pass_unharmed_through_every_shell_on_their_way(tmp_path: Path) -> None:
+    """Each ssh is a shell that joins its words, as the real one does."""
+    shell = tmp_path / "ssh"
+    shell.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    shell.chmod(0o755)
+    word = "a b;$(id)'\"\n-x"
+    for template in (f"{shell} {{host}}", f"{shell} admin {shell} {{host}}"):
+        done = run(Servers(template).argv("oss1", ["printf", "%s", word]))
+        assert (done.status, done.stdout) == (0, word)

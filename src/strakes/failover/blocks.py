@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from strakes.errors import BadInputError
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{};]|[^\s{};"]+')
+# A quote without its end takes the rest of its line: what has been looked at is not looked at again.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
 
 
 @dataclass

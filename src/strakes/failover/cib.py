@@ -10,6 +10,7 @@ from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
+from strakes.failover.patterns import matches
 
 _FACTORS = {
     "": 1.0,
@@ -259,7 +260,7 @@ class Cib:
         found: dict[int, list[str]] = {}
         for level in self.levels:
             pattern = level.get("target-pattern")
-            if level.get("target") == node or (pattern and re.search(pattern, node)):
+            if level.get("target") == node or (pattern and matches(pattern, node)):
                 names = [name for name in re.split(r"[\s,]+", level.get("devices", "")) if name]
                 found.setdefault(_number(level.get("index", "1")), []).extend(names)
         return [tuple(found[index]) for index in sorted(found)]
@@ -462,7 +463,7 @@ class Cib:
         pattern = element.get("rsc-pattern")
         if pattern:
             names = [name for one in self.primitives for name in (one.id, one.group, one.clone) if name]
-            return tuple(dict.fromkeys(name for name in names if re.search(pattern, name)))
+            return tuple(dict.fromkeys(name for name in names if matches(pattern, name)))
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:

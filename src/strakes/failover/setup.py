@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,9 @@ from strakes.targets.command import CommandTimeout, Runner, run
 # Answers of a running cluster, kept beside the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
 _MOST_BYTES = 16 << 20
+# What no number holds that rules calculate with.
+_MOST_DIGITS = 100
+_ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 _STATES = {
     PACEMAKER_STATE: ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     LINK_STATE: ("corosync-cfgtool", "-s"),
@@ -203,4 +207,8 @@ def _read_texts(root: Path, names: tuple[str, ...]) -> dict[str, str]:
         except BadInputError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
+            continue
+        if number := _ENDLESS.search(texts[name]):
+            why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
+            raise BadInputError("this is no configuration", where=str(path), why=why)
     return texts

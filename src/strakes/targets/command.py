@@ -6,6 +6,7 @@ No call blocks for ever, none waits for a terminal, and servers are reached only
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -28,6 +29,9 @@ _abandoned_lock = threading.Lock()
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 # These hand their arguments to a shell on the other side, which must find them quoted.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh", "pdsh", "clush"})
+
+# A name or an address, also of a user on it. It may pass through shells, which must find nothing else in it.
+_HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
 # The exit status of a remote shell's own errors.
 _NOT_REACHED = 255
@@ -159,14 +163,22 @@ class Servers:
 
     @property
     def remote_shell(self) -> bool:
-        return any(PurePath(word).name in _REMOTE_SHELLS for word in shlex.split(self.template))
+        return self._shells > 0
+
+    @property
+    def _shells(self) -> int:
+        """How many shells read a command on its way, one after the other."""
+        return sum(PurePath(word).name in _REMOTE_SHELLS for word in shlex.split(self.template))
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return what to run here so that ``argv`` runs there. Raises BadInputError for a host that is none."""
-        if not host or host.startswith("-"):
-            raise BadInputError("not a valid host name", where=repr(host), why="it is empty or looks like an option")
+        if not _HOST.fullmatch(host):
+            why = "it is empty, looks like an option, or has characters that no name or address has"
+            raise BadInputError("not a valid host name", where=repr(host), why=why)
         words = (word.replace("{host}", host) for word in shlex.split(self.template))
-        return (*words, *(map(shlex.quote, argv) if self.remote_shell else argv))
+        for _ in range(self._shells):
+            argv = [shlex.quote(word) for word in argv]
+        return (*words, *argv)
 
     def runner(self, host: str, run: Runner) -> Runner:
         """``run``, but on that host; raises MeasurementError when it cannot be reached."""

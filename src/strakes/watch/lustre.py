@@ -31,7 +31,7 @@ SERVER_PARAMETERS = (
 )
 CLIENT_PARAMETERS = ("mdc.*.state", "osc.*.state")
 _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
-_DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) ((?:\d+ ?){11,})$")
+_DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
 _SECTOR_BYTES = 512
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
 _JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")

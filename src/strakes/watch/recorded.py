@@ -6,6 +6,7 @@ import gzip
 import heapq
 import io
 import math
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,6 +23,7 @@ _MOST_LINE = 1 << 20
 # One machine's counters at one time, with what each line takes in memory; job statistics of a large one have some MB.
 _MOST_READING = 256 << 20
 _LINE_TAKES = 64
+_MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 
 
 def is_recording(path: Path) -> bool:
@@ -69,7 +71,8 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     size = 0
     for number, line in enumerate(text, 1):
         if not line.startswith(MARK):
-            lines.append(line)
+            # Patterns with white space in them take a time that grows with the square of how much there is of it.
+            lines.append(_MUCH_SPACE.sub(" ", line))
             size += len(line) + _LINE_TAKES
             if size > _MOST_READING:
                 why = "too much lies between two times"

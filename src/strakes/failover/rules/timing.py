@@ -43,7 +43,7 @@ _LEAST_S = {
 )
 def short_token(setup: Setup) -> Iterator[str]:
     token = setup.membership.one("totem").get("token", "3000")
-    if token.isdigit() and int(token) <= _LEAST_TOKEN_MS:
+    if token.isdecimal() and int(token) <= _LEAST_TOKEN_MS:
         yield f"corosync.conf: token: {token} (milliseconds)"
 
 
@@ -57,7 +57,7 @@ def short_token(setup: Setup) -> Iterator[str]:
 )
 def long_token(setup: Setup) -> Iterator[str]:
     token = setup.membership.one("totem").get("token", "3000")
-    if token.isdigit() and int(token) > _MOST_TOKEN_MS:
+    if token.isdecimal() and int(token) > _MOST_TOKEN_MS:
         yield f"corosync.conf: token: {token} (milliseconds)"
 
 
@@ -72,7 +72,7 @@ def long_token(setup: Setup) -> Iterator[str]:
 def short_consensus(setup: Setup) -> Iterator[str]:
     totem = setup.membership.one("totem")
     token, consensus = totem.get("token", _TOKEN_MS), totem.get("consensus")
-    if token.isdigit() and consensus.isdigit() and int(consensus) < 1.2 * int(token):
+    if token.isdecimal() and consensus.isdecimal() and int(consensus) < 1.2 * int(token):
         yield f"corosync.conf: consensus: {consensus} with token: {token}"
 
 

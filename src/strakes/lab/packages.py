@@ -165,4 +165,4 @@ def _pip() -> tuple[str, ...]:
 
 
 def _pip_command(names: Sequence[str]) -> str:
-    return f"{sys.executable} -m pip install {' '.join(names)}"
+    return f"{sys.executable} -I -m pip install {' '.join(names)}"

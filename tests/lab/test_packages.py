@@ -52,7 +52,7 @@ def test_packages_of_both_registries_are_named_with_their_own_commands() -> None
     with pytest.raises(EnvironmentLacksError) as caught:
         require_packages("juicefs", (NOT_THERE, of_pypi), install=False, say=lambda _text: None)
     apt, _, pip = caught.value.remedy.partition(" && ")
-    assert apt.endswith(NOT_THERE.name) and pip == f"{sys.executable} -m pip install {of_pypi.name}"
+    assert apt.endswith(NOT_THERE.name) and pip == f"{sys.executable} -I -m pip install {of_pypi.name}"
 
 
 def test_a_program_of_pypi_is_found_beside_python() -> None:

@@ -161,7 +161,7 @@ def _command(names: Sequence[str]) -> str:
 
 
 def _pip() -> tuple[str, ...]:
-    return (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    return (sys.executable, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
 
 def _pip_command(names: Sequence[str]) -> str:

@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <type_traits>
 
 #include "backend/file.hpp"
@@ -23,6 +25,7 @@ namespace strakes {
 struct Posix {
     static constexpr mode_t kFileMode = 0600;
     static constexpr mode_t kDirectoryMode = 0700;
+    static constexpr const char* kAttribute = "user.strakes";  // the extended one that is set and read
 
     struct Opened {
         int descriptor;
@@ -71,6 +74,28 @@ struct Posix {
     static int rename(int directory, const char* from, const char* to) noexcept {
         return error_of([&] { return ::renameat(directory, from, directory, to); });
     }
+    static int change_mode(int directory, const char* name, mode_t mode) noexcept {
+        return error_of([&] { return ::fchmodat(directory, name, mode, 0); });
+    }
+    static int link(int directory, const char* from, const char* to) noexcept {
+        return error_of([&] { return ::linkat(directory, from, directory, to, 0); });
+    }
+    // Linux has no calls for these that take a name in a directory: the file is opened, and closed again.
+    static FileStep truncate(int directory, const char* name, std::uint64_t bytes) noexcept {
+        return on_open(directory, name, O_WRONLY, "ftruncate", [&](int descriptor) {
+            return error_of([&] { return ::ftruncate(descriptor, static_cast<off_t>(bytes)); });
+        });
+    }
+    static FileStep set_attribute(int directory, const char* name, std::span<const std::byte> value) noexcept {
+        return on_open(directory, name, O_RDONLY, "fsetxattr", [&](int descriptor) {
+            return error_of([&] { return ::fsetxattr(descriptor, kAttribute, value.data(), value.size(), 0); });
+        });
+    }
+    static FileStep get_attribute(int directory, const char* name, std::span<std::byte> value) noexcept {
+        return on_open(directory, name, O_RDONLY, "fgetxattr", [&](int descriptor) {
+            return attribute_error(::fgetxattr(descriptor, kAttribute, value.data(), value.size()), value.size());
+        });
+    }
     static int remove_file(int directory, const char* name) noexcept {
         return error_of([&] { return ::unlinkat(directory, name, 0); });
     }
@@ -91,8 +116,23 @@ struct Posix {
     static int error_of(Call call) noexcept {
         return until_done(call) < 0 ? errno : 0;
     }
+    // Shorter than it was set: some of it is gone.
+    static int attribute_error(ssize_t result, std::size_t bytes) noexcept {
+        if (result < 0) return errno;
+        return static_cast<std::size_t>(result) == bytes ? 0 : ENODATA;
+    }
     static Moved moved(ssize_t result) noexcept {
         return result < 0 ? Moved{0, errno} : Moved{static_cast<std::size_t>(result), 0};
+    }
+
+  private:
+    template <class Call>
+    static FileStep on_open(int directory, const char* name, int flags, const char* what, Call call) noexcept {
+        const auto [descriptor, open_error] = open(directory, name, flags | O_NOFOLLOW);
+        if (open_error != 0) return {"open", open_error};
+        const int error = call(descriptor);
+        const int close_error = close(descriptor);
+        return error != 0 ? FileStep{what, error} : FileStep{"close", close_error};
     }
 };
 

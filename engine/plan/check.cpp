@@ -34,6 +34,11 @@ struct DataSet {
     bool partial = false;  // by the ranks of a part of a mixed phase only
 };
 
+void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseCheck& check) {
+    check.require(stop.rule != StopRule::wear_out || !(backend.queues || backend.needs_processes), "stop.rule",
+                  "wear-out is not for the backend " + std::string(backend.name), "Use the rule stonewall.");
+}
+
 // What both kinds of phase say of their backend.
 template <class AnyPhase>
 void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
@@ -41,6 +46,7 @@ void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
     const std::string queues = backends_that([](const BackendRow& row) { return row.queues; });
     check.require(phase.queue_depth == 1 || backend.queues, "queue_depth", "above 1 needs the backend " + queues,
                   "Use 1, or another backend.");
+    check_wear_out(phase.stop, backend, check);
     check.require(phase.delay_ns == 0 || !backend.queues, "delay_ns",
                   "is not for the backend " + std::string(backend.name) + ", whose operations overlap",
                   "Leave it out, or use another backend.");
@@ -83,7 +89,8 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
     check.require(phase.rank_shift == 0, "rank_shift", "is not for a write phase with writers", "Leave it out.");
     check.require(phase.transfer_bytes <= kMostGathered, "transfer_bytes", "is more than a writer takes at a time",
                   "Use at most 25769803776.");
-    check.require(phase.stop.rule != StopRule::seconds, "stop.rule", "seconds is not for a write phase with writers",
+    check.require(phase.stop.rule == StopRule::amount || phase.stop.rule == StopRule::stonewall, "stop.rule",
+                  "seconds and wear-out are not for a write phase with writers",
                   "Use the rule amount or stonewall.");
 }
 
@@ -198,10 +205,13 @@ struct ItemSet {
     const MetadataPhase* first = nullptr;
     const MetadataPhase* files = nullptr;  // their creation, until all are removed
     const MetadataPhase* directories = nullptr;
+    const MetadataPhase* attributes = nullptr;  // set on the files, until all are removed
+    const MetadataPhase* cut = nullptr;         // the last file-truncate, until all are removed
+    bool linked = false;
 };
 
 void check_stop(const MetadataPhase& phase, const PhaseCheck& check) {
-    check.require(phase.stop.rule != StopRule::seconds || leaves_as_is(phase.operation), "stop.rule",
+    check.require(phase.stop.rule != StopRule::seconds || repeats(phase.operation), "stop.rule",
                   "seconds needs an operation that can be repeated on the same items", "Use the rule stonewall.");
 }
 
@@ -218,6 +228,51 @@ void check_same_set(const MetadataPhase& phase, const ItemSet& set, const Metada
         check.require(phase.file_bytes == created->file_bytes, "file_bytes", kFault, kRemedy);
 }
 
+// What is one call of the C library, and the keys that go with it.
+void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
+    using enum MetadataOperation;
+    const bool newer = phase.operation >= file_chmod;
+    check.require(!newer || row_of(phase.backend).c_library, "operation", "needs the backend posix",
+                  "Use the backend posix.");
+    check.require(phase.order == ItemOrder::in_order || (leaves_as_is(phase.operation) && !is_listing(phase.operation)),
+                  "order", "random is only for operations that leave items as they are, one by one", "Leave it out.");
+    check.require(!is_listing(phase.operation) || phase.stop.rule != StopRule::wear_out, "stop.rule",
+                  "wear-out is not for going over directories", "Use the rule stonewall.");
+    check.require(!is_listing(phase.operation) || phase.paths == Paths::relative, "paths",
+                  "other than relative is not for going over directories", "Leave it out.");
+    check.require(phase.truncate_bytes == 0 || phase.operation == file_truncate, "truncate_bytes",
+                  "is only for the operation file-truncate", "Leave it out.");
+    check.require(phase.operation != file_truncate || phase.truncate_bytes != phase.file_bytes, "truncate_bytes",
+                  "is what the files have, so nothing would change",
+                  "Say how many bytes each file has in file_bytes, and other ones in truncate_bytes.");
+    const bool attributes = phase.operation == file_setxattr || phase.operation == file_getxattr;
+    check.require(attributes || phase.xattr_bytes == MetadataPhase{}.xattr_bytes, "xattr_bytes",
+                  "is only for extended attributes", "Leave it out.");
+    check.require(phase.operation == find || phase.find_name.empty(), "find_name", "is only for the operation find",
+                  "Leave it out.");
+    check.require(phase.operation == find || !phase.find_all, "find_all", "is only for the operation find",
+                  "Leave it out.");
+    check.require(phase.operation == find || !phase.find_bytes, "find_bytes", "is only for the operation find",
+                  "Leave it out.");
+}
+
+// What of the files must be there, and what this phase leaves of them.
+void check_files_of_set(const MetadataPhase& phase, ItemSet& set, const PhaseCheck& check) {
+    using enum MetadataOperation;
+    check.require(phase.operation != file_read || set.cut == nullptr, "files",
+                  "names an item set whose files were truncated", "Read them before, or give them another name.");
+    check.require(phase.operation != file_link || !set.linked, "files", "names an item set that has its links already",
+                  "Use another name.");
+    if (phase.operation == file_link) set.linked = true;
+    if (phase.operation == file_truncate) set.cut = &phase;
+    if (phase.operation == file_setxattr) set.attributes = &phase;
+    if (phase.operation != file_getxattr) return;
+    check.require(set.attributes != nullptr, "files", "names an item set whose files have no extended attributes",
+                  "Add a phase with file-setxattr before this one.");
+    check.require(set.attributes->xattr_bytes == phase.xattr_bytes, "xattr_bytes",
+                  "differs from that of the phase that set them", "Use the same value.");
+}
+
 void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& sets, const PhaseCheck& check) {
     std::uint64_t leaves = 1;
     for (std::uint32_t level = 0; level < phase.depth && leaves <= kMostLeaves; ++level) leaves *= phase.branch;
@@ -230,8 +285,9 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
                   "Use open, or the backend posix.");
     const bool creates = is_creation(phase.operation);
     check.require(!creates || phase.rank_shift == 0, "rank_shift", "is not for creations", "Leave it out.");
-    check.require(phase.share == Share::own || !(creates || is_removal(phase.operation) || is_rename(phase.operation)),
-                  "share", "all is not for creations, removals and renames", "Leave it out.");
+    check.require(phase.share == Share::own || leaves_as_is(phase.operation), "share",
+                  "all is only for operations that leave items as they are", "Leave it out.");
+    check_library_calls(phase, check);
     check.require(phase.create_with == CreateWith::open || phase.operation == MetadataOperation::file_create,
                   "create_with", "is only for the operation file-create", "Leave it out.");
     check.require(phase.create_with == CreateWith::open || phase.file_bytes == 0, "create_with",
@@ -255,7 +311,9 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
 
     ItemSet& set = sets[phase.files];
     if (set.first == nullptr) set.first = &phase;
-    const MetadataPhase*& created = on_directories(phase.operation) ? set.directories : set.files;
+    const bool lists_directories = is_listing(phase.operation) && set.files == nullptr;
+    const MetadataPhase*& created =
+        on_directories(phase.operation) || lists_directories ? set.directories : set.files;
     check_same_set(phase, set, created, check);
     if (creates) {
         check.require(created == nullptr, "files", "names an item set that exists already or may exist in part",
@@ -265,7 +323,10 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     }
     check.require(created != nullptr, "files", "names an item set that no earlier phase created",
                   "Add its creation before this phase.");
-    if (is_removal(phase.operation) && phase.stop.rule == StopRule::amount) created = nullptr;
+    check_files_of_set(phase, set, check);
+    if (!is_removal(phase.operation) || phase.stop.rule != StopRule::amount) return;
+    created = nullptr;
+    if (!on_directories(phase.operation)) set.attributes = set.cut = nullptr;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Use use_of(const Phase& part) {
         return {Space::data, transfer->operation != TransferOperation::read};
     if (const auto* metadata = std::get_if<MetadataPhase>(&part))
         return {Space::items,
-                is_creation(metadata->operation) || is_removal(metadata->operation) || is_rename(metadata->operation)};
+                !leaves_as_is(metadata->operation)};
     return {std::holds_alternative<ProbePhase>(part) ? Space::probes : Space::pools, true};
 }
 
@@ -55,6 +55,8 @@ void check_mixed(const Plan& plan, std::size_t index) {
         const auto [known, fresh] = changed.try_emplace({use.space, files_of(plan.phases[part])}, use.changes);
         check.require(fresh || (!use.changes && !known->second), "files",
                       "is the set of another part, too, and one of the two changes it", "Give it files of its own.");
+        check.require(phase_stop(plan.phases[part]).rule != StopRule::wear_out, "stop.rule",
+                      "wear-out is not for a part of a mixed phase: all ranks of the team agree", "Use the rule stonewall.");
         const auto* transfer = std::get_if<TransferPhase>(&plan.phases[part]);
         check.require(transfer == nullptr || transfer->writers == 0, "writers", "is not for a part of a mixed phase",
                       "Leave it out.");

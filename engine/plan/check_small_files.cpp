@@ -64,6 +64,8 @@ void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolS
                   "Leave it out.");
     check.require(!repeats || phase.transactions > 0 || phase.stop.rule == StopRule::seconds, "transactions",
                   "is missing", "Say how many every rank does, or use the rule seconds.");
+    check.require(phase.stop.rule != StopRule::wear_out, "stop.rule", "wear-out is not for small files",
+                  "Use the rule stonewall.");
     check.require(repeats || phase.stop.rule != StopRule::seconds, "stop.rule",
                   "seconds needs something that can be repeated on the same files", "Use the rule stonewall.");
     check.require(repeats || !phase.verify, "verify", "is only for the modes transactions and flow", "Leave it out.");

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -24,10 +25,19 @@ enum class MetadataOperation : std::uint8_t {
     file_open_close,
     file_read,
     file_rename,
-    file_remove
+    file_remove,
+    file_chmod,
+    file_link,
+    file_truncate,
+    file_setxattr,
+    file_getxattr,
+    list,
+    list_stat,
+    find
 };
 enum class Directory : std::uint8_t { unique, shared };
 enum class Share : std::uint8_t { own, all };
+enum class ItemOrder : std::uint8_t { in_order, random };
 enum class CreateWith : std::uint8_t { open, mknod };
 enum class Paths : std::uint8_t { relative, absolute, mdtest };
 enum class OpenMode : std::uint8_t { least, read_write };
@@ -42,7 +52,17 @@ inline constexpr std::array kMetadataOperations = std::to_array<std::pair<std::s
      {"file-open-close", MetadataOperation::file_open_close},
      {"file-read", MetadataOperation::file_read},
      {"file-rename", MetadataOperation::file_rename},
-     {"file-remove", MetadataOperation::file_remove}});
+     {"file-remove", MetadataOperation::file_remove},
+     {"file-chmod", MetadataOperation::file_chmod},
+     {"file-link", MetadataOperation::file_link},
+     {"file-truncate", MetadataOperation::file_truncate},
+     {"file-setxattr", MetadataOperation::file_setxattr},
+     {"file-getxattr", MetadataOperation::file_getxattr},
+     {"list", MetadataOperation::list},
+     {"list-stat", MetadataOperation::list_stat},
+     {"find", MetadataOperation::find}});
+inline constexpr std::array kItemOrders = std::to_array<std::pair<std::string_view, ItemOrder>>(
+    {{"in-order", ItemOrder::in_order}, {"random", ItemOrder::random}});
 inline constexpr std::array kDirectories = std::to_array<std::pair<std::string_view, Directory>>(
     {{"unique", Directory::unique}, {"shared", Directory::shared}});
 inline constexpr std::array kShares =
@@ -71,6 +91,12 @@ struct MetadataPhase {
     bool fsync = false;
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
+    ItemOrder order = ItemOrder::in_order;
+    std::uint64_t truncate_bytes = 0;        // what file-truncate leaves of each file
+    std::uint64_t xattr_bytes = 64;          // of an extended attribute's value
+    std::string find_name;                   // what names have in them that match; empty: all
+    std::optional<std::uint32_t> find_bytes;  // the size of files that match
+    bool find_all = false;                    // in the whole of the plan's directory
     std::uint64_t delay_ns = 0;  // busy after each operation
     Stop stop;
 };
@@ -94,6 +120,12 @@ inline constexpr auto kMetadataFields = [] {
                       Field{"fsync", &Phase::fsync},
                       Field{"rank_shift", &Phase::rank_shift, Range{0, kAnyCount}},
                       Field{"share", &Phase::share, OneOf{kShares}},
+                      Field{"order", &Phase::order, OneOf{kItemOrders}},
+                      Field{"truncate_bytes", &Phase::truncate_bytes, Range{0, kMostCount}},
+                      Field{"xattr_bytes", &Phase::xattr_bytes, Range{1, kMostAttributeBytes}},
+                      Field{"find_name", &Phase::find_name, Form{}},
+                      Field{"find_bytes", &Phase::find_bytes, Range{0, kMostCount}},
+                      Field{"find_all", &Phase::find_all},
                       Field{"delay_ns", &Phase::delay_ns, Range{0, kMostDelayNs}},
                       Field{"stop", &Phase::stop, Form{}}};
 }();
@@ -107,9 +139,18 @@ inline constexpr auto kMetadataFields = [] {
 [[nodiscard]] constexpr bool is_rename(MetadataOperation operation) noexcept {
     return operation == MetadataOperation::dir_rename || operation == MetadataOperation::file_rename;
 }
-// Looks at, opens or reads what is there.
+// Goes over directories and what is in them, whichever items that are.
+[[nodiscard]] constexpr bool is_listing(MetadataOperation operation) noexcept {
+    return operation >= MetadataOperation::list;
+}
+// Can be done to the same items over and over.
+[[nodiscard]] constexpr bool repeats(MetadataOperation operation) noexcept {
+    return !is_creation(operation) && !is_removal(operation) && !is_rename(operation) &&
+           operation != MetadataOperation::file_link && operation != MetadataOperation::file_truncate;
+}
+// Later phases find the items as they were: looks at, opens, reads, or sets what no other operation asks for.
 [[nodiscard]] constexpr bool leaves_as_is(MetadataOperation operation) noexcept {
-    return !is_creation(operation) && !is_removal(operation) && !is_rename(operation);
+    return repeats(operation) && operation != MetadataOperation::file_setxattr;
 }
 [[nodiscard]] constexpr bool on_directories(MetadataOperation operation) noexcept {
     return operation <= MetadataOperation::dir_remove;

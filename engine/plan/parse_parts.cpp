@@ -54,6 +54,15 @@ void read_form(const ObjectReader& phase, std::string_view key, Hints& hints) {
     }
 }
 
+// Of the name of a file.
+void read_form(const ObjectReader& phase, std::string_view key, std::string& name_part) {
+    constexpr std::size_t kLongest = 64;
+    name_part = phase.string(key);
+    const auto fits = [](char c) { return c >= '!' && c <= '~' && c != '/'; };
+    if (name_part.size() > kLongest || !std::ranges::all_of(name_part, fits))
+        phase.refuse(key, "is not a part of a file's name", "0 to 64 visible characters of ASCII, no blanks and no /.");
+}
+
 void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow) {
     constexpr std::size_t kMost = 256;
     const nlohmann::json& list = phase.value(key);

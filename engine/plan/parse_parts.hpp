@@ -21,6 +21,7 @@ std::string parse_name(const ObjectReader& reader, std::string_view key);
 Backend parse_backend(const ObjectReader& reader, std::string_view key, Kind kind);
 void read_form(const ObjectReader& phase, std::string_view key, Stop& stop);
 void read_form(const ObjectReader& phase, std::string_view key, Hints& hints);
+void read_form(const ObjectReader& phase, std::string_view key, std::string& name_part);
 void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow);
 
 template <class Row, class Body>

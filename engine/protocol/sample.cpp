@@ -184,6 +184,9 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
         message["effective"].update(library_of(*transfer, tally.hints));
     if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
     if (stage != nullptr) message["staged"] = staged_of(tally);
+    const auto* metadata = std::get_if<MetadataPhase>(&phase);
+    if (metadata != nullptr && is_listing(metadata->operation))
+        message["listed"] = {{"directories", tally.listed.directories}, {"matches", tally.listed.matches}};
     if (const auto* small = std::get_if<SmallFilesPhase>(&phase)) {
         message["population"] = {{"before_files", tally.pool.before_files},
                                  {"after_files", tally.pool.after_files},

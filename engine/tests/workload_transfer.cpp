@@ -140,9 +140,31 @@ TEST_CASE("after a stonewalled write only what was written is read") {
     }
 }
 
-TEST_CASE("after a stonewalled write another geometry is refused with the reason") {
-    for (const Json& other : {Json{{"access", "random"}}, Json{{"transfer_bytes", 8192}}, Json{{"segments", 2}}}) {
-        Stage stage(plan_of({transfer("w", "write", kAtOnce), transfer("r", "read", other)}));
+TEST_CASE("after a stonewalled write in order, another geometry reads what there is of it") {
+    const std::vector<std::pair<Json, std::uint64_t>> others{{Json{{"access", "random"}}, 2},
+                                                             {Json{{"transfer_bytes", 8192}}, 0},
+                                                             {Json{{"transfer_bytes", 1024}}, 8},
+                                                             {Json{{"transfer_bytes", 512}, {"access", "random"}}, 16},
+                                                             {Json{{"segments", 2}}, 2}};
+    for (const auto& [other, there] : others) {
+        Json verified = other;
+        verified["verify"] = true;
+        Stage stage(plan_of({transfer("w", "write", kAtOnce), transfer("r", "read", verified)}));
+        CHECK(operations(stage.run(0)) == 2);
+        const auto results = stage.run(1);
+        CHECK_FALSE(failed(results));
+        CHECK(operations(results) == there);
+    }
+}
+
+TEST_CASE("after a stonewalled write out of order another geometry is refused with the reason") {
+    for (const Json& other : {Json{{"access", "segmented"}}, Json{{"transfer_bytes", 8192}}, Json{{"segments", 2}}}) {
+        Json random{{"access", "random"}};
+        Json write = random;
+        write.update(kAtOnce);
+        Json read = random;
+        read.update(other);
+        Stage stage(plan_of({transfer("w", "write", write), transfer("r", "read", read)}));
         CHECK_FALSE(failed(stage.run(0)));
         const auto results = stage.run(1);
         REQUIRE(results[0].failure);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "backend/file.hpp"
 #include "workload/items.hpp"
 #include "workload/transfer_loop.hpp"
 
@@ -57,6 +58,66 @@ struct Rename {
     int operator()(int directory, const Name& name) noexcept {
         const Name other = name.toggled();
         return Io::rename(directory, name.c_str(), other.c_str());
+    }
+};
+
+template <class Io>
+struct Link {
+    const char* call = "link";
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        const Name other = name.linked();
+        return Io::link(directory, name.c_str(), other.c_str());
+    }
+};
+
+// The owner may read and write whatever the mode; each pass sets another one than the last.
+template <class Io>
+struct ChangeMode {
+    unsigned others = 0;
+    const char* call = "chmod";
+    void restart() noexcept { ++others; }
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        return Io::change_mode(directory, name.c_str(), Io::kFileMode | (others % 0100U));
+    }
+};
+
+template <class Io>
+struct Truncate {
+    std::uint64_t bytes = 0;
+    const char* call = "truncate";
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        const FileStep step = Io::truncate(directory, name.c_str(), bytes);
+        call = step.call;
+        return step.error;
+    }
+};
+
+// Each pass sets another value.
+template <class Io>
+struct SetAttribute {
+    std::span<std::byte> value;
+    const char* call = "setxattr";
+    void restart() noexcept { value.front() ^= std::byte{1}; }
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        const FileStep step = Io::set_attribute(directory, name.c_str(), value);
+        call = step.call;
+        return step.error;
+    }
+};
+
+template <class Io>
+struct GetAttribute {
+    std::span<std::byte> value;
+    const char* call = "getxattr";
+    template <class Name>
+    int operator()(int directory, const Name& name) noexcept {
+        const FileStep step = Io::get_attribute(directory, name.c_str(), value);
+        call = step.call;
+        return step.error;
     }
 };
 

@@ -1,12 +1,16 @@
 // The items of one owner that a rank works on, and going through all of them in order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #include "system/descriptor.hpp"
 #include "workload/items.hpp"
+#include "workload/permutation.hpp"
 
 namespace strakes {
 
@@ -23,23 +27,84 @@ struct ItemPortion {
     }
 };
 
+// Where the items of several portions are, by their number in the order of them all.
+class ItemLocator {
+  public:
+    struct Stretch {
+        std::uint64_t first;  // number of its first item
+        const ItemPortion* portion;
+        const ItemRun* run;
+    };
+
+    ItemLocator() = default;
+    // The portions stay where they are.
+    explicit ItemLocator(const std::vector<ItemPortion>& portions) {
+        for (const ItemPortion& portion : portions) {
+            for (const ItemRun& run : portion.runs) {
+                stretches_.push_back({.first = count_, .portion = &portion, .run = &run});
+                count_ += run.count;
+            }
+        }
+    }
+
+    // Only of one that there is.
+    [[nodiscard]] const Stretch& holding(std::uint64_t number) const noexcept {
+        return *std::prev(std::ranges::upper_bound(stretches_, number, {}, &Stretch::first));
+    }
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+  private:
+    std::vector<Stretch> stretches_;
+    std::uint64_t count_ = 0;
+};
+
+// The items of a locator in seeded order, another one in each pass.
+class ShuffledItems {
+  public:
+    ShuffledItems(const ItemLocator& locator, std::uint64_t key) noexcept
+        : locator_(&locator), first_(std::max<std::uint64_t>(locator.count(), 1), key), order_(first_) {}
+    void restart() noexcept {
+        order_ = first_.again(++pass_);
+        at_ = 0;
+    }
+    struct Item {
+        const ItemPortion* portion;
+        const ItemRun* run;
+        std::uint64_t index;
+    };
+    [[nodiscard]] Item next() noexcept {
+        const std::uint64_t number = order_(at_++);
+        const ItemLocator::Stretch& stretch = locator_->holding(number);
+        return {stretch.portion, stretch.run, stretch.run->first + number - stretch.first};
+    }
+
+  private:
+    const ItemLocator* locator_;
+    Permutation first_, order_;
+    std::uint64_t at_ = 0, pass_ = 0;
+};
+
 // One item after the other, for loops that have several at a time.
 class ItemCursor {
   public:
-    ItemCursor(const std::vector<ItemPortion>& portions, const std::vector<Descriptor>& leaves) noexcept
-        : portions_(portions), leaves_(leaves) {}
+    // In the order of `shuffled`, where there is one.
+    ItemCursor(const std::vector<ItemPortion>& portions, const std::vector<Descriptor>& leaves,
+               std::optional<ShuffledItems> shuffled) noexcept
+        : portions_(portions), leaves_(leaves), shuffled_(shuffled) {}
 
-    void restart() noexcept { portion_ = run_ = at_ = 0; }
+    void restart() noexcept {
+        portion_ = run_ = at_ = 0;
+        if (shuffled_) shuffled_->restart();
+    }
     // Only while items are left; no portion and no run is empty.
     void next() noexcept {
+        if (shuffled_) {
+            const ShuffledItems::Item item = shuffled_->next();
+            return come_to(*item.portion, *item.run, item.index);
+        }
         const ItemPortion& portion = portions_[portion_];
         const ItemRun& run = portion.runs[run_];
-        owner = portion.owner;
-        leaf = run.leaf;
-        directory = portion.leaf(leaves_, run).get();
-        index = run.first + at_;
-        renamed = run.renamed;
-        name = &portion.name;
+        come_to(portion, run, run.first + at_);
         if (++at_ < run.count) return;
         at_ = 0;
         if (++run_ < portion.runs.size()) return;
@@ -55,8 +120,18 @@ class ItemCursor {
     const ItemName* name = nullptr;
 
   private:
+    void come_to(const ItemPortion& portion, const ItemRun& run, std::uint64_t number) noexcept {
+        owner = portion.owner;
+        leaf = run.leaf;
+        directory = portion.leaf(leaves_, run).get();
+        index = number;
+        renamed = run.renamed;
+        name = &portion.name;
+    }
+
     const std::vector<ItemPortion>& portions_;
     const std::vector<Descriptor>& leaves_;
+    std::optional<ShuffledItems> shuffled_;
     std::size_t portion_ = 0, run_ = 0;
     std::uint64_t at_ = 0;
 };

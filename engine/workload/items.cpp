@@ -50,8 +50,9 @@ void ItemPath::print() noexcept {
                   static_cast<int>(name_.digits()), index_);
 }
 
-ItemPath ItemPath::toggled() const noexcept {
-    ItemPath other(name_.toggled());
+// Of the same directory.
+ItemPath ItemPath::named(const ItemName& name) const noexcept {
+    ItemPath other(name);
     other.index_ = index_;
     other.directory_ = directory_;
     other.print();

@@ -15,6 +15,7 @@ namespace strakes {
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
+    std::uint64_t attributed = 0;  // those up to here have an extended attribute
     std::vector<std::uint64_t> rename_ends;
 };
 
@@ -45,6 +46,12 @@ class ItemName {
     [[nodiscard]] ItemName toggled() const noexcept {
         ItemName other = *this;
         other.text_[0] = text_[0] == letter_ ? renamed_letter_ : letter_;
+        return other;
+    }
+    // The second name of the same item, whichever its first one is.
+    [[nodiscard]] ItemName linked() const noexcept {
+        ItemName other = *this;
+        other.text_[0] = 'l';
         return other;
     }
     [[nodiscard]] const char* c_str() const noexcept { return text_; }
@@ -85,12 +92,14 @@ class ItemPath {
         name_.next();
         print();
     }
-    [[nodiscard]] ItemPath toggled() const noexcept;
+    [[nodiscard]] ItemPath toggled() const noexcept { return named(name_.toggled()); }
+    [[nodiscard]] ItemPath linked() const noexcept { return named(name_.linked()); }
     [[nodiscard]] const char* c_str() const noexcept { return text_.data(); }
     [[nodiscard]] const ItemName& item() const noexcept { return name_; }
 
   private:
     void print() noexcept;
+    [[nodiscard]] ItemPath named(const ItemName& name) const noexcept;
 
     ItemName name_;  // its number is that of the item, too
     bool clear_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -24,6 +25,8 @@
 #include "workload/item_portion.hpp"
 #include "workload/item_tree.hpp"
 #include "workload/items.hpp"
+#include "workload/listing.hpp"
+#include "workload/wear_out.hpp"
 #ifdef STRAKES_URING
 #include "workload/item_queue.hpp"
 #endif
@@ -65,7 +68,7 @@ struct Absolute {
     static Leaf leaf_of(const Descriptor& opened) { return path_of(opened.get()); }
     static bool fits(const Leaf& leaf) noexcept { return Name::fits(leaf); }
     static Name name_of(const MetadataPhase& phase, const ItemName& name) noexcept {
-        return Name(name, phase.paths == Paths::mdtest && leaves_as_is(phase.operation));
+        return Name(name, phase.paths == Paths::mdtest && repeats(phase.operation));
     }
     static int enter(Name& name, const Leaf& leaf) noexcept {
         name.enter(leaf.c_str());
@@ -89,7 +92,8 @@ class Metadata final : public Workload {
           phase_(std::get<MetadataPhase>(setting.phase())),
           owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
           items_(items_of(setting.state, phase_).at(owner_)),
-          tree_(setting, phase_, owner_, seat.rank) {}
+          tree_(setting, phase_, owner_, seat.rank),
+          wear_out_(seat, phase_.stop) {}
 
     Outcome lead() override {
         if (!creates() || phase_.directory != Directory::shared) return std::nullopt;
@@ -103,12 +107,13 @@ class Metadata final : public Workload {
         if constexpr (kQueues)
             if (const int error = slots_.prepare(phase_.queue_depth); error != 0)
                 return call_failure("io_uring_setup", "", error);
-        if (creates()) items_ = {.first = 0, .last = phase_.items, .rename_ends = {}};
+        if (creates()) items_ = {.first = 0, .last = phase_.items, .attributed = 0, .rename_ends = {}};
         if (creates() && phase_.directory == Directory::unique)
             if (Outcome failure = tree_.make()) return failure;
         if (setting_.halted()) return std::nullopt;  // the tree may be incomplete
         if (Outcome failure = open_all()) return failure;
-        if (!moves_data()) return std::nullopt;
+        if (phase_.order == ItemOrder::random) locator_ = ItemLocator(portions_);
+        if (buffer_bytes() == 0) return std::nullopt;
         buffer_ = Buffer::of(buffer_bytes());
         if (buffer_.empty()) return call_failure("mmap", "", ENOMEM);
         fill(buffer_.bytes(), stream_of(setting_.plan.seed, setting_.plan.salt, owner_), 0);
@@ -122,6 +127,7 @@ class Metadata final : public Workload {
             operate_queued(result);
         else
             operate(result);
+        wear_out_.agree(result.operations);  // also of one that is through early, or has failed
         result.end = setting_.clock.now();
     }
 
@@ -132,6 +138,8 @@ class Metadata final : public Workload {
         if (creates()) items_.last = end;
         if (is_removal(phase_.operation)) items_.first = end;
         if (is_rename(phase_.operation)) items_.rename_ends.push_back(end);
+        if (phase_.operation == MetadataOperation::file_setxattr)
+            items_.attributed = std::max(items_.attributed, std::min(end, items_.last));
         portions_.clear();
         leaves_.clear();
         buffer_ = Buffer();
@@ -142,6 +150,7 @@ class Metadata final : public Workload {
         packer.put(owner_);
         packer.put(items_.first);
         packer.put(items_.last);
+        packer.put(items_.attributed);
         for (const std::uint64_t end : items_.rename_ends) packer.put(end);
         return packer.take();
     }
@@ -151,6 +160,7 @@ class Metadata final : public Workload {
         Items& items = items_of(setting_.state, phase_).at(unpacker.get<std::uint32_t>());
         items.first = unpacker.get<std::uint64_t>();
         items.last = unpacker.get<std::uint64_t>();
+        items.attributed = unpacker.get<std::uint64_t>();
         items.rename_ends.clear();
         while (!unpacker.at_end()) items.rename_ends.push_back(unpacker.get<std::uint64_t>());
     }
@@ -167,8 +177,15 @@ class Metadata final : public Workload {
         return phase_.file_bytes > 0 && (phase_.operation == file_create || phase_.operation == file_read);
     }
 
+    [[nodiscard]] bool attributes() const noexcept {
+        using enum MetadataOperation;
+        return phase_.operation == file_setxattr || phase_.operation == file_getxattr;
+    }
+
     // All writes are from one buffer, so that files are the same whatever the depth; reads under way have their own.
     [[nodiscard]] std::uint64_t buffer_bytes() const noexcept {
+        if (attributes()) return phase_.xattr_bytes;
+        if (!moves_data()) return 0;
         const std::uint64_t one = std::min(phase_.file_bytes, kMostBufferBytes);
         if (creates()) return one;
         return std::min(one, std::max(kMostQueuedBytes / phase_.queue_depth, kPageBytes)) * phase_.queue_depth;
@@ -187,7 +204,7 @@ class Metadata final : public Workload {
     Outcome open_one(std::uint32_t owner) {
         ItemPortion portion{.owner = owner,
                             .name = ItemName(on_directories(phase_.operation), owner, phase_.items),
-                            .runs = runs_of(items_of(setting_.state, phase_).at(owner), phase_.items, tree_.leaves()),
+                            .runs = runs_of(items_at(owner), phase_.items, tree_.leaves()),
                             .first_leaf = 0};
         if (portion.runs.empty()) return std::nullopt;
         const bool one_tree_for_all = phase_.share == Share::all && phase_.directory == Directory::shared;
@@ -201,6 +218,14 @@ class Metadata final : public Workload {
                                   [](std::uint64_t sum, const ItemRun& run) { return sum + run.count; });
         portions_.push_back(std::move(portion));
         return std::nullopt;
+    }
+
+    // Those of an owner that this phase works on.
+    [[nodiscard]] Items items_at(std::uint32_t owner) const {
+        Items items = items_of(setting_.state, phase_).at(owner);
+        if (phase_.operation == MetadataOperation::file_getxattr)
+            items.last = std::max(items.first, std::min(items.last, items.attributed));
+        return items;
     }
 
     Outcome open_leaves(std::uint32_t owner, std::uint32_t first, std::uint32_t last) {
@@ -238,7 +263,30 @@ class Metadata final : public Workload {
                 return loop(FileOpen<Calls>{.data = data}, result);
             case file_remove:
                 return loop(FileRemove<Calls>(), result);
+            default:
+                // Only where all calls of the C library are made.
+                if constexpr (std::is_base_of_v<Posix, Calls>) return operate_more(result);
         }
+    }
+
+    [[gnu::noinline]] void operate_more(RankResult& result) {
+        using enum MetadataOperation;
+        switch (phase_.operation) {
+            case file_chmod:
+                return loop(ChangeMode<Calls>{.others = static_cast<unsigned>(setting_.index) + 1}, result);
+            case file_link:
+                return loop(Link<Calls>(), result);
+            case file_truncate:
+                return loop(Truncate<Calls>{.bytes = phase_.truncate_bytes}, result);
+            case file_setxattr:
+                return loop(SetAttribute<Calls>{.value = buffer_.bytes().first(phase_.xattr_bytes)}, result);
+            default:
+                return loop(GetAttribute<Calls>{.value = buffer_.bytes().first(phase_.xattr_bytes)}, result);
+        }
+    }
+
+    [[nodiscard]] ShuffledItems shuffled() const noexcept {
+        return {locator_, mix(mix(mix(setting_.plan.seed) + setting_.index + 1) + seat_.rank)};
     }
 
     [[gnu::noinline]] void open_read_write(RankResult& result) {
@@ -260,7 +308,9 @@ class Metadata final : public Workload {
                             .deadline = deadline,
                             .repeat = phase_.stop.rule == StopRule::seconds,
                             .pace = setting_.pace(result.start, setting_.plan.ranks)};
-        const ItemCursor cursor(portions_, leaves_);
+        const ItemCursor cursor(
+            portions_, leaves_,
+            phase_.order == ItemOrder::random ? std::optional<ShuffledItems>(shuffled()) : std::nullopt);
         if (const auto fault = QueuedItems(setting_, seat_, work, cursor, slots_, result).run())
             result.failure = describe_item(fault->call, fault->error, fault->owner, fault->leaf, fault->name);
 #endif
@@ -270,45 +320,69 @@ class Metadata final : public Workload {
     template <class Operation>
     void loop(Operation operation, RankResult& result) {
         const Clock clock = setting_.clock;
-        const std::uint64_t deadline = deadline_after(clock, result.start, phase_.stop);
+        std::uint64_t deadline = deadline_after(clock, result.start, phase_.stop);
         const std::uint64_t bytes_each = moves_data() ? phase_.file_bytes : 0;
         const bool repeat = phase_.stop.rule == StopRule::seconds;
-        const std::uint64_t total = repeat ? UINT64_MAX : total_;
+        std::uint64_t total = repeat ? UINT64_MAX : total_;
         Histogram& latencies = seat_.latencies.calls;
         std::uint64_t done = 0;
         std::uint64_t slowest = 0;
         Pace pace = setting_.pace(result.start, setting_.plan.ranks);
         std::uint64_t before = clock.now();
+        const auto one_item = [&](const ItemPortion& portion, const ItemRun& run, int directory,
+                                  const typename Way::Name& name) __attribute__((always_inline)) {
+            if (setting_.halted()) return false;
+            const int error = operation(directory, name);
+            std::uint64_t now = clock.now();
+            if (error != 0) {
+                result.failure = describe_item(operation.call, error, portion.owner, run.leaf, name.item());
+                return false;
+            }
+            const std::uint64_t took = elapsed(before, now);
+            latencies.record(clock.to_ns(took));
+            if (took > slowest) slowest = took;
+            ++done;
+            seat_.progress.publish(done, done * bytes_each);
+            before = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
+            if (pace.on()) now = before = pace.hold(before, {.operations = 1, .bytes = bytes_each, .ticks = took});
+            if (done >= total) return total >= total_;
+            if (now < deadline) return true;
+            result.out_of_time = true;
+            if (!wear_out_.wanted()) return false;
+            deadline = UINT64_MAX;
+            total = std::min(total, wear_out_.agree(done));
+            before = clock.now();
+            return done < total;
+        };
         const auto one_portion = [&](const ItemPortion& portion) {
             typename Way::Name name = Way::name_of(phase_, portion.name);
             for (const ItemRun& run : portion.runs) {
                 const int directory = Way::enter(name, portion.leaf(leaves_, run));
                 name.set(run.first, run.renamed);
-                for (std::uint64_t left = run.count; left > 0; --left, name.next()) {
-                    if (setting_.halted()) return false;
-                    const int error = operation(directory, name);
-                    std::uint64_t now = clock.now();
-                    if (error != 0) {
-                        result.failure = describe_item(operation.call, error, portion.owner, run.leaf, name.item());
-                        return false;
-                    }
-                    const std::uint64_t took = elapsed(before, now);
-                    latencies.record(clock.to_ns(took));
-                    if (took > slowest) slowest = took;
-                    ++done;
-                    seat_.progress.publish(done, done * bytes_each);
-                    before = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
-                    if (pace.on())
-                        now = before = pace.hold(before, {.operations = 1, .bytes = bytes_each, .ticks = took});
-                    if (now >= deadline && done < total) {
-                        result.out_of_time = true;
-                        return false;
-                    }
-                }
+                for (std::uint64_t left = run.count; left > 0; --left, name.next())
+                    if (!one_item(portion, run, directory, name)) return false;
             }
             return true;
         };
-        while (std::ranges::all_of(portions_, one_portion) && repeat && !portions_.empty()) {
+        ShuffledItems order = shuffled();
+        const auto all_shuffled = [&] {
+            const ItemPortion* last = nullptr;
+            std::optional<typename Way::Name> name;
+            for (std::uint64_t left = total_; left > 0; --left) {
+                const ShuffledItems::Item item = order.next();
+                if (std::exchange(last, item.portion) != item.portion)
+                    name.emplace(Way::name_of(phase_, item.portion->name));
+                const int directory = Way::enter(*name, item.portion->leaf(leaves_, *item.run));
+                name->set(item.index, item.run->renamed);
+                if (!one_item(*item.portion, *item.run, directory, *name)) return false;
+            }
+            return true;
+        };
+        const bool random = phase_.order == ItemOrder::random;
+        while ((random ? all_shuffled() : std::ranges::all_of(portions_, one_portion)) && repeat &&
+               !portions_.empty()) {
+            order.restart();
+            if constexpr (requires { operation.restart(); }) operation.restart();
         }
         result.operations = done;
         result.bytes = done * bytes_each;
@@ -334,14 +408,17 @@ class Metadata final : public Workload {
     ItemTree<Io> tree_;
     std::vector<ItemPortion> portions_;
     std::vector<Leaf> leaves_;
+    ItemLocator locator_;      // of an order of its own
     std::uint64_t total_ = 0;  // items of all portions
     Buffer buffer_;
+    WearOut wear_out_;
     [[no_unique_address]] Slots slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat) {
+    if (is_listing(std::get<MetadataPhase>(setting.phase()).operation)) return make_listing(setting, seat);
 #ifdef STRAKES_URING
     if (std::get<MetadataPhase>(setting.phase()).backend == Backend::uring)
         return std::make_unique<Metadata<Relative<Posix>, ItemSlots>>(setting, seat);

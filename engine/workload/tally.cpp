@@ -95,6 +95,7 @@ void Tally::add(const RankResult& result, const Latencies& own, const Timeline& 
     direct &= result.direct;
     cache.add(result.cache);
     pool.add(result.pool);
+    listed.add(result.listed);
     if (hints.empty()) hints = result.hints;
     latencies.merge(own);
     failed |= result.failure.has_value();
@@ -119,6 +120,7 @@ void Tally::merge(Tally&& later) {
     direct &= later.direct;
     cache.add(later.cache);
     pool.add(later.pool);
+    listed.add(later.listed);
     latencies.merge(later.latencies);
     for (RankFailure& failure : later.failures)
         if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
@@ -143,6 +145,7 @@ std::string Tally::pack() const {
     packer.put(direct);
     put(packer, cache);
     packer.put(pool);
+    packer.put(listed);
     put(packer, latencies.calls);
     for (const auto* some : {&latencies.reads, &latencies.waits}) {
         packer.put(*some != nullptr);
@@ -197,6 +200,7 @@ Tally Tally::unpack(std::string_view bytes) {
     tally.direct = unpacker.get<bool>();
     get(unpacker, tally.cache);
     tally.pool = unpacker.get<PoolCount>();
+    tally.listed = unpacker.get<Listed>();
     get(unpacker, tally.latencies.calls);
     for (auto* some : {&tally.latencies.reads, &tally.latencies.waits}) {
         if (!unpacker.get<bool>()) continue;

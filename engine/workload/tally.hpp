@@ -67,6 +67,7 @@ struct Tally {
     bool direct = true;
     CacheState cache;
     PoolCount pool;
+    Listed listed;
     Hints hints;  // of rank 0, where the whole comes together: they do not travel
     Latencies latencies;
     std::vector<RankFailure> failures;  // the first of them

@@ -60,6 +60,7 @@ class Transfer final : public TransferBase {
             else
                 transfer(result);
         }
+        wear_out_.agree(0);  // of one that could not open
         // Data that nobody asked for any more is not worth waiting for.
         const bool orderly = !result.failure && !setting_.halted();
         if (orderly && phase_.sync != Sync::none && opens_file()) close(result, phase_.sync == Sync::fsync);
@@ -158,6 +159,7 @@ class Transfer final : public TransferBase {
         const LoopEnd end = in_their_order([&](const auto& order) { return run_loop(loop, order, result); });
         done_ = end.in_order;
         if (end.failed) result.failure = describe(end, file_.path());
+        wear_out_.agree(done_);  // who is through early lets the others know at once
     }
 
     void note_group() {
@@ -205,7 +207,7 @@ class Transfer final : public TransferBase {
     }
 
     template <class Order>
-    LoopEnd run_loop(const LoopSetting& loop, Order order, RankResult& result) noexcept {
+    LoopEnd run_loop(const LoopSetting& loop, Order order, RankResult& result) {
         if constexpr (File::kQueues)
             return QueuedLoop<File, Order>(loop, data_, order, result).run();
         else

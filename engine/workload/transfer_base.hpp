@@ -17,6 +17,7 @@
 #include "workload/order.hpp"
 #include "workload/transfer_file.hpp"
 #include "workload/transfer_loop.hpp"
+#include "workload/wear_out.hpp"
 
 namespace strakes {
 
@@ -50,7 +51,8 @@ class TransferBase : public Workload {
           phase_(std::get<TransferPhase>(setting.phase())),
           set_(setting.state.data.at(phase_.files)),
           owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
-          group_(phase_.writers > 0 ? group_of(phase_, seat.exchange->nodes(), owner_) : Group{}) {}
+          group_(phase_.writers > 0 ? group_of(phase_, seat.exchange->nodes(), owner_) : Group{}),
+          wear_out_(seat, phase_.stop) {}
 
     [[nodiscard]] bool shared() const noexcept { return phase_.layout == Layout::shared_file; }
     [[nodiscard]] bool writes_new() const noexcept { return phase_.operation == TransferOperation::write; }
@@ -77,13 +79,22 @@ class TransferBase : public Workload {
     [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
     // How many transfers this rank has before it.
     [[nodiscard]] std::uint64_t count() const noexcept {
-        return accessed_as_written() && !writes_new() ? set_.done[owner_] : region().transfers;
+        if (writes_new()) return region().transfers;
+        if (accessed_as_written()) return set_.done[owner_];
+        if (!reads_the_front()) return region().transfers;
+        return std::min(region().transfers, set_.done[owner_] * set_.written->transfer_bytes / phase_.transfer_bytes);
+    }
+    // What was written of a rank's part is its front, however far that goes, and this phase works on a front of it.
+    [[nodiscard]] bool reads_the_front() const noexcept {
+        if (set_.written->access != Access::segmented || merged() || set_.written->gathers()) return false;
+        if (phase_.access != Access::segmented && phase_.access != Access::random) return false;
+        return !shared() || set_.written->bytes_per_rank() == phase_.bytes_per_rank();
     }
 
     [[nodiscard]] Outcome require_written() const {
         const std::uint64_t all = set_.written->bytes_per_rank() / set_.written->transfer_bytes;
         const bool complete = std::ranges::all_of(set_.done, [all](std::uint64_t done) { return done == all; });
-        if (accessed_as_written() || complete) return std::nullopt;
+        if (accessed_as_written() || reads_the_front() || complete) return std::nullopt;
         return Failure{.what = "the files '" + phase_.files + "' were not written to the end, and phase '" +
                                phase_.name + "' does not access them as phase '" + set_.written->name + "' wrote them",
                        .path = {},
@@ -152,7 +163,7 @@ class TransferBase : public Workload {
         return step.error == 0 ? std::nullopt : Outcome(call_failure(step.call, path, step.error));
     }
 
-    [[nodiscard]] LoopSetting loop_setting(const RankResult& result) const {
+    [[nodiscard]] LoopSetting loop_setting(const RankResult& result) {
         using enum TransferOperation;
         const std::uint64_t deadline = deadline_after(setting_.clock, result.start, phase_.stop);
         return {.setting = setting_,
@@ -167,7 +178,8 @@ class TransferBase : public Workload {
                 .repeat = phase_.stop.rule == StopRule::seconds,
                 .delay_ns = phase_.delay_ns,
                 .deadline = deadline,
-                .pace = setting_.pace(result.start, setting_.plan.ranks)};
+                .pace = setting_.pace(result.start, setting_.plan.ranks),
+                .wear_out = wear_out_.wanted() ? &wear_out_ : nullptr};
     }
 
     // Gives `loop` the order in which this rank's transfers are done.
@@ -186,6 +198,7 @@ class TransferBase : public Workload {
     std::uint32_t owner_;
     Group group_;  // of the owner, where there are writers
     Buffer buffer_;
+    WearOut wear_out_;
     std::uint64_t count_ = 0;  // transfers of one pass
     std::uint64_t done_ = 0;
 
@@ -195,7 +208,7 @@ class TransferBase : public Workload {
         const Permutation as_written(region().transfers, key(0));
         if (writes_new()) return {region(), as_written};
         const Permutation own(std::max<std::uint64_t>(count_, 1), key(setting_.index + 1));
-        if (count_ == region().transfers) return {region(), own};
+        if (count_ == region().transfers || !accessed_as_written()) return {region(), own};
         return {region(), own, as_written};
     }
     // The first `count_` transfers of a seeded order of the rank's own over the whole file.

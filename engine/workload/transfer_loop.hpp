@@ -1,12 +1,14 @@
 // The timed loop of data transfers: allocates nothing, locks nothing, prints nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "data/pattern.hpp"
 #include "workload/permutation.hpp"
+#include "workload/wear_out.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes {
@@ -23,6 +25,7 @@ struct LoopSetting {
     std::uint64_t delay_ns;  // after each call
     std::uint64_t deadline;
     Pace pace;
+    WearOut* wear_out;  // none where the deadline is the end
 };
 
 // How the loop ended.
@@ -77,7 +80,7 @@ template <class Io>
 
 // One clock reading per call; stamping and verifying cost the phase time but are not part of a call's latency.
 template <class File, class Order>
-LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResult& result) noexcept {
+LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResult& result) {
     const Clock clock = loop.setting.clock;
     Progress& progress = loop.seat.progress;
     Histogram& calls = loop.seat.latencies.calls;
@@ -86,9 +89,10 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
     LoopEnd end;
     std::uint64_t before = clock.now();
     std::uint64_t chosen = 0;  // in all passes
+    std::uint64_t count = loop.count, deadline = loop.deadline;
     for (std::uint64_t pass = 0; loop.count > 0; ++pass) {
         order.restart(pass);
-        for (std::uint64_t i = 0; i < loop.count; ++i) {
+        for (std::uint64_t i = 0; i < count; ++i) {
             if (loop.setting.halted()) return end;
             end.offset = order.next();
             const std::uint64_t offset = end.offset;
@@ -126,9 +130,12 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 now = before = pace.hold(before, {.operations = 1, .bytes = loop.buffer.size(), .ticks = took});
                 result.held_ns = pace.held_ns();
             }
-            if (now >= loop.deadline && (loop.repeat || i + 1 < loop.count)) {
+            if (now >= deadline && (loop.repeat || i + 1 < count)) {
                 result.out_of_time = true;
-                return end;
+                if (loop.wear_out == nullptr) return end;
+                deadline = UINT64_MAX;
+                count = std::min(count, loop.wear_out->agree(i + 1));
+                before = clock.now();
             }
         }
         if (!loop.repeat) return end;

@@ -123,6 +123,17 @@ struct PoolCount {
     }
 };
 
+// What a phase that goes over directories came by.
+struct Listed {
+    std::uint64_t directories = 0;  // that were read
+    std::uint64_t matches = 0;      // of find
+
+    void add(const Listed& other) noexcept {
+        directories += other.directories;
+        matches += other.matches;
+    }
+};
+
 // What one rank did in one phase; times are ticks.
 struct RankResult {
     std::uint64_t start = 0;
@@ -142,6 +153,7 @@ struct RankResult {
     bool direct = false;            // as read back from the descriptor
     CacheState cache;
     PoolCount pool;
+    Listed listed;
     Hints hints;  // in effect; of rank 0
     std::optional<Failure> failure;
 };

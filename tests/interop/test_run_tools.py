@@ -190,7 +190,7 @@ def test_what_differs_is_said_once() -> None:
         ("ior", "-Y", "-Y", "-e"),
         ("ior", "-E -w", "-E", "-r alone"),
         ("ior", "-wrl i", "-l", "compressible_percent"),
-        ("mdtest", "-n 1 -R", "-R", "-N 1"),
+        ("mdtest", "-n 1 -S", "-S", "ior without -F"),
         ("mdtest", "-n 1 -M", "-M", "--help"),
         ("mdtest", "-n 1 --savePerOpData=x", "--savePerOpData", "--savePerOpDataCSV"),
         ("ior", "file", "'file'", "--help"),

@@ -11,7 +11,7 @@ from strakes.cli.options import OUTPUT, Output
 if TYPE_CHECKING:
     from strakes.store import Run
 
-FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json")
+FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500", "io500-json")
 
 
 @click.command("export")
@@ -26,7 +26,8 @@ def command(run: str, form: str, output: Output) -> int:
     """Write RUN (an id, the beginning of one, or "latest") for other tools.
 
     json holds the whole run; csv and parquet hold a table with one row per measured value; openmetrics holds the
-    estimates for Prometheus; ior-json holds the writes and reads in the form of IOR's summary.
+    estimates for Prometheus; ior-json holds the writes and reads in the form of IOR's summary; io500 holds a run of
+    IO500's phases in the form of its result_summary.txt, io500-json the same with intervals.
     """
     from strakes.store import Store
 
@@ -59,6 +60,12 @@ def _text(stored: Run, form: str) -> str:
         from strakes.interop.exports.ior_json import to_ior_json
 
         return json.dumps(to_ior_json(stored), indent=2, allow_nan=False) + "\n"
+    if form.startswith("io500"):
+        from strakes.interop.exports.io500_summary import to_io500_json, to_io500_summary
+
+        if form == "io500":
+            return to_io500_summary(stored)
+        return json.dumps(to_io500_json(stored), indent=2, allow_nan=False) + "\n"
     from strakes.interop.exports.document import to_export
 
     return json.dumps(to_export(stored), indent=1, allow_nan=False) + "\n"

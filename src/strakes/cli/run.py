@@ -1,4 +1,4 @@
-"""``strakes run``: any workload, described in a file or as a command line of IOR or mdtest."""
+"""``strakes run``: any workload, described in a file, as a command line of IOR or mdtest, or as IO500's ini."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.cli.say import say
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
 
-TOOLS = ("ior", "mdtest")
+TOOLS = ("ior", "mdtest", "io500")
 
 
 class RunOrPeerCommand(click.Command):
@@ -47,7 +47,7 @@ class RunOrPeerCommand(click.Command):
 
 
 @click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")
-@click.argument("plan", metavar="PLAN.toml|ior|mdtest")
+@click.argument("plan", metavar="PLAN.toml|ior|mdtest|io500")
 @click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
 @measuring_options("1m")
 @precision_option
@@ -58,7 +58,8 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
     A plan is a TOML file with the number of ranks and one [[phase]] table per step. examples/ has one of every kind.
 
     Or give a command line of ior or mdtest, which names the directory itself: strakes run -n 4 ior -F -t 1m -b 16m -o
-    DIR/file. strakes run ior --help lists the supported options.
+    DIR/file. strakes run ior --help lists the supported options. Or give a configuration of IO500: strakes run -n 4
+    io500 config.ini; strakes export --format io500 then writes the summary.
     """
     if plan in TOOLS:
         return _run_tool(plan, rest, **options)
@@ -96,6 +97,9 @@ def _run_tool(tool: str, words: tuple[str, ...], launch: Launch, seed: int, *, k
     translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
     for index, note in enumerate(translated.notes):
         say(f"{'Unlike ' + tool + ':' if index == 0 else ' ' * (8 + len(tool))} {note}", err=True)
-    study = PlanRun(translated.plan, translated.measured)
+    study = PlanRun(translated.plan, translated.measured, translated.fit)
+    source = click.get_current_context().get_parameter_source("budget_s")
+    if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
+        options |= {"budget_s": max(options["budget_s"], translated.budget_s)}
     options |= {"seed": seed, "keep": keep or translated.keep, "launch": replace(launch, ranks=translated.plan.ranks)}
     return measure(kind="run", name=tool, studies=(study,), directory=translated.directory, full=True, **options)

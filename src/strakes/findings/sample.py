@@ -63,7 +63,7 @@ class HeldBack(Record):
 class Sample(Record):
     """One phase: amounts and rates of all ranks, a row of ``ranks`` for each under ``columns``, ``counters`` of rank 0's node.
 
-    Of another tool's figure there is the name and the rate alone. ``parts``: of a mixed phase, each as a sample. The
+    Of another tool's figure there is the name and the rate alone. ``listed``: directories read, and matches of find. ``parts``: of a mixed phase, each as a sample. The
     ``recovery`` figures and the counts after them are those of a drill.
     """
 
@@ -88,6 +88,7 @@ class Sample(Record):
     histograms: Mapping[str, Any] = field(default_factory=dict)
     effective: Mapping[str, Any] = field(default_factory=dict)
     cache: PageCache = PageCache()
+    listed: Mapping[str, int] = field(default_factory=dict)
     counters: Mapping[str, Any] = field(default_factory=dict)
     nodes: tuple[NodeOfPhase, ...] = ()
     timeline: Mapping[str, Any] = field(default_factory=dict)

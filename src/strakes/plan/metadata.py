@@ -20,6 +20,14 @@ MetadataOperation = Literal[
     "file-read",
     "file-rename",
     "file-remove",
+    "file-chmod",
+    "file-link",
+    "file-truncate",
+    "file-setxattr",
+    "file-getxattr",
+    "list",
+    "list-stat",
+    "find",
 ]
 
 
@@ -43,6 +51,12 @@ class MetadataPhase:
     fsync: bool = usually(False)
     rank_shift: int = 0
     share: Literal["own", "all"] = "own"
+    order: Literal["in-order", "random"] = usually("in-order")
+    truncate_bytes: int = usually(0)
+    xattr_bytes: int = usually(64)
+    find_name: str = usually("")
+    find_bytes: int | None = usually(None)
+    find_all: bool = usually(False)
     delay_ns: int = usually(0)
     stop: Stop = AMOUNT
     kind: Literal["metadata"] = field(default="metadata", init=False)

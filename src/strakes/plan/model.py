@@ -67,6 +67,11 @@ class Plan:
             else:
                 yield phase, self.ranks
 
+    def stop_seconds(self) -> float:
+        """Seconds that the rules of all phases state; 0 for those that end by their amount."""
+        stops = (phase.stop for phase in self.phases if not isinstance(phase, ProbePhase | StagePhase))
+        return sum(stop.seconds or 0.0 for stop in stops)
+
     def bytes_on_target(self) -> int:
         """Most bytes the plan has on the target at once."""
         return self._peak(_phase_bytes)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-StopRule = Literal["amount", "stonewall", "seconds"]
+StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When a phase ends: its amount, a number of seconds, or both (stonewall)."""
+    """When a phase ends: its amount, a number of seconds, or both (stonewall, wear-out)."""
 
     rule: StopRule = "amount"
     seconds: float | None = None

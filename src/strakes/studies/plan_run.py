@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from strakes.findings.cell import Cell, Measure, Metric
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, SkippedCell
@@ -10,9 +10,14 @@ from strakes.findings.results import Measured, Results
 from strakes.plan import MetadataPhase, PartPhase, Plan, ProbePhase, SmallFilesPhase, StagePhase
 from strakes.studies.study import Context, Study
 
+Fit = Callable[[Plan, int, int], Plan]
+
 
 class PlanRun(Study):
-    """``plan`` is None when only results are looked at. ``measured``: the phases to report (None: all)."""
+    """``plan`` is None when only results are looked at. ``measured``: the phases to report (None: all).
+
+    ``fit``: makes the plan smaller where it needs more than so many bytes and files.
+    """
 
     name = "plan"
     title = "The plan's phases"
@@ -20,9 +25,12 @@ class PlanRun(Study):
     source = ""
     needs_pilot = False
 
-    def __init__(self, plan: Plan | None = None, measured: Collection[str] | None = None) -> None:
+    def __init__(
+        self, plan: Plan | None = None, measured: Collection[str] | None = None, fit: Fit | None = None
+    ) -> None:
         self._plan = plan
         self._measured = measured
+        self._fit = fit
 
     @property
     def identity(self) -> str:
@@ -31,13 +39,14 @@ class PlanRun(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         if self._plan is None:
             return []
-        phases = [one for one in self._plan.each() if self._measured is None or one[0].name in self._measured]
+        plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
+        phases = [one for one in plan.each() if self._measured is None or one[0].name in self._measured]
         # The kind of operation tells the checks which figures a cache may have helped.
         measures = tuple(
             Measure(phase.name, _metric(phase), {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
             for phase, ranks in phases
         )
-        return [Cell(self.name, self.name, {"ranks": self._plan.ranks}, self._plan, measures)]
+        return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
         figures = []

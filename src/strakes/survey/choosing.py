@@ -67,9 +67,10 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     request = session.request
     # Who asks for amounts knows what they are for; what is in memory is never filled with it.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
-    room = limits(facts, memory_available_bytes(), beyond, request.files)
+    stated = request.kind == "run"
+    room = limits(facts, memory_available_bytes(), beyond, request.files, stated=stated)
     if "against" in facts:
-        other = limits(facts["against"], memory_available_bytes(), beyond, request.files)
+        other = limits(facts["against"], memory_available_bytes(), beyond, request.files, stated=stated)
         room = (min(room[0], other[0]), min(room[1], other[1]))
     if request.like is not None:
         return _cells_like(session, request.like, room)

@@ -25,23 +25,28 @@ MEMORY_SHARE = 0.25
 # Where the target is memory, its data counts twice: as file and as page.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
+_MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 
 
 def limits(
-    facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None
+    facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None, *, stated: bool = False
 ) -> tuple[int, int]:
     """Return the most bytes and files one plan may put on the target.
 
-    Raises BadInputError where the target is too full for the smallest study.
+    ``stated``: the plan is the user's own, and only the room there is limits it. Raises BadInputError where the target
+    is too full for the smallest study.
     """
     share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in MEMORY_FILE_SYSTEMS else MEMORY_SHARE
     memory_cap = (
         memory_available_bytes * share if not full or facts["file_system"] in MEMORY_FILE_SYSTEMS else 1024 * GIB
     )
+    if stated and facts["file_system"] not in _MEMORY_FILE_SYSTEMS:
+        memory_cap = facts["free_bytes"]
     max_bytes = int(min(FREE_SHARE * facts["free_bytes"], memory_cap))
-    free_inodes = facts["free_inodes"] if facts["total_inodes"] else _MOST_ITEMS  # btrfs and others count none
-    max_items = int(min(FREE_SHARE * free_inodes, max(_MOST_ITEMS, 2 * (files or 0))))
+    items_cap = _MOST_STATED_ITEMS if stated else max(_MOST_ITEMS, 2 * (files or 0))
+    free_inodes = facts["free_inodes"] if facts["total_inodes"] else items_cap  # btrfs and others count none
+    max_items = int(min(FREE_SHARE * free_inodes, items_cap))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
         free = (
             f"{format_bytes(facts['free_bytes'])} and {free_inodes} files are free; strakes uses at most "

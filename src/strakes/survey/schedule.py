@@ -115,7 +115,7 @@ class Schedule:
     def expected_s(self, cell: Cell) -> float:
         """How long one visit of the cell takes, from its visits so far."""
         state = self._states[cell.key]
-        guess_s = _FIRST_GUESS * self._phase_s * len(cell.plan.phases) / self.limit.share
+        guess_s = max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
         return median(state.durations_s) if state.durations_s else guess_s
 
     def next_block(self) -> list[Cell]:

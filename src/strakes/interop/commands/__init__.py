@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.interop.commands import ior, mdtest
+from strakes.interop.commands import io500, ior, mdtest
 from strakes.interop.commands.words import ForeignOption, Translation
 
 
@@ -20,4 +20,8 @@ class Tool:
 
 
 # Words that `strakes run` takes for a tool's command line instead of a plan.
-TOOLS: Mapping[str, Tool] = {"ior": Tool(ior.OPTIONS, ior.translate), "mdtest": Tool(mdtest.OPTIONS, mdtest.translate)}
+TOOLS: Mapping[str, Tool] = {
+    "ior": Tool(ior.OPTIONS, ior.translate),
+    "mdtest": Tool(mdtest.OPTIONS, mdtest.translate),
+    "io500": Tool(io500.OPTIONS, io500.translate),
+}

@@ -138,12 +138,11 @@ _QUIET_DIRECTIVES = (
     "summaryalways",
 )
 _OUTPUT_DIRECTIVES = ("summaryfile", "summaryformat", "saverankperformancedetailscsv", "saveperopdatacsv")
-_STONEWALL_DIRECTIVES = (
-    "stonewallingwearout",
-    "stonewallingwearoutiterations",
-    "stonewallingstatusfile",
-    "mintimeduration",
-)
+_STONEWALL_DIRECTIVES = ("stonewallingwearoutiterations", "mintimeduration")
+_WEAR_OUT = "stonewallingwearout"
+# What was written a later phase knows without it.
+_STATUS_FILE = "stonewallingstatusfile"
+_LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
 
 
 def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
@@ -226,7 +225,11 @@ def _common(command: GivenCommand) -> dict[str, object]:
     if command.flag("c") or command.flag("collective"):
         common["collective"] = True
     if seconds := command.whole("D", 0):
-        common["stop"] = {"rule": "stonewall", "seconds": seconds}
+        wears_out = command.text(f"{DIRECTIVE}{_WEAR_OUT}", "0").strip() not in ("0", "")
+        if wears_out and api in _LIBRARIES:
+            command.note(f"-O {_WEAR_OUT} with -a {api}: tasks end at the deadline")
+        rule = "wear-out" if wears_out and api not in _LIBRARIES else "stonewall"
+        common["stop"] = {"rule": rule, "seconds": seconds}
     return common
 
 
@@ -291,7 +294,7 @@ def _as_option(directive: str) -> list[str]:
         raise BadInputError(f"-O {directive}: not KEY=VALUE", where="strakes run ior")
     if name in _QUIET_DIRECTIVES:
         return []
-    if name in _OUTPUT_DIRECTIVES or name in _STONEWALL_DIRECTIVES:
+    if name in (*_OUTPUT_DIRECTIVES, *_STONEWALL_DIRECTIVES, _WEAR_OUT, _STATUS_FILE):
         return [f"--{DIRECTIVE}{name}={value}"]
     letter = _DIRECTIVES.get(name)
     if letter is None:
@@ -306,7 +309,9 @@ def _as_option(directive: str) -> list[str]:
 OPTIONS |= {f"{DIRECTIVE}{name}": noted("where results go", _IN_STORE, takes=True) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
     f"{DIRECTIVE}{name}": noted(
-        "wear-out after -D", "tasks end at the deadline, and the rate stands on what they did until then", takes=True
+        "other ends than -D", "tasks end at the deadline, and the rate stands on what they did until then", takes=True
     )
     for name in _STONEWALL_DIRECTIVES
 }
+OPTIONS[f"{DIRECTIVE}{_WEAR_OUT}"] = ForeignOption("after -D all tasks go on to what the furthest has", takes=True)
+OPTIONS[f"{DIRECTIVE}{_STATUS_FILE}"] = quiet("where to keep how far tasks came", takes=True)

@@ -67,8 +67,8 @@ OPTIONS: dict[str, ForeignOption] = {
     "warningAsErrors": quiet("warnings are errors"),
     "B": refused("no barriers", "Phases begin together. Leave it out.", takes=True),
     "c": refused("task 0 creates everything", "The nearest is strakes run -n 1 mdtest."),
-    "R": refused("stat in random order", "The nearest is -N 1: stat what another task created."),
-    "random-seed": refused("seed of -R", "Leave it out.", takes=True),
+    "R": ForeignOption("stat in random order"),
+    "random-seed": quiet("seed of -R", takes=True),
     "S": refused("one shared file", "The nearest is strakes run ior without -F."),
     "X": noted("verify what is read", _UNVERIFIED),
     "verify-read": noted("verify what is read", _UNVERIFIED),
@@ -135,10 +135,11 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
         distance = times * stride % ranks
         return {"rank_shift": distance} if distance else {}
 
+    order = {"order": "random"} if command.flag("R") else {}
     if kind == "directory":
         phases: list[tuple[str, str, dict[str, object]]] = [
             ("C", "directory-creation", {"operation": "dir-create"}),
-            ("T", "directory-stat", {"operation": "dir-stat", **shift(1)}),
+            ("T", "directory-stat", {"operation": "dir-stat", **shift(1), **order}),
             ("C", "directory-rename", {"operation": "dir-rename"}),
             ("r", "directory-removal", {"operation": "dir-remove", **shift(3)}),
         ]
@@ -157,7 +158,7 @@ def _phases(command: GivenCommand, kind: str, ranks: int) -> list[tuple[str, str
     how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
     return [
         ("C", "file-creation", {"operation": "file-create", **size, **how}),
-        ("T", "file-stat", {"operation": "file-stat", **size, **shift(1)}),
+        ("T", "file-stat", {"operation": "file-stat", **size, **shift(1), **order}),
         ("E", "file-read", {"operation": reading, **size, **opened, **shift(2)}),
         ("r", "file-removal", {"operation": "file-remove", **size, **shift(3)}),
     ]
@@ -184,8 +185,7 @@ def _common(command: GivenCommand) -> dict[str, object]:
             "items are spread over the leaves of the tree (mdtest puts some into its inner directories, but for -L)"
         )
     if seconds := command.whole("W", 0):
-        common["stop"] = {"rule": "stonewall", "seconds": seconds}
-        command.note("-W: every task stops at the deadline (in mdtest the others catch up with the fastest task)")
+        common["stop"] = {"rule": "wear-out", "seconds": seconds}
     return common
 
 

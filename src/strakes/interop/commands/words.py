@@ -11,6 +11,7 @@ from typing import Literal
 
 from strakes.errors import BadInputError, nearest_word
 from strakes.plan.model import Plan, plan_from_json
+from strakes.studies.plan_run import Fit
 from strakes.units import parse_bytes
 
 Fate = Literal["used", "quiet", "noted", "refused"]
@@ -51,7 +52,8 @@ def refused(words: str, says: str, *, takes: bool = False) -> ForeignOption:
 class Translation:
     """A tool's command line as a plan.
 
-    ``measured``: the phases the tool would report. ``notes``: what differs from the tool.
+    ``measured``: the phases the tool would report. ``notes``: what differs from the tool. ``fit``: makes amounts
+    smaller that are more than may be used. ``budget_s``: what one run of it needs, where that is known.
     """
 
     tool: str
@@ -60,6 +62,8 @@ class Translation:
     measured: tuple[str, ...]
     keep: bool = False
     notes: tuple[str, ...] = ()
+    fit: Fit | None = None
+    budget_s: float | None = None
 
 
 @dataclass

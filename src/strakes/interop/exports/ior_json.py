@@ -12,6 +12,7 @@ from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
+from strakes.findings.latency import latencies_by_call
 from strakes.findings.results import Measured, Observation
 from strakes.interop.exports.rows import results_of
 from strakes.store import Run
@@ -116,6 +117,13 @@ def _result(transfer: _Transfer, observation: Observation) -> dict[str, object]:
     }
     if sample.is_measured:
         row |= {"iops": sample.operations_per_s, "totalTime": sample.elapsed_s}
+    if by_call := latencies_by_call([sample]):
+        row["strakes"] = {
+            "latencies": {
+                call: {f"{name}_s": seconds for name, seconds in latencies.percentiles.items()}
+                for call, latencies in by_call.items()
+            }
+        }
     opened, closed = sample.column("open_s"), sample.column("close_s")
     if opened:
         rows = zip(sample.column("start_s"), opened, closed, sample.column("end_s"), strict=True)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from strakes.analysis.held_back import held_back
+from strakes.findings.latency import latencies_by_call
 from strakes.findings.results import Measured
 from strakes.interop.exports.rows import results_of
 from strakes.portraits.build import build_portrait
@@ -47,13 +48,16 @@ VALUES: Mapping[str, MetricFamily] = {
     ),
     "B": MetricFamily("strakes_amount_bytes", "bytes", "An amount, such as the available memory: median and interval."),
 }
+LATENCY = MetricFamily(
+    "strakes_latency_seconds", "seconds", "Latency of the calls of a cell: percentiles over all its runs together."
+)
 RUNS = MetricFamily("strakes_measured_runs", "", "Number of runs behind the estimate of a cell.")
 WARNED = MetricFamily(
     "strakes_warned_cells", "", "Number of cells that a warning affects; all cells if it affects the whole run."
 )
 CREATED = MetricFamily("strakes_run_created_timestamp_seconds", "seconds", "When the run began.")
 INFO = MetricFamily("strakes_run_info", "", "The run that the values come from.")
-FAMILIES = (*VALUES.values(), RUNS, WARNED, CREATED, INFO)
+FAMILIES = (*VALUES.values(), LATENCY, RUNS, WARNED, CREATED, INFO)
 
 
 def to_openmetrics(run: Run) -> str:
@@ -74,6 +78,7 @@ def to_openmetrics(run: Run) -> str:
         lines += _family(
             family, [sample for cell in measured if cell.unit == unit for sample in _estimate(cell, common)]
         )
+    lines += _family(LATENCY, [sample for cell in measured for sample in _latency(cell, common)])
     lines += _family(RUNS, [(_labels(cell, common), cell.estimate.runs) for cell in measured if cell.estimate])
     lines += _family(WARNED, [({**common, "code": code}, len(cells)) for code, cells in warned.items()])
     lines += _family(CREATED, [(common, datetime.fromisoformat(run.manifest["created"]).timestamp())])
@@ -92,6 +97,13 @@ def _estimate(cell: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[
     for which, value in (("median", cell.estimate.median), ("low", cell.estimate.low), ("high", cell.estimate.high)):
         if value is not None:
             yield {**_labels(cell, common), "estimate": which}, value
+
+
+def _latency(cell: Measured, common: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
+    by_call = latencies_by_call(observation.sample for observation in cell.observations)
+    for call, latencies in by_call.items():
+        for name, seconds in latencies.percentiles.items():
+            yield {**_labels(cell, common), "call": call, "percentile": name}, seconds
 
 
 def _family(family: MetricFamily, samples: list[tuple[Any, float]]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from strakes.analysis.build import rule_of
 from strakes.analysis.collect import collect, metric_value
 from strakes.analysis.held_back import held_share
+from strakes.findings.latency import SHARES, latencies_of_all
 from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample, sample_named
@@ -17,7 +18,8 @@ from strakes.foreign_text import for_csv
 from strakes.store import Run
 from strakes.store.records import Visit
 
-# Name and SQL type of every column, in order. Times are seconds, sizes bytes; ``settings`` is a JSON object.
+# Name and SQL type of every column, in order. Times are seconds, sizes bytes; ``settings`` is a JSON object. p50_s to
+# slowest_s are latencies of all calls of the phase.
 COLUMNS: dict[str, str] = {
     "run": "VARCHAR",
     "kind": "VARCHAR",
@@ -38,6 +40,8 @@ COLUMNS: dict[str, str] = {
     "bytes": "BIGINT",
     "operations": "BIGINT",
     "errors": "BIGINT",
+    **{f"{name}_s": "DOUBLE" for name in SHARES},
+    "slowest_s": "DOUBLE",
     "unit": "VARCHAR",
     "value": "DOUBLE",
     "impact": "VARCHAR",
@@ -114,7 +118,11 @@ def _of_visit(visit: Visit) -> dict[str, object]:
 
 def _of_sample(sample: Sample) -> dict[str, object]:
     amounts = ("elapsed_s", "bytes", "operations", "errors")
+    latencies = latencies_of_all([sample])
+    slowest = sample.column("slowest_s")
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in amounts},
+        **{f"{name}_s": latencies.percentiles[name] if latencies else None for name in SHARES},
+        "slowest_s": max(slowest) if slowest else None,
         "held_back": held_share(sample),
     }

@@ -1,0 +1,253 @@
+// Going over directories: list reads their entries, list-stat also looks at each, find goes through all directories of
+// the trees and looks at those entries whose names match.
+#include "workload/listing.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/posix.hpp"
+#include "system/descriptor.hpp"
+#include "workload/entries.hpp"
+#include "workload/permutation.hpp"
+
+namespace strakes {
+
+namespace {
+
+// A directory that closes itself.
+class OpenDirectory {
+  public:
+    // Takes the descriptor.
+    explicit OpenDirectory(Descriptor descriptor) noexcept : stream_(::fdopendir(descriptor.get())) {
+        if (stream_ != nullptr) static_cast<void>(descriptor.release());
+    }
+    OpenDirectory(const OpenDirectory&) = delete;
+    OpenDirectory& operator=(const OpenDirectory&) = delete;
+    ~OpenDirectory() {
+        if (stream_ != nullptr) ::closedir(stream_);
+    }
+    [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
+    [[nodiscard]] int descriptor() const noexcept { return ::dirfd(stream_); }
+    // Nothing at the end, and where it fails: then errno is not 0.
+    [[nodiscard]] const dirent* next() noexcept {
+        errno = 0;
+        return ::readdir(stream_);
+    }
+
+  private:
+    DIR* stream_;
+};
+
+// Some file systems do not say with the name what it is of.
+bool is_directory(int parent, const dirent& entry) noexcept {
+    struct stat status{};
+    if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+    return ::fstatat(parent, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+// A directory, and which of the ranks that go over it together this one is: each has the entries whose names fall to it.
+struct Task {
+    std::string path;  // below the plan's directory
+    std::uint32_t place = 0;
+    std::uint32_t sharers = 1;
+    bool descends = true;  // into directories among the items
+
+    [[nodiscard]] bool has(std::string_view name) const noexcept {
+        if (sharers == 1) return true;
+        std::uint64_t sum = 0;
+        for (const char letter : name) sum = mix(sum + static_cast<unsigned char>(letter));
+        return sum % sharers == place;
+    }
+};
+
+class Listing final : public Workload {
+  public:
+    Listing(const PhaseSetting& setting, const Seat& seat)
+        : setting_(setting),
+          seat_(seat),
+          phase_(std::get<MetadataPhase>(setting.phase())),
+          owner_(owner_for(seat.rank, phase_.rank_shift, setting.plan.ranks)),
+          pace_(setting.pace(0, setting.plan.ranks)) {}
+
+    Outcome lead() override { return std::nullopt; }
+
+    Outcome prepare(RankResult& /*result*/) override {
+        seat_.progress.at("preparing");
+        tasks_.clear();
+        if (!phase_.find_all) {
+            add_trees(phase_);
+            return std::nullopt;
+        }
+        if (owner_ == 0 || phase_.share == Share::all) tasks_.push_back({.path = ".", .descends = false});
+        std::set<std::string_view> sets;
+        for (const Phase& other : setting_.plan.phases)
+            if (const auto* items = std::get_if<MetadataPhase>(&other); items != nullptr)
+                if (sets.insert(items->files).second) add_trees(*items);
+        return std::nullopt;
+    }
+
+    void run(RankResult& result) override {
+        seat_.progress.at("listing");
+        const Clock& clock = setting_.clock;
+        result.start = before_ = clock.now();
+        deadline_ = deadline_after(clock, result.start, phase_.stop);
+        pace_ = setting_.pace(result.start, setting_.plan.ranks);
+        const bool repeat = phase_.stop.rule == StopRule::seconds;
+        const auto one_directory = [&](const Task& task) {
+            return list(setting_.root, task.path.c_str(), task, task.path, result);
+        };
+        do {
+            passed_ = result.operations;
+        } while (std::ranges::all_of(tasks_, one_directory) && repeat && result.operations > passed_);
+        result.held_ns = pace_.held_ns();
+        result.end = clock.now();
+    }
+
+    void finish(RankResult& /*result*/) override {
+        seat_.progress.at("closing");
+        tasks_.clear();
+    }
+
+  private:
+    [[nodiscard]] bool finds() const noexcept { return phase_.operation == MetadataOperation::find; }
+
+    // Of the set of one of its phases, what falls to this rank.
+    void add_trees(const MetadataPhase& set) {
+        const std::uint32_t ranks = setting_.plan.ranks;
+        const bool all = phase_.share == Share::all;
+        if (set.directory == Directory::unique) {
+            for (std::uint32_t i = 0; i < (all ? ranks : 1); ++i) {
+                const std::uint32_t owner = (owner_ + i) % ranks;
+                if (has_items(set, owner))
+                    for (std::string& path : directories(set, owner)) tasks_.push_back({.path = std::move(path)});
+            }
+            return;
+        }
+        std::uint32_t owner = 0;
+        while (owner < ranks && !has_items(set, owner)) ++owner;
+        if (owner == ranks) return;
+        std::vector<std::string> paths = directories(set, owner);
+        if (!all) return deal(paths, ranks);
+        for (std::string& path : paths) tasks_.push_back({.path = std::move(path)});
+    }
+
+    // Without any there may be no tree.
+    [[nodiscard]] bool has_items(const MetadataPhase& of, std::uint32_t owner) const {
+        const auto some = [&](const std::map<std::string, std::vector<Items>>& sets) {
+            const auto set = sets.find(of.files);
+            return set != sets.end() && set->second.at(owner).first < set->second.at(owner).last;
+        };
+        return some(setting_.state.files) || some(setting_.state.directories);
+    }
+
+    // The leaves of an owner's tree; to find, all of its directories.
+    [[nodiscard]] std::vector<std::string> directories(const MetadataPhase& set, std::uint32_t owner) const {
+        std::vector<std::string> paths, level{entry_of(set, owner)};
+        for (std::uint32_t depth = 0; depth < set.depth; ++depth) {
+            if (finds()) paths.insert(paths.end(), level.begin(), level.end());
+            std::vector<std::string> below;
+            below.reserve(level.size() * set.branch);
+            for (const std::string& path : level)
+                for (std::uint32_t i = 0; i < set.branch; ++i) below.push_back(path + "/b" + std::to_string(i));
+            level = std::move(below);
+        }
+        paths.insert(paths.end(), level.begin(), level.end());
+        return paths;
+    }
+
+    // The ranks share the directories of a tree evenly; where there are fewer of them than ranks, several share one.
+    void deal(std::vector<std::string>& paths, std::uint32_t ranks) {
+        const std::uint64_t many = paths.size();
+        if (many >= ranks) {
+            for (std::uint64_t i = owner_ * many / ranks; i < (owner_ + std::uint64_t{1}) * many / ranks; ++i)
+                tasks_.push_back({.path = std::move(paths[i])});
+            return;
+        }
+        const std::uint64_t mine = owner_ * many / ranks;
+        const auto first_of = [&](std::uint64_t path) { return (path * ranks + many - 1) / many; };
+        tasks_.push_back({.path = std::move(paths[mine]),
+                          .place = static_cast<std::uint32_t>(owner_ - first_of(mine)),
+                          .sharers = static_cast<std::uint32_t>(first_of(mine + 1) - first_of(mine))});
+    }
+
+    // False when the phase is to end. `path` is for messages.
+    bool list(int parent, const char* name, const Task& task, const std::string& path, RankResult& result) {
+        auto [descriptor, error] = Posix::open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (error != 0) return fail("open", error, path, result);
+        OpenDirectory directory{Descriptor(descriptor)};
+        if (!directory.is_open()) return fail("opendir", errno, path, result);
+        ++result.listed.directories;
+        while (const dirent* entry = directory.next()) {
+            const std::string_view called = entry->d_name;
+            if (called == "." || called == "..") continue;
+            if (task.has(called) && !take(directory.descriptor(), *entry, path, result)) return false;
+            // Directories among the items; those of the tree have their own task.
+            if (finds() && task.descends && called.front() != 'b' && task.has(called) && is_directory(directory.descriptor(), *entry)) {
+                const Task whole;
+                if (!list(directory.descriptor(), entry->d_name, whole, path + "/" + entry->d_name, result))
+                    return false;
+            }
+        }
+        return errno == 0 || fail("readdir", errno, path, result);
+    }
+
+    // One entry: an operation, whose latency counts from the end of the one before. That of the first in a directory
+    // has the opening in it.
+    bool take(int directory, const dirent& entry, const std::string& path, RankResult& result) {
+        if (setting_.halted()) return false;
+        const bool named = std::strstr(entry.d_name, phase_.find_name.c_str()) != nullptr;
+        const bool looks = phase_.operation == MetadataOperation::list_stat || (finds() && named && phase_.find_bytes);
+        struct stat status{};
+        if (looks) {
+            const int error = Posix::error_of(
+                [&] { return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW); });
+            if (error != 0) return fail("stat", error, path + "/" + entry.d_name, result);
+        }
+        const bool sized = !phase_.find_bytes || (S_ISREG(status.st_mode) && status.st_size == *phase_.find_bytes);
+        if (finds() && named && sized) ++result.listed.matches;
+        const Clock& clock = setting_.clock;
+        std::uint64_t now = clock.now();
+        const std::uint64_t took = elapsed(before_, now);
+        seat_.latencies.calls.record(clock.to_ns(took));
+        result.slowest = std::max(result.slowest, took);
+        seat_.progress.publish(++result.operations, 0);
+        before_ = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
+        if (pace_.on()) now = before_ = pace_.hold(before_, {.operations = 1, .bytes = 0, .ticks = took});
+        if (now < deadline_) return true;
+        result.out_of_time = true;
+        return false;
+    }
+
+    bool fail(const char* call, int error, const std::string& path, RankResult& result) const {
+        result.failure = call_failure(call, setting_.path_of(path), error);
+        return false;
+    }
+
+    const PhaseSetting& setting_;
+    Seat seat_;
+    const MetadataPhase& phase_;
+    std::uint32_t owner_;
+    std::vector<Task> tasks_;
+    Pace pace_;
+    std::uint64_t deadline_ = UINT64_MAX;
+    std::uint64_t before_ = 0;
+    std::uint64_t passed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_listing(const PhaseSetting& setting, const Seat& seat) {
+    return std::make_unique<Listing>(setting, seat);
+}
+
+}  // namespace strakes

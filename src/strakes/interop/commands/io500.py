@@ -1,0 +1,382 @@
+"""``strakes run io500 CONFIG.ini``: IO500's own configuration becomes a plan of its phases, in its order.
+
+The rules are those of IO500: phases that write end by a stonewall of 300 seconds, after which all ranks go on to what
+the furthest has reached; what is smaller, left out or shorter makes a run INVALID, which the summary says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from strakes.errors import BadInputError, nearest_word
+from strakes.interop.commands.words import ForeignOption, GivenCommand, Translation, place_of, plan_of, ranks_of
+from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
+from strakes.units import parse_bytes
+
+OPTIONS: dict[str, ForeignOption] = {}
+# Seconds of the stonewall that a valid run has, and the bytes of IO500's small files and small writes.
+VALID_STONEWALL_S = 300
+_HARD_BYTES, _SMALL_FILE_BYTES, _RANDOM_BYTES = 47008, 3901, 4096
+_MOST_STONEWALL_S = 86400
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+# Keys that all sections of one kind have; the text says what a key that is not used here means.
+_IGNORED = "changes nothing here"
+_RUN = {"api": "", "run": ""}
+_TRANSFER = {**_RUN, "posix.odirect": "", "verbosity": _IGNORED, "collective": "", "hintsfilename": ""}
+_FIND = {
+    "run": "",
+    "external-script": "",
+    "external-mpi-args": _IGNORED,
+    "external-extra-args": _IGNORED,
+    "nproc": "all ranks take part in find",
+    "pfind-queue-length": _IGNORED,
+    "pfind-steal-next": _IGNORED,
+    "pfind-parallelize-single-dir-access-using-hashing": "ranks share the entries of a directory where they are more",
+}
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "global": {
+        "datadir": "",
+        "timestamp-datadir": _IGNORED,
+        "resultdir": "the run is in the store; strakes export --format io500 writes the summary",
+        "timestamp-resultdir": _IGNORED,
+        "api": "",
+        "drop-caches": "",
+        "drop-caches-cmd": "strakes asks the kernel itself",
+        "io-buffers-on-gpu": "",
+        "verbosity": _IGNORED,
+        "scc": "",
+        "datapackettype": "the data of strakes cannot be compressed, and every word of them is another one",
+        "allocatebufferdevice": "",
+    },
+    "debug": {"stonewall-time": "", "pause-dir": ""},
+    "ior-easy": {**_TRANSFER, "transfersize": "", "blocksize": "", "fileperproc": "", "uniquedir": ""},
+    "ior-easy-write": _TRANSFER,
+    "ior-easy-read": _TRANSFER,
+    "ior-rnd4k-easy-read": {**_TRANSFER, "direct": ""},
+    "ior-hard": {**_TRANSFER, "segmentcount": ""},
+    "ior-hard-write": _TRANSFER,
+    "ior-hard-read": _TRANSFER,
+    "mdtest-easy": {**_TRANSFER, "n": ""},
+    "mdtest-easy-write": _TRANSFER,
+    "mdtest-easy-stat": _TRANSFER,
+    "mdtest-easy-delete": _TRANSFER,
+    "mdtest-hard": {**_TRANSFER, "n": "", "files-per-dir": ""},
+    "mdtest-hard-write": _TRANSFER,
+    "mdtest-hard-stat": _TRANSFER,
+    "mdtest-hard-read": _TRANSFER,
+    "mdtest-hard-delete": _TRANSFER,
+    "find": _FIND,
+}
+# Of the extended mode, without a score: IO500 passes over them in a standard run, too.
+_EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
+# Any other value than none or false is refused.
+_NOT_SUPPORTED = {
+    "io-buffers-on-gpu": "Leave it out.",
+    "allocatebufferdevice": "Leave it out.",
+    "scc": "The rules of the student competition are other ones. Leave it out.",
+    "pause-dir": "Leave it out; IO500 calls such a run INVALID.",
+    "files-per-dir": "Leave it out; IO500 calls such a run INVALID.",
+    "external-script": "Leave it out: strakes has a find of its own.",
+    "hintsfilename": "A plan takes hints for MPI-IO (examples/mpiio.toml).",
+    "uniquedir": "Set the layout of the directory before.",
+    "collective": "A plan has collective calls (examples/mpiio.toml).",
+}
+
+
+@dataclass
+class Configuration:
+    """An ini file of IO500: sections and keys in small letters, with the line of each."""
+
+    path: Path
+    values: dict[tuple[str, str], str] = field(default_factory=dict)
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def text(self, section: str, key: str, default: str = "") -> str:
+        """Return the value, or the default where there is none or it is empty."""
+        return self.values.get((section, key), "") or default
+
+    def fault(self, section: str, key: str, problem: str, remedy: str) -> BadInputError:
+        """Return the error for a value, with its line."""
+        line = self.lines.get((section, key))
+        where = f"{self.path}:{line}" if line else str(self.path)
+        return BadInputError(f"[{section}] {key}: {problem}", where=where, remedy=remedy)
+
+    def whole(self, section: str, key: str, default: int, most: int) -> int:
+        """Return a whole number of at least 1. Raises BadInputError."""
+        text = self.text(section, key, str(default))
+        if not re.fullmatch(r"\d{1,18}", text) or not 1 <= int(text) <= most:
+            raise self.fault(section, key, f"{text!r} is not a whole number", f"Give a number from 1 to {most}.")
+        return int(text)
+
+    def size(self, section: str, key: str, default: str) -> int:
+        """Return bytes, written as IOR wants them (2m). Raises BadInputError."""
+        text = self.text(section, key, default)
+        try:
+            size = parse_bytes(text)
+        except BadInputError as error:
+            raise self.fault(section, key, error.what, error.remedy) from error
+        if size < 1:
+            raise self.fault(section, key, f"{text!r} is no amount of data", "Give at least one byte.")
+        return size
+
+    def flag(self, section: str, key: str, *, default: bool) -> bool:
+        """Return TRUE or FALSE. Raises BadInputError for anything else."""
+        text = self.text(section, key).lower()
+        if text and text not in (*_TRUE, *_FALSE):
+            raise self.fault(section, key, f"{text!r} is neither TRUE nor FALSE", "Give TRUE or FALSE.")
+        return text in _TRUE if text else default
+
+    def runs(self, phase: str) -> bool:
+        """Return whether a phase is to be run: by its own section, else by that of its test."""
+        test = phase.rpartition("-")[0]
+        return self.flag(test, "run", default=True) and self.flag(phase, "run", default=True)
+
+    def first(self, sections: Sequence[str], key: str) -> tuple[str, str]:
+        """Return the first of the sections that has a value for the key, and the value; "" where none has."""
+        return next(((one, text) for one in sections if (text := self.text(one, key))), (sections[-1], ""))
+
+
+def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
+    """Read an ini file of IO500; also what of it has no effect here.
+
+    Raises BadInputError for what is no ini file, and for sections and keys that IO500 does not know.
+    """
+    try:
+        content = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInputError("the configuration cannot be read", where=str(path), why=error.strerror or "") from error
+    except UnicodeDecodeError as error:
+        raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
+    configuration, notes, section = Configuration(path), [], ""
+    for number, line in enumerate(content.splitlines(), start=1):
+        plain = re.sub(r"(^|\s)[#;].*", "", line).strip()
+        if not plain:
+            continue
+        if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
+            section = heading[1].lower()
+            if _EXTENDED.match(section):
+                notes.append(f"[{heading[1]}] is of the extended mode, and not run")
+            elif section not in SECTIONS:
+                raise _unknown(f"section [{heading[1]}]", section, SECTIONS, path, number)
+            continue
+        key, equals, value = (part.strip() for part in plain.partition("="))
+        if not equals or not section or not key:
+            problem = (
+                "this line is neither [SECTION] nor KEY = VALUE" if section else "there is no [SECTION] above this"
+            )
+            raise BadInputError(problem, where=f"{path}:{number}", why=plain)
+        name = key.lower()
+        known = SECTIONS.get(section)
+        if known is not None and name not in known:
+            raise _unknown(f"key {key} in [{section}]", name, known, path, number)
+        configuration.values[section, name] = value
+        configuration.lines[section, name] = number
+        if known and value and (says := known[name]) and says != _IGNORED:
+            notes.append(f"[{section}] {key}: {says}")
+    _refuse_unsupported(configuration)
+    return configuration, list(dict.fromkeys(notes))
+
+
+def _unknown(what: str, name: str, known: Mapping[str, str], path: Path, line: int) -> BadInputError:
+    near = nearest_word(name, list(known), cutoff=0.4)
+    remedy = f"The nearest is {near}. " if near else ""
+    return BadInputError(f"unknown {what}", where=f"{path}:{line}", remedy=f"{remedy}Known: {', '.join(known)}.")
+
+
+def _refuse_unsupported(configuration: Configuration) -> None:
+    for (section, key), value in configuration.values.items():
+        if section not in SECTIONS:
+            continue
+        if key in _NOT_SUPPORTED and value and value.lower() not in _FALSE:
+            raise configuration.fault(section, key, f"{value!r} is not supported", _NOT_SUPPORTED[key])
+        if key == "api" and value and value.split()[0].upper() != "POSIX":
+            raise configuration.fault(section, key, f"{value!r} is not supported", "Give POSIX.")
+
+
+def translate(words: Sequence[str], asked_ranks: int | None, seed: int) -> Translation:
+    """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
+    if len(words) != 1:
+        remedy = "Give one file: strakes run -n 4 io500 config.ini"
+        raise BadInputError("io500 takes a configuration and nothing else", where="strakes run io500", remedy=remedy)
+    configuration, notes = read_configuration(Path(words[0]))
+    command = GivenCommand("io500", notes=notes)
+    ranks = ranks_of("io500", asked_ranks, 0, command)
+    stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, _MOST_STONEWALL_S)
+    if stonewall_s < VALID_STONEWALL_S:
+        command.note(f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID")
+    work = _Work(configuration, ranks, stonewall_s)
+    documents = work.phases()
+    measured = tuple(str(phase["name"]) for phase in documents if configuration.runs(str(phase["name"])))
+    # What is looked at or removed must have been made, and what nothing measured needs is left out.
+    needed = [phase for phase in documents if phase["name"] in measured or _serves(phase, documents, measured)]
+    if not measured:
+        raise BadInputError("no phase is to be run", where=str(configuration.path), remedy="Give run = TRUE to some.")
+    for phase in needed:
+        if phase["name"] not in measured:
+            command.note(f"{phase['name']} is run because later phases need it, and not reported")
+    directory = place_of("io500", Path(configuration.text("global", "datadir", "./datafiles")))
+    plan = plan_of("io500", ranks, seed, needed)
+    budget_s = float(stonewall_s * (len(needed) + 1))
+    return Translation(
+        "io500", plan, directory, measured, notes=tuple(command.notes), fit=fit_amounts, budget_s=budget_s
+    )
+
+
+def _serves(phase: Mapping[str, object], phases: Sequence[Mapping[str, object]], measured: Sequence[str]) -> bool:
+    """Whether it makes what a measured phase works on."""
+    makes = phase["operation"] in ("write", "file-create")
+    return makes and any(one["name"] in measured and one["files"] == phase["files"] for one in phases)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The phases of a configuration, as keys of a plan."""
+
+    configuration: Configuration
+    ranks: int
+    stonewall_s: int
+
+    def phases(self) -> list[dict[str, object]]:
+        """Return them in IO500's order."""
+        easy, hard = self._easy(), self._hard()
+        easy_files, hard_files = self._files("mdtest-easy"), self._files("mdtest-hard")
+        # Tasks read what their neighbour wrote, as in IOR with -C and mdtest with -N 1.
+        shift = {"rank_shift": 1} if self.ranks > 1 else {}
+        stop = {"stop": {"rule": "wear-out", "seconds": self.stonewall_s}}
+        written = {"sync": "fsync", **stop}
+        phases: list[dict[str, object]] = [
+            {**easy, **self._direct("ior-easy", "write"), "name": "ior-easy-write", "operation": "write", **written},
+            {**easy_files, "name": "mdtest-easy-write", "operation": "file-create", **stop},
+            {**hard, **self._direct("ior-hard", "write"), "name": "ior-hard-write", "operation": "write", **written},
+            {**hard_files, "name": "mdtest-hard-write", "operation": "file-create", **stop},
+            {
+                **hard_files,
+                "name": "find",
+                "operation": "find",
+                "paths": "relative",
+                "find_name": "01",
+                "find_bytes": _SMALL_FILE_BYTES,
+                "find_all": True,
+            },
+            self._read(easy, "ior-easy", shift),
+            {**easy_files, "name": "mdtest-easy-stat", "operation": "file-stat", **shift},
+            self._read(hard, "ior-hard", shift),
+            {**hard_files, "name": "mdtest-hard-stat", "operation": "file-stat", **shift},
+            {**easy_files, "name": "mdtest-easy-delete", "operation": "file-remove", **shift},
+            {**hard_files, "name": "mdtest-hard-read", "operation": "file-read", **shift},
+            {**hard_files, "name": "mdtest-hard-delete", "operation": "file-remove", **shift},
+        ]
+        if any(section == "ior-rnd4k-easy-read" for section, _ in self.configuration.values):
+            phases.append(self._random())
+        return phases
+
+    def _easy(self) -> dict[str, object]:
+        configuration = self.configuration
+        transfer = configuration.size("ior-easy", "transfersize", "2m")
+        block = configuration.size("ior-easy", "blocksize", "9920000m")
+        if block % transfer:
+            remedy = "Give a multiple of transferSize."
+            raise configuration.fault("ior-easy", "blocksize", f"{block} is not a multiple of {transfer}", remedy)
+        each = configuration.flag("ior-easy", "fileperproc", default=True)
+        return {
+            "kind": "transfer",
+            "files": "ior-easy",
+            "layout": "file-per-process" if each else "shared-file",
+            "access": "segmented",
+            "transfer_bytes": transfer,
+            "block_bytes": block,
+            "segments": 1,
+        }
+
+    def _hard(self) -> dict[str, object]:
+        return {
+            "kind": "transfer",
+            "files": "ior-hard",
+            "layout": "shared-file",
+            "access": "strided",
+            "transfer_bytes": _HARD_BYTES,
+            "block_bytes": _HARD_BYTES,
+            "segments": self.configuration.whole("ior-hard", "segmentcount", 10_000_000, 2**30),
+        }
+
+    def _files(self, test: str) -> dict[str, object]:
+        hard = test == "mdtest-hard"
+        for section in (test, *(f"{test}-{part}" for part in ("write", "stat", "read", "delete"))):
+            if self.configuration.flag(section, "posix.odirect", default=False):
+                remedy = "Leave it out: files this small are read and written through the page cache."
+                raise self.configuration.fault(section, "posix.odirect", "not supported for files", remedy)
+        return {
+            "kind": "metadata",
+            "files": test,
+            "directory": "shared" if hard else "unique",
+            "items": self.configuration.whole(test, "n", 1_000_000, 2**30),
+            "file_bytes": _SMALL_FILE_BYTES if hard else 0,
+            "paths": "mdtest",
+        }
+
+    def _direct(self, test: str, part: str) -> dict[str, object]:
+        section, _ = self.configuration.first((f"{test}-{part}", test), "posix.odirect")
+        direct = self.configuration.flag(section, "posix.odirect", default=False)
+        transfer = _HARD_BYTES if test == "ior-hard" else self.configuration.size(test, "transfersize", "2m")
+        if direct and transfer % 512:
+            remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
+            raise self.configuration.fault(section, "posix.odirect", f"not with calls of {transfer} bytes", remedy)
+        return {"direct": direct, **self._cache()}
+
+    def _cache(self) -> dict[str, object]:
+        """With drop-caches before every phase that moves data."""
+        return {"cache": "drop-system"} if self.configuration.flag("global", "drop-caches", default=False) else {}
+
+    def _read(self, geometry: Mapping[str, object], test: str, shift: Mapping[str, object]) -> dict[str, object]:
+        """Return the phase that reads and verifies what a test wrote."""
+        read = {"name": f"{test}-read", "operation": "read", "verify": True}
+        return {**geometry, **self._direct(test, "read"), **read, **shift}
+
+    def _random(self) -> dict[str, object]:
+        """Return the reads of 4 KiB in random order from the files of ior-easy, for the seconds of the stonewall."""
+        name = "ior-rnd4k-easy-read"
+        key = "direct" if self.configuration.text(name, "direct") else "posix.odirect"
+        section = name if self.configuration.text(name, key) else "ior-easy"
+        direct = self.configuration.flag(section, key, default=False)
+        easy = self._easy()
+        size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES
+        if not size or int(str(easy["transfer_bytes"])) % _RANDOM_BYTES:
+            problem = f"needs transfers of ior-easy that are multiples of {_RANDOM_BYTES} bytes"
+            raise self.configuration.fault(name, "run", problem, "Leave it out, or choose another transferSize.")
+        return {
+            **easy,
+            "access": "random",
+            "transfer_bytes": _RANDOM_BYTES,
+            "block_bytes": size,
+            "name": name,
+            "operation": "read",
+            "direct": direct,
+            **self._cache(),
+            "stop": {"rule": "stonewall", "seconds": self.stonewall_s},
+        }
+
+
+def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
+    """Return the plan with amounts that fit: IO500's own are more than any stonewall lets be written.
+
+    Each rank keeps at least one transfer and one file of each kind.
+    """
+    bytes_share = min(1.0, most_bytes / max(1, plan.bytes_on_target()))
+    items_share = min(1.0, most_items / max(1, plan.inodes_on_target()))
+    return replace(plan, phases=tuple(_shrunk(phase, bytes_share, items_share) for phase in plan.phases))
+
+
+def _shrunk(phase: Phase, bytes_share: float, items_share: float) -> Phase:
+    if isinstance(phase, MetadataPhase):
+        share = min(items_share, bytes_share) if phase.file_bytes else items_share
+        return replace(phase, items=max(1, int(phase.items * share)))
+    if not isinstance(phase, TransferPhase):
+        return phase
+    if phase.segments > 1:
+        return replace(phase, segments=max(1, int(phase.segments * bytes_share)))
+    transfers = max(1, int(phase.block_bytes // phase.transfer_bytes * bytes_share))
+    return replace(phase, block_bytes=transfers * phase.transfer_bytes)

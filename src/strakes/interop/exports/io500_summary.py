@@ -1,0 +1,184 @@
+"""A run of IO500's phases in the shape of IO500's result_summary.txt, for programs that read that, and as JSON.
+
+Where a phase was measured several times its line has the median, and a line of comment below the score the interval.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strakes.errors import BadInputError
+from strakes.findings.cell import Cell
+from strakes.findings.latency import latencies_of_all
+from strakes.findings.results import Measured
+from strakes.interop.commands.io500 import VALID_STONEWALL_S
+from strakes.interop.exports.rows import results_of
+from strakes.plan import Plan
+from strakes.store import Run
+from strakes.units import GIB
+from strakes.version import __version__
+
+# The phases with a score, in IO500's order; the last of a run may be ior-rnd4k-easy-read, which has none.
+BANDWIDTHS = ("ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read")
+RATES = (
+    "mdtest-easy-write",
+    "mdtest-hard-write",
+    "find",
+    "mdtest-easy-stat",
+    "mdtest-hard-stat",
+    "mdtest-easy-delete",
+    "mdtest-hard-read",
+    "mdtest-hard-delete",
+)
+# What those names are in IO500, where they differ.
+_THEIRS = {"ior-rnd4k-easy-read": "ior-rnd4K-easy-read"}
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """One line of the summary. ``value`` in GiB/s or kIOPS, ``elapsed_s`` its median; ``faults``: why it is INVALID.
+
+    ``latencies``: percentiles of its calls over all runs, in seconds.
+    """
+
+    name: str
+    unit: str
+    value: float
+    elapsed_s: float
+    low: float | None
+    high: float | None
+    runs: int
+    latencies: Mapping[str, float]
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The geometric means of IO500; None where one of their phases is missing. ``faults``: why the run is INVALID."""
+
+    bandwidth: float | None
+    rate: float | None
+    total: float | None
+    faults: tuple[str, ...]
+
+
+def io500_results(run: Run) -> tuple[tuple[PhaseResult, ...], Score]:
+    """Return the phases of a run and their score. Raises BadInputError for a run that is none of IO500's."""
+    results = results_of(run)
+    cell = next((cell for cell in run.cells if cell.plan is not None and _is_io500(cell)), None)
+    if cell is None:
+        remedy = "Make one: strakes run io500 config.ini"
+        raise BadInputError("this run has no phases of IO500", where=run.id, remedy=remedy)
+    lines = []
+    for measure in cell.measures:
+        measured = results.get(cell.measure_id(measure.phase))
+        if measured.estimate is not None:
+            lines.append(_line(measure.phase, measured, cell.plan))
+    return tuple(lines), _score(lines)
+
+
+def _is_io500(cell: Cell) -> bool:
+    known = {*BANDWIDTHS, *RATES, *_THEIRS}
+    return bool(cell.measures) and all(measure.phase in known for measure in cell.measures)
+
+
+def _line(phase: str, measured: Measured, plan: Plan) -> PhaseResult:
+    estimate = measured.estimate
+    assert estimate is not None
+    unit, scale = ("GiB/s", float(GIB)) if measured.unit == "B/s" else ("kIOPS", 1000.0)
+    interval = estimate.interval
+    samples = [one.sample for one in measured.observations]
+    return PhaseResult(
+        name=_THEIRS.get(phase, phase),
+        unit=unit,
+        value=estimate.median / scale,
+        elapsed_s=statistics.median(sample.elapsed_s for sample in samples),
+        low=interval.low / scale if interval else None,
+        high=interval.high / scale if interval else None,
+        runs=len(samples),
+        latencies=latencies.percentiles if (latencies := latencies_of_all(samples)) else {},
+        faults=_faults(phase, [sample.stopped_by for sample in samples], plan),
+    )
+
+
+def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> tuple[str, ...]:
+    """Return why IO500 would call a phase INVALID: it wrote for less than the stonewall, or that is too short."""
+    if not phase.endswith("-write"):
+        return ()
+    stop = next(one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop"))
+    seconds = stop.seconds or 0.0
+    faults = []
+    if seconds < VALID_STONEWALL_S:
+        faults.append(f"its stonewall is {seconds:g} s instead of {VALID_STONEWALL_S} s")
+    if any(ending != "seconds" for ending in stopped_by):
+        faults.append("it came to its end before the stonewall")
+    return tuple(faults)
+
+
+def _score(lines: Sequence[PhaseResult]) -> Score:
+    values = {line.name: line.value for line in lines}
+    faults = [f"{line.name}: {fault}" for line in lines for fault in line.faults]
+    missing = [name for name in (*BANDWIDTHS, *RATES) if not values.get(name)]
+    faults += [f"{name}: not measured" for name in missing]
+    bandwidth = _mean([values[name] for name in BANDWIDTHS]) if not {*BANDWIDTHS} & {*missing} else None
+    rate = _mean([values[name] for name in RATES]) if not {*RATES} & {*missing} else None
+    total = (bandwidth * rate) ** 0.5 if bandwidth is not None and rate is not None else None
+    return Score(bandwidth, rate, total, tuple(faults))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return statistics.geometric_mean(values)
+
+
+def to_io500_summary(run: Run) -> str:
+    """Return the text of a result_summary.txt. Raises BadInputError for a run that is none of IO500's."""
+    lines, score = io500_results(run)
+    invalid = " [INVALID]"
+    text = [f"IO500 phases by strakes {__version__} (not a submission to the IO500 list)"]
+    text += [
+        f"[RESULT] {line.name:>20} {line.value:15.6f} {line.unit} : time {line.elapsed_s:.3f} seconds"
+        f"{invalid if line.faults else ''}"
+        for line in lines
+    ]
+    bandwidth, rate, total = (
+        value if value is not None else 0.0 for value in (score.bandwidth, score.rate, score.total)
+    )
+    text.append(
+        f"[SCORE ] Bandwidth {bandwidth:.6f} GiB/s : IOPS {rate:.6f} kiops : TOTAL {total:.6f}"
+        f"{invalid if score.faults else ''}"
+    )
+    text += [
+        f"; {line.name}: {line.low:.6f} to {line.high:.6f} {line.unit} in {line.runs} runs"
+        for line in lines
+        if line.low is not None and line.high is not None
+    ]
+    text += [f"; INVALID: {fault}" for fault in score.faults]
+    return "\n".join(text) + "\n"
+
+
+def to_io500_json(run: Run) -> Mapping[str, Any]:
+    """Return the same as an object. Raises BadInputError for a run that is none of IO500's."""
+    lines, score = io500_results(run)
+    return {
+        "schema": 1,
+        "run": run.id,
+        "phases": [
+            {
+                "name": line.name,
+                "unit": line.unit,
+                "value": line.value,
+                "elapsed_s": line.elapsed_s,
+                "low": line.low,
+                "high": line.high,
+                "runs": line.runs,
+                "latencies": {f"{name}_s": seconds for name, seconds in line.latencies.items()},
+                "invalid": list(line.faults),
+            }
+            for line in lines
+        ],
+        "score": {"bandwidth": score.bandwidth, "iops": score.rate, "total": score.total},
+        "invalid": list(score.faults),
+    }

@@ -1,0 +1,279 @@
+"""``strakes run io500 CONFIG.ini``: IO500's own configurations become plans of its phases, by its rules; the summary
+has its shape.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError
+from strakes.interop.commands.io500 import fit_amounts, translate
+from strakes.interop.commands.words import Translation
+from strakes.interop.exports.io500_summary import BANDWIDTHS, RATES
+from strakes.plan import MetadataPhase, TransferPhase
+from strakes.units import GIB, MIB
+
+ORDER = [
+    "ior-easy-write",
+    "mdtest-easy-write",
+    "ior-hard-write",
+    "mdtest-hard-write",
+    "find",
+    "ior-easy-read",
+    "mdtest-easy-stat",
+    "ior-hard-read",
+    "mdtest-hard-stat",
+    "mdtest-easy-delete",
+    "mdtest-hard-read",
+    "mdtest-hard-delete",
+]
+
+
+def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
+    """Translate an ini file whose data go to a directory that is there."""
+    data = tmp_path / "data"
+    data.mkdir(exist_ok=True)
+    ini = tmp_path / "config.ini"
+    ini.write_text(text.replace("DATADIR", str(data)))
+    return translate([str(ini)], ranks, 1)
+
+
+MINIMAL = "[global]\ndatadir = DATADIR\n"
+
+
+def test_the_minimal_configuration_is_the_standard_run_with_its_order_and_its_rules(tmp_path: Path) -> None:
+    translated = translation(tmp_path, MINIMAL)
+    phases = {phase.name: phase for phase in translated.plan.phases}
+    assert list(phases) == ORDER
+    assert translated.measured == tuple(ORDER)
+    for name in ORDER:
+        phase = phases[name]
+        assert isinstance(phase, TransferPhase | MetadataPhase)
+        assert phase.stop.rule == ("wear-out" if name.endswith("-write") else "amount")
+    easy, hard = phases["ior-easy-write"], phases["ior-hard-write"]
+    assert isinstance(easy, TransferPhase)
+    assert isinstance(hard, TransferPhase)
+    assert (easy.layout, easy.transfer_bytes, easy.block_bytes, easy.sync) == (
+        "file-per-process",
+        2 * MIB,
+        9920000 * MIB,
+        "fsync",
+    )
+    assert (hard.layout, hard.transfer_bytes, hard.segments, hard.access) == (
+        "shared-file",
+        47008,
+        10_000_000,
+        "strided",
+    )
+    assert easy.stop.seconds == hard.stop.seconds == 300
+    read = phases["ior-hard-read"]
+    assert isinstance(read, TransferPhase) and read.rank_shift == 1 and read.verify
+    small, find = phases["mdtest-hard-write"], phases["find"]
+    assert isinstance(small, MetadataPhase) and (small.directory, small.file_bytes) == ("shared", 3901)
+    assert isinstance(find, MetadataPhase) and (find.find_name, find.find_bytes, find.find_all) == ("01", 3901, True)
+
+
+# With comments, empty values, other cases and everything that has no effect here.
+EVERYTHING = """
+# a comment
+[global]
+datadir = DATADIR   # where it runs
+timestamp-datadir = TRUE
+resultdir = ./results
+timestamp-resultdir = TRUE
+api = POSIX
+drop-caches = FALSE
+drop-caches-cmd = sudo -n bash -c "echo 3 > /proc/sys/vm/drop_caches"
+io-buffers-on-gpu = FALSE
+verbosity = 1
+scc = FALSE
+dataPacketType = timestamp
+[debug]
+stonewall-time = 30
+pause-dir =
+[ior-easy]
+API =
+transferSize = 1m
+blockSize = 64m
+filePerProc = FALSE
+uniqueDir = FALSE
+run = TRUE
+verbosity =
+[ior-easy-write]
+API = POSIX
+[mdtest-easy]
+n = 500
+[find-easy]
+external-script =
+nproc =
+run = TRUE
+pfind-queue-length = 10000
+[ior-hard]
+segmentCount = 200
+collective =
+[ior-hard-write]
+posix.odirect =
+[mdtest-hard]
+n = 100
+files-per-dir =
+[mdworkbench]
+waiting-time = 0.0
+run = FALSE
+[mdtest-hard-stat]
+run = TRUE
+[ior-rnd4K-easy-read]
+API =
+run = TRUE
+"""
+
+
+def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect(tmp_path: Path) -> None:
+    translated = translation(tmp_path, EVERYTHING)
+    phases = {phase.name: phase for phase in translated.plan.phases}
+    assert list(phases) == [*ORDER, "ior-rnd4k-easy-read"]
+    easy, random = phases["ior-easy-write"], phases["ior-rnd4k-easy-read"]
+    assert isinstance(easy, TransferPhase)
+    assert isinstance(random, TransferPhase)
+    assert (easy.layout, easy.block_bytes, easy.stop.seconds) == ("shared-file", 64 * MIB, 30)
+    assert (random.access, random.transfer_bytes, random.block_bytes) == ("random", 4096, 64 * MIB)
+    assert any("stonewall of 30 s" in note and "INVALID" in note for note in translated.notes)
+    assert any("[find-easy] is of the extended mode" in note for note in translated.notes)
+    assert any("resultdir" in note for note in translated.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what", "remedy"),
+    [
+        ("[ior-esay]\n", 3, "unknown section [ior-esay]", "ior-easy"),
+        ("[ior-easy]\ntransferSise = 1m\n", 4, "unknown key transferSise in [ior-easy]", "transfersize"),
+        ("[ior-easy]\ntransferSize = 1q\n", 4, "transfersize", ""),
+        ("[ior-easy]\nblockSize = 3m\n", 4, "not a multiple", "multiple of transferSize"),
+        ("[ior-easy]\nfilePerProc = MAYBE\n", 4, "neither TRUE nor FALSE", ""),
+        ("[ior-hard]\nsegmentCount = -1\n", 4, "not a whole number", ""),
+        ("[ior-hard]\nAPI = MPIIO\n", 4, "not supported", "POSIX"),
+        ("[ior-hard]\nposix.odirect = TRUE\n", 4, "not with calls of 47008 bytes", "multiples of 512"),
+        ("[mdtest-hard]\nfiles-per-dir = 10\n", 4, "not supported", "INVALID"),
+        ("[find]\nexternal-script = ./find.sh\n", 4, "not supported", "of its own"),
+        ("[debug]\nstonewall-time = 0\n", 4, "not a whole number", ""),
+        ("[debug]\nnothing here\n", 4, "neither [SECTION] nor KEY = VALUE", ""),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_its_line_before_the_target_is_touched(
+    tmp_path: Path, text: str, line: int, what: str, remedy: str
+) -> None:
+    with pytest.raises(BadInputError) as refused:
+        translation(tmp_path, MINIMAL + text)
+    assert what in refused.value.what
+    assert refused.value.where.endswith(f"config.ini:{line}")
+    assert remedy in (refused.value.remedy or "")
+    assert not any((tmp_path / "data").iterdir())
+
+
+def test_phases_that_are_not_to_run_are_left_out_unless_others_need_their_files(tmp_path: Path) -> None:
+    off = "".join(f"[{name}]\nrun = FALSE\n" for name in ORDER if name not in ("ior-hard-write", "mdtest-easy-stat"))
+    translated = translation(tmp_path, MINIMAL + off)
+    assert translated.measured == ("ior-hard-write", "mdtest-easy-stat")
+    assert [phase.name for phase in translated.plan.phases] == [
+        "mdtest-easy-write",
+        "ior-hard-write",
+        "mdtest-easy-stat",
+    ]
+    assert any("mdtest-easy-write is run because" in note for note in translated.notes)
+    whole_test = translation(tmp_path, MINIMAL + "[ior-easy]\nrun = FALSE\n[find]\nrun = FALSE\n")
+    assert not {"ior-easy-write", "ior-easy-read", "find"} & {phase.name for phase in whole_test.plan.phases}
+
+
+def test_amounts_that_no_file_system_has_room_for_are_made_to_fit(tmp_path: Path) -> None:
+    plan = translation(tmp_path, MINIMAL).plan
+    fitted = fit_amounts(plan, 10 * GIB, 100_000)
+    assert fitted.bytes_on_target() <= 10 * GIB
+    assert fitted.inodes_on_target() <= 100_000
+    assert [phase.name for phase in fitted.phases] == ORDER
+    assert all(phase.segments * phase.block_bytes > 0 for phase in fitted.phases if isinstance(phase, TransferPhase))
+    assert fit_amounts(fitted, 100 * GIB, 10**9) == fitted
+
+
+SMALL = """[global]
+datadir = DATADIR
+[debug]
+stonewall-time = 1
+[ior-easy]
+transferSize = 64k
+blockSize = 1m
+[mdtest-easy]
+n = 40
+[ior-hard]
+segmentCount = 20
+[mdtest-hard]
+n = 30
+[ior-rnd4K-easy-read]
+run = TRUE
+"""
+_RESULT = re.compile(r"^\[RESULT\] +(\S+) +([0-9.]+) (GiB/s|kIOPS) : time ([0-9.]+) seconds( \[INVALID\])?$")
+
+
+@pytest.mark.parametrize("launcher", [[], ["--launcher", "mpi"]])
+def test_a_small_run_does_io500s_amounts_and_its_summary_is_read_as_io500s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], launcher: list[str]
+) -> None:
+    (tmp_path / "data").mkdir()
+    ini = tmp_path / "config.ini"
+    ini.write_text(SMALL.replace("DATADIR", str(tmp_path / "data")))
+    assert strakes(["run", "--quiet", "--budget", "1s", *launcher, "--ranks", "2", "io500", str(ini)]) == 0
+    capsys.readouterr()
+    assert not any((tmp_path / "data").iterdir())
+
+    assert strakes(["export", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    samples = {sample["name"]: sample for sample in document["visits"][0]["samples"]}
+    assert list(samples) == [*ORDER, "ior-rnd4k-easy-read"]
+    assert {name: (samples[name]["bytes"], samples[name]["operations"]) for name in ORDER} == {
+        "ior-easy-write": (2 * MIB, 32),
+        "mdtest-easy-write": (0, 80),
+        "ior-hard-write": (40 * 47008, 40),
+        "mdtest-hard-write": (60 * 3901, 60),
+        # All files, the two trees of mdtest-easy, the one of mdtest-hard, two files of ior-easy and one of ior-hard.
+        "find": (0, 80 + 60 + 2 + 1 + 2 + 1),
+        "ior-easy-read": (2 * MIB, 32),
+        "mdtest-easy-stat": (0, 80),
+        "ior-hard-read": (40 * 47008, 40),
+        "mdtest-hard-stat": (0, 60),
+        "mdtest-easy-delete": (0, 80),
+        "mdtest-hard-read": (60 * 3901, 60),
+        "mdtest-hard-delete": (0, 60),
+    }
+    assert samples["find"]["listed"]["matches"] == sum(
+        "01" in f"f{rank}.{item:02}" for rank in (0, 1) for item in range(30)
+    )
+
+    assert strakes(["export", "--format", "io500"]) == 0
+    summary = capsys.readouterr().out
+    results = {match[1]: match for line in summary.splitlines() if (match := _RESULT.match(line))}
+    assert list(results) == [*ORDER, "ior-rnd4K-easy-read"]
+    assert {name for name, match in results.items() if match[5]} == {name for name in ORDER if name.endswith("-write")}
+    assert re.search(
+        r"^\[SCORE \] Bandwidth [0-9.]+ GiB/s : IOPS [0-9.]+ kiops : TOTAL [0-9.]+ \[INVALID\]$", summary, re.M
+    )
+
+    assert strakes(["export", "--format", "io500-json"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    values = {phase["name"]: phase["value"] for phase in scored["phases"]}
+    means = [1.0, 1.0]
+    for place, names in enumerate((BANDWIDTHS, RATES)):
+        for name in names:
+            means[place] *= values[name] ** (1 / len(names))
+    assert scored["score"]["bandwidth"] == pytest.approx(means[0])
+    assert scored["score"]["total"] == pytest.approx((means[0] * means[1]) ** 0.5)
+    assert all(phase["latencies"]["p99_s"] > 0 for phase in scored["phases"])
+    assert strakes(["export", "--format", "csv"]) == 0
+    for row in csv.DictReader(capsys.readouterr().out.splitlines()):
+        percentiles = [float(row[f"{name}_s"]) for name in ("p50", "p90", "p99", "p999")]
+        assert percentiles == sorted(percentiles)
+        assert 0 < percentiles[0] <= float(row["slowest_s"]) * 1.01
+    assert any("stonewall is 1 s" in fault for fault in scored["invalid"])

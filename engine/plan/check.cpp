@@ -90,8 +90,7 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
     check.require(phase.transfer_bytes <= kMostGathered, "transfer_bytes", "is more than a writer takes at a time",
                   "Use at most 25769803776.");
     check.require(phase.stop.rule == StopRule::amount || phase.stop.rule == StopRule::stonewall, "stop.rule",
-                  "seconds and wear-out are not for a write phase with writers",
-                  "Use the rule amount or stonewall.");
+                  "seconds and wear-out are not for a write phase with writers", "Use the rule amount or stonewall.");
 }
 
 void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::string, DataSet>& sets,
@@ -312,8 +311,7 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     ItemSet& set = sets[phase.files];
     if (set.first == nullptr) set.first = &phase;
     const bool lists_directories = is_listing(phase.operation) && set.files == nullptr;
-    const MetadataPhase*& created =
-        on_directories(phase.operation) || lists_directories ? set.directories : set.files;
+    const MetadataPhase*& created = on_directories(phase.operation) || lists_directories ? set.directories : set.files;
     check_same_set(phase, set, created, check);
     if (creates) {
         check.require(created == nullptr, "files", "names an item set that exists already or may exist in part",

@@ -22,8 +22,7 @@ Use use_of(const Phase& part) {
     if (const auto* transfer = std::get_if<TransferPhase>(&part))
         return {Space::data, transfer->operation != TransferOperation::read};
     if (const auto* metadata = std::get_if<MetadataPhase>(&part))
-        return {Space::items,
-                !leaves_as_is(metadata->operation)};
+        return {Space::items, !leaves_as_is(metadata->operation)};
     return {std::holds_alternative<ProbePhase>(part) ? Space::probes : Space::pools, true};
 }
 
@@ -56,7 +55,8 @@ void check_mixed(const Plan& plan, std::size_t index) {
         check.require(fresh || (!use.changes && !known->second), "files",
                       "is the set of another part, too, and one of the two changes it", "Give it files of its own.");
         check.require(phase_stop(plan.phases[part]).rule != StopRule::wear_out, "stop.rule",
-                      "wear-out is not for a part of a mixed phase: all ranks of the team agree", "Use the rule stonewall.");
+                      "wear-out is not for a part of a mixed phase: all ranks of the team agree",
+                      "Use the rule stonewall.");
         const auto* transfer = std::get_if<TransferPhase>(&plan.phases[part]);
         check.require(transfer == nullptr || transfer->writers == 0, "writers", "is not for a part of a mixed phase",
                       "Leave it out.");

@@ -92,12 +92,12 @@ struct MetadataPhase {
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
     ItemOrder order = ItemOrder::in_order;
-    std::uint64_t truncate_bytes = 0;        // what file-truncate leaves of each file
-    std::uint64_t xattr_bytes = 64;          // of an extended attribute's value
-    std::string find_name;                   // what names have in them that match; empty: all
+    std::uint64_t truncate_bytes = 0;         // what file-truncate leaves of each file
+    std::uint64_t xattr_bytes = 64;           // of an extended attribute's value
+    std::string find_name;                    // what names have in them that match; empty: all
     std::optional<std::uint32_t> find_bytes;  // the size of files that match
     bool find_all = false;                    // in the whole of the plan's directory
-    std::uint64_t delay_ns = 0;  // busy after each operation
+    std::uint64_t delay_ns = 0;               // busy after each operation
     Stop stop;
 };
 

@@ -47,6 +47,7 @@ constexpr std::array kKnown = std::to_array<Known>({
     {ENOSYS, "ENOSYS", ""},
     {ENOTEMPTY, "ENOTEMPTY", "Something else made files in this run's directory; keep other programs out of it."},
     {ELOOP, "ELOOP", "Something put a symbolic link into this run's directory; strakes follows none."},
+    {ENODATA, "ENODATA", "Something else changed this run's files; keep other programs out of its directory."},
     {EOVERFLOW, "EOVERFLOW", ""},
     {EOPNOTSUPP, "EOPNOTSUPP", "This file system does not support the call; leave the setting out."},
     {ENETDOWN, "ENETDOWN", kAskAdministrator},

@@ -165,6 +165,7 @@ TEST_CASE("in random order every item comes once in a pass, and hardly one in it
     for (const Json& way : ways) {
         INFO(way.dump());
         std::set<std::uint64_t> places;
+        int unmoved = 0;
         for (int gone = 0; gone < 16; ++gone) {
             const Json tree = with(way, {{"items", 16}, {"depth", 1}, {"branch", 3}});
             Stage stage(plan_of({metadata("create", "file-create", tree),
@@ -177,10 +178,10 @@ TEST_CASE("in random order every item comes once in a pass, and hardly one in it
             const auto results = stage.run(1);
             REQUIRE(results[0].failure);
             CHECK(results[0].failure->path.ends_with(name));
-            if (results[0].operations == static_cast<std::uint64_t>(gone)) MESSAGE(gone, " is in its place");
+            if (results[0].operations == static_cast<std::uint64_t>(gone)) ++unmoved;
             places.insert(results[0].operations);
-            if (gone == 0) CHECK(results[0].operations != 0);  // with this seed
         }
+        CHECK(unmoved <= 4);         // one on average
         CHECK(places.size() == 16);  // a permutation: each place once
     }
 }
@@ -225,11 +226,11 @@ TEST_CASE("listing comes by every entry, once for each of the ranks that are ask
 
 TEST_CASE("find goes into directories among the items, and finds files of a size") {
     const Json files{{"items", 40}, {"file_bytes", 3901}};
-    Stage stage(plan_of({metadata("create", "file-create", files), metadata("dirs", "dir-create", files),
-                         metadata("find", "find", with(files, {{"find_bytes", 3901}})),
-                         metadata("cut", "file-truncate", files),
-                         metadata("again", "find", with(files, {{"find_bytes", 3901}}))},
-                        1));
+    Stage stage(
+        plan_of({metadata("create", "file-create", files), metadata("dirs", "dir-create", files),
+                 metadata("find", "find", with(files, {{"find_bytes", 3901}})), metadata("cut", "file-truncate", files),
+                 metadata("again", "find", with(files, {{"find_bytes", 3901}}))},
+                1));
     run_well(stage, 0);
     run_well(stage, 1);
     std::ofstream(stage.path() / "items.0.tree/d0.07/within").close();
@@ -245,10 +246,10 @@ TEST_CASE("find goes over all of the plan's directory where it is asked to") {
     for (const int ranks : {1, 3}) {
         const Json easy{{"files", "easy"}, {"items", 20}};
         const Json hard{{"files", "hard"}, {"items", 10}, {"directory", "shared"}, {"file_bytes", 3901}};
-        Stage stage(plan_of({transfer("data", "write"), metadata("easy", "file-create", easy),
-                             metadata("hard", "file-create", hard),
-                             metadata("find", "find", with(hard, {{"find_all", true}, {"find_bytes", 3901}}))},
-                            ranks));
+        Stage stage(plan_of(
+            {transfer("data", "write"), metadata("easy", "file-create", easy), metadata("hard", "file-create", hard),
+             metadata("find", "find", with(hard, {{"find_all", true}, {"find_bytes", 3901}}))},
+            ranks));
         for (const std::size_t phase : {0U, 1U, 2U}) run_well(stage, phase);
         std::uint64_t entries = 0;
         for ([[maybe_unused]] const auto& entry : fs::recursive_directory_iterator(stage.path())) ++entries;
@@ -269,8 +270,8 @@ TEST_CASE("a directory that cannot be listed is named, and a sample says what wa
     CHECK(results[0].failure->error_name == "ENOENT");
 
     const TestDirectory place;
-    const Answers answers = run_session(plan_message(
-        place.path(), plan_of({metadata("create", "file-create", tree), metadata("find", "find", tree)})));
+    const Answers answers = run_session(
+        plan_message(place.path(), plan_of({metadata("create", "file-create", tree), metadata("find", "find", tree)})));
     const Json sample = answers.sample("find");
     CHECK(sample.at("operations") == 20);
     CHECK(sample.at("listed") == Json{{"directories", 2}, {"matches", 20}});

@@ -30,17 +30,20 @@ TEST_CASE("all ranks do as much as the furthest has when the seconds are over, a
     const TestDirectory place;
     const Json many{{"items", 10'000'000}, {"stop", kAtOnce}};
     const Json rest{{"items", 10'000'000}};
-    const Json file{{"layout", "shared-file"},  {"access", "strided"},     {"transfer_bytes", 4096},
-                    {"block_bytes", 4096},      {"segments", 100'000'000}};
+    const Json file{{"layout", "shared-file"},
+                    {"access", "strided"},
+                    {"transfer_bytes", 4096},
+                    {"block_bytes", 4096},
+                    {"segments", 100'000'000}};
     Json write = file;
     write["stop"] = kAtOnce;
     Json read = file;
     read["verify"] = true;
-    const Answers answers = run_session(
-        plan_message(place.path(), plan_of({metadata("create", "file-create", many), metadata("stat", "file-stat", rest),
-                                            metadata("remove", "file-remove", rest), transfer("write", "write", write),
-                                            transfer("read", "read", read)},
-                                           3)));
+    const Answers answers = run_session(plan_message(
+        place.path(), plan_of({metadata("create", "file-create", many), metadata("stat", "file-stat", rest),
+                               metadata("remove", "file-remove", rest), transfer("write", "write", write),
+                               transfer("read", "read", read)},
+                              3)));
     CHECK(answers.last("done").at("status") == "ok");
     for (const char* first : {"create", "write"}) {
         INFO(first);

@@ -55,7 +55,8 @@ bool is_directory(int parent, const dirent& entry) noexcept {
     return ::fstatat(parent, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
-// A directory, and which of the ranks that go over it together this one is: each has the entries whose names fall to it.
+// A directory, and which of the ranks that go over it together this one is: each has the entries whose names fall to
+// it.
 struct Task {
     std::string path;  // below the plan's directory
     std::uint32_t place = 0;
@@ -192,7 +193,8 @@ class Listing final : public Workload {
             if (called == "." || called == "..") continue;
             if (task.has(called) && !take(directory.descriptor(), *entry, path, result)) return false;
             // Directories among the items; those of the tree have their own task.
-            if (finds() && task.descends && called.front() != 'b' && task.has(called) && is_directory(directory.descriptor(), *entry)) {
+            if (finds() && task.descends && called.front() != 'b' && task.has(called) &&
+                is_directory(directory.descriptor(), *entry)) {
                 const Task whole;
                 if (!list(directory.descriptor(), entry->d_name, whole, path + "/" + entry->d_name, result))
                     return false;
@@ -209,8 +211,8 @@ class Listing final : public Workload {
         const bool looks = phase_.operation == MetadataOperation::list_stat || (finds() && named && phase_.find_bytes);
         struct stat status{};
         if (looks) {
-            const int error = Posix::error_of(
-                [&] { return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW); });
+            const int error =
+                Posix::error_of([&] { return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW); });
             if (error != 0) return fail("stat", error, path + "/" + entry.d_name, result);
         }
         const bool sized = !phase_.find_bytes || (S_ISREG(status.st_mode) && status.st_size == *phase_.find_bytes);

@@ -181,7 +181,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
     return configuration, list(dict.fromkeys(notes))
 
 
-def _unknown(what: str, name: str, known: Mapping[str, str], path: Path, line: int) -> BadInputError:
+def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, line: int) -> BadInputError:
     near = nearest_word(name, list(known), cutoff=0.4)
     remedy = f"The nearest is {near}. " if near else ""
     return BadInputError(f"unknown {what}", where=f"{path}:{line}", remedy=f"{remedy}Known: {', '.join(known)}.")

@@ -68,7 +68,7 @@ class Score:
 def io500_results(run: Run) -> tuple[tuple[PhaseResult, ...], Score]:
     """Return the phases of a run and their score. Raises BadInputError for a run that is none of IO500's."""
     results = results_of(run)
-    cell = next((cell for cell in run.cells if cell.plan is not None and _is_io500(cell)), None)
+    cell = next((cell for cell in run.cells if _is_io500(cell)), None)
     if cell is None:
         remedy = "Make one: strakes run io500 config.ini"
         raise BadInputError("this run has no phases of IO500", where=run.id, remedy=remedy)
@@ -89,15 +89,14 @@ def _line(phase: str, measured: Measured, plan: Plan) -> PhaseResult:
     estimate = measured.estimate
     assert estimate is not None
     unit, scale = ("GiB/s", float(GIB)) if measured.unit == "B/s" else ("kIOPS", 1000.0)
-    interval = estimate.interval
     samples = [one.sample for one in measured.observations]
     return PhaseResult(
         name=_THEIRS.get(phase, phase),
         unit=unit,
         value=estimate.median / scale,
         elapsed_s=statistics.median(sample.elapsed_s for sample in samples),
-        low=interval.low / scale if interval else None,
-        high=interval.high / scale if interval else None,
+        low=estimate.low / scale if estimate.low is not None else None,
+        high=estimate.high / scale if estimate.high is not None else None,
         runs=len(samples),
         latencies=latencies.percentiles if (latencies := latencies_of_all(samples)) else {},
         faults=_faults(phase, [sample.stopped_by for sample in samples], plan),

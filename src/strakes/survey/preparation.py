@@ -41,7 +41,7 @@ def limits(
     memory_cap = (
         memory_available_bytes * share if not full or facts["file_system"] in MEMORY_FILE_SYSTEMS else 1024 * GIB
     )
-    if stated and facts["file_system"] not in _MEMORY_FILE_SYSTEMS:
+    if stated and facts["file_system"] not in MEMORY_FILE_SYSTEMS:
         memory_cap = facts["free_bytes"]
     max_bytes = int(min(FREE_SHARE * facts["free_bytes"], memory_cap))
     items_cap = _MOST_STATED_ITEMS if stated else max(_MOST_ITEMS, 2 * (files or 0))

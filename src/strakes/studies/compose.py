@@ -132,7 +132,9 @@ def read_from(one: Measured, facts: Mapping[str, Any]) -> str:
 # A request to a server and back takes longer than this on any network.
 _ROUND_TRIP_S = 10e-6
 # Operations on names that the phases before them made.
-_ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "read 4 KiB", "open and close")
+_ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
+# Of those that go over directories one request brings many entries, so that behind a network an entry may take no time.
+_ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
 def from_memory(one: Measured, facts: Mapping[str, Any]) -> bool:
@@ -141,10 +143,13 @@ def from_memory(one: Measured, facts: Mapping[str, Any]) -> bool:
     On a local file system it always does, since nothing drops names between two phases; behind a network it does where
     an operation took less than any request to a server.
     """
-    if one.settings.get("operation") not in _ON_NAMES or one.estimate is None:
+    operation = one.settings.get("operation")
+    if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or one.estimate is None:
         return False
     if not facts.get("remote"):
         return "file_system" in facts
+    if operation in _ON_DIRECTORIES:
+        return False
     ranks = max((len(seen.sample.ranks) for seen in one.observations), default=0)
     each_s = one.estimate.median if one.unit == "s" else ranks / max(one.estimate.median, 1e-9)
     return 0 < each_s < _ROUND_TRIP_S

@@ -1,6 +1,7 @@
 """Small mistakes planted one at a time in code that must not have any; which of them no test notices?
 
-By hand, as root, in ``tests``: ``python -m security.mutants MODULE SHARE TEST...`` plants that share of all (1: each). The file is not changed: a
+By hand, as root, in ``tests``: ``python -m security.mutants MODULE SHARE TEST...`` plants that share of all (1: each), or
+only those on some lines (``line:25,111``). The file is not changed: a
 child process loads the module with the mistake in it, and runs the tests until one fails. What a test starts as a program of its own has no
 mistake. Code that removes and kills is dangerous with a mistake in it: all of it runs where everything but one directory is read-only, and
 where no other process can be seen.
@@ -197,7 +198,14 @@ def work_apart(arguments: Sequence[str]) -> None:
     os.execvp("unshare", [*unshare, "sh", "-c", _APART, "sh", own, *words])
 
 
-def main(module: str, share: float, tests: Sequence[str]) -> int:
+def is_chosen(mutant: str, share: str) -> bool:
+    """Whether a mutant belongs to the share that was asked for; the same are chosen each time."""
+    if share.startswith("line:"):
+        return mutant.split(" ", 1)[0] in share.removeprefix("line:").split(",")
+    return random.Random(mutant).random() < float(share)
+
+
+def main(module: str, share: str, tests: Sequence[str]) -> int:
     spec = importlib.util.find_spec(module)
     assert spec is not None and spec.origin is not None
     source = Path(spec.origin).read_text(encoding="utf-8")
@@ -209,7 +217,7 @@ def main(module: str, share: float, tests: Sequence[str]) -> int:
     if not survives(module, spec.origin, source, tests, loud=True):
         print("the tests fail without a mistake")
         return 2
-    chosen = [mutant for mutant in mutants(source) if random.Random(mutant[0]).random() < share]
+    chosen = [mutant for mutant in mutants(source) if is_chosen(mutant[0], share)]
     left = []
     for name, text in chosen:
         if survives(module, spec.origin, text, tests):
@@ -229,4 +237,4 @@ if __name__ == "__main__":
         pass
     else:
         sys.exit("this place can be written to: nothing is tried")
-    sys.exit(main(sys.argv[1], float(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))

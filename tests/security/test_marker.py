@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mounts import other_user
 from strakes.targets import marker as module
 from strakes.targets.marker import MARKER_NAME, Marker, NoMarker, are_live, read_marker
 
@@ -69,3 +70,34 @@ def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("strakes.targets.marker.getpass.getuser", nobody)
     assert Marker.of_this_process(RUN).user == str(os.geteuid())
+
+
+def test_whose_a_foreign_directory_or_marker_is_is_told(directory: int) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    place = Path(os.readlink(f"/proc/self/fd/{directory}"))
+    (place / MARKER_NAME).write_bytes(Marker.of_this_process("a").to_bytes())
+    os.chown(place / MARKER_NAME, 4_000_000, 0)
+    assert read_marker(directory, "strakes-a") == NoMarker("its marker belongs to user 4000000")
+    os.chown(place, 65534, 0)
+    assert read_marker(directory, "strakes-a") == NoMarker("it belongs to user nobody")
+
+
+def test_a_marker_that_cannot_be_read_is_told(directory: int) -> None:
+    place = Path(os.readlink(f"/proc/self/fd/{directory}"))
+    (place / MARKER_NAME).write_bytes(Marker.of_this_process("a").to_bytes())
+    (place / MARKER_NAME).chmod(0o600)
+    with other_user():
+        assert read_marker(directory, "strakes-a") == NoMarker("its marker cannot be read: Permission denied")
+
+
+def test_deep_json_is_no_marker(directory: int) -> None:
+    place = Path(os.readlink(f"/proc/self/fd/{directory}"))
+    (place / MARKER_NAME).write_bytes(b"[" * 8000)
+    assert read_marker(directory, "strakes-a") == NoMarker("its marker was not written by strakes")
+
+
+def test_a_marker_is_a_value() -> None:
+    marker = Marker.of_this_process("a")
+    assert {marker: 1}[replace(marker)] == 1
+    assert {NoMarker("x"): 1}[NoMarker("x")] == 1

@@ -156,11 +156,13 @@ def _parse(text: bytes) -> Marker | None:
     try:
         document = json.loads(text)
         marker = Marker(**document)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
     texts = (marker.run, marker.user, marker.host, marker.boot, marker.pid_namespace)
     numbers = (marker.pid, marker.pid_start, marker.heartbeat_unix_s)
-    well_formed = all(isinstance(one, str) for one in texts) and all(isinstance(one, int | float) for one in numbers)
+    well_formed = all(isinstance(word, str) for word in texts) and all(
+        isinstance(number, int | float) for number in numbers
+    )
     return marker if well_formed and is_run_id(marker.run) else None
 
 

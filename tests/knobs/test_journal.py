@@ -1,0 +1,143 @@
+"""The journal by itself: what is in it, who may write it, and what is put away."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from strakes.errors import BadInputError, StrakesError
+from strakes.knobs.journal import KnobJournal, closed_journals, directory, locked, open_journals, read_journal, sweep
+from strakes.knobs.knob_place import KnobPlace
+
+_OWNER = {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}
+_HEAD = {"is": "journal", "format": 1, "owner": _OWNER, "target": "/x", "command": ["strakes"], "created_unix_s": 1.5}
+
+
+def place(name: str = "size") -> KnobPlace:
+    return KnobPlace(name, name, file=f"/sys/{name}")
+
+
+def begin(root: Path) -> KnobJournal:
+    return KnobJournal.begin(root, "/x", ["strakes", "tune"])
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    assert journal.id == journal.path.stem
+    assert [journal.will(place("size"), "1", "2"), journal.will(place("depth"), None, "3")] == [1, 2]
+    (state,), errors = open_journals(tmp_path)
+    assert errors == () and [entry.known for entry in state.entries] == [False, False]
+    assert (state.held, state.given_up, state.tried_unix_s, state.closed) == (False, False, 0.0, "")
+    journal.did(1, "2")
+    journal.settled(2, "restored", None)
+    (state,), _ = open_journals(tmp_path)
+    assert [(entry.number, entry.effective) for entry in state.open_entries] == [(1, "2")]
+    assert state.entries[1].outcome == "restored" and state.life() == "alive"
+    journal.release()
+
+
+def test_that_not_everything_could_be_put_back_is_kept(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    before = time.time()
+    journal.tried()
+    journal.give_up()
+    journal.release()
+    (state,), _ = open_journals(tmp_path)
+    assert before <= state.tried_unix_s <= time.time()
+    assert state.given_up and state.life() == "dead"
+
+
+def test_journals_of_this_format_are_read_and_of_others_refused(tmp_path: Path) -> None:
+    assert read_journal(write(tmp_path / "1.jsonl", _HEAD)).created_unix_s == 1.5
+    with pytest.raises(BadInputError, match="format 2"):
+        read_journal(write(tmp_path / "2.jsonl", {**_HEAD, "format": 2}))
+
+
+def test_a_place_is_changed_by_one_journal_of_a_store_at_a_time(tmp_path: Path) -> None:
+    first, second = begin(tmp_path), begin(tmp_path)
+    number = first.will(place(), "1", "2")
+    assert first.will(place(), "2", "3") == number + 1  # its own change is no conflict
+    second.will(place("depth"), "1", "2")
+    with pytest.raises(BadInputError, match="being changed") as refused:
+        second.will(place(), "2", "3")
+    assert refused.value.remedy == "Wait until it ends."
+    first.hold()
+    second.will(place(), "2", "3")  # on one that was left open on purpose others may be piled
+    first.release()
+    second.release()
+
+
+def test_of_a_process_that_gave_up_the_change_is_to_be_put_back_first(tmp_path: Path) -> None:
+    first, second = begin(tmp_path), begin(tmp_path)
+    first.will(place(), "1", "2")
+    first.give_up()
+    first.release()
+    with pytest.raises(BadInputError) as refused:
+        second.will(place(), "2", "3")
+    assert "strakes knobs restore" in refused.value.remedy and "has ended" in refused.value.why
+    second.release()
+
+
+def test_who_claims_a_journal_goes_on_counting_and_nobody_else_writes_it(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    first.will(place(), "1", "2")
+    (state,), _ = open_journals(tmp_path)
+    assert KnobJournal.claim(tmp_path, state) is None
+    first.release()
+    with state.path.open("ab") as file:
+        file.write(b'{"is": "did", "num')
+    claimed = KnobJournal.claim(tmp_path, state)
+    assert claimed is not None and claimed.will(place("depth"), "1", "2") == 2
+    claimed.close("restored")
+    assert KnobJournal.claim(tmp_path, state) is None
+    (closed,) = closed_journals(tmp_path)
+    assert closed.closed == "restored" and [entry.number for entry in closed.entries] == [1, 2]
+
+
+def test_what_was_torn_or_closed_is_put_away(tmp_path: Path) -> None:
+    begin(tmp_path).close("restored")
+    opened, closed = directory(tmp_path, "open"), directory(tmp_path, "closed")
+    (name,) = (path.name for path in closed.iterdir())
+    (closed / name).rename(opened / name)
+    (opened / ".new-000009-x").touch()
+    sweep(tmp_path)
+    assert not list(opened.iterdir()) and [path.name for path in closed.iterdir()] == [name]
+    (opened / ".new-000009-x").touch()
+    journal = begin(tmp_path)
+    assert [path.name for path in opened.iterdir()] == [journal.path.name]
+    assert int(journal.id[:6]) == int(name[:6]) + 1
+    journal.release()
+
+
+def test_of_closed_journals_the_last_two_hundred_are_kept(tmp_path: Path) -> None:
+    closed = directory(tmp_path, "closed")
+    closed.mkdir(parents=True)
+    for number in range(1, 201):
+        write(closed / f"{number:06d}-x.jsonl", _HEAD)
+    begin(tmp_path).close("restored")
+    names = sorted(path.name[:6] for path in closed.iterdir())
+    assert (len(names), names[0], names[-1]) == (200, "000002", "000201")
+
+
+def test_a_store_that_cannot_be_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "store").touch()
+    with pytest.raises(StrakesError), locked(tmp_path / "store"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [5], [{**_HEAD, "owner": []}], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]]
+)
+def test_a_journal_that_is_none_is_named(tmp_path: Path, rows: list[object]) -> None:
+    (tmp_path / "knobs" / "open").mkdir(parents=True)
+    path = write(tmp_path / "knobs" / "open" / "x.jsonl", *rows)
+    states, (error,) = open_journals(tmp_path)
+    assert states == () and error.where == str(path)

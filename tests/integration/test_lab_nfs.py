@@ -1,4 +1,4 @@
-"""NFS as a lab and as a target: on this kernel where it has NFS, and on one that has it, in a machine of its own."""
+"""NFS as a lab: on this kernel where it has NFS, and on one that has it, in a machine of its own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,6 @@ from strakes.lab.packages import missing
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal
 from strakes.lab.undo import undo
-from strakes.targets.description import difference
-from strakes.targets.nfs import NfsTarget
-from strakes.targets.target import Target
-from targets.conformance import TargetConformance
-from targets.on_mount import OnMount
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
@@ -38,44 +33,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.more]
 def labs() -> Iterator[Labs]:
     with own_labs() as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def nfs() -> Iterator[Path]:
-    need("nfs")
-    with own_labs() as started:
-        yield started.up("nfs", "--nconnect", "2", "--rsize", "64KiB", "--wsize", "32KiB", "--actimeo", "7")
-
-
-class TestNfs(TargetConformance):
-    kind = NfsTarget
-    file_system = "nfs4"
-    remote = True
-
-    @pytest.fixture
-    def place(self, nfs: Path) -> Path:
-        return nfs
-
-
-class TestNfsControl(OnMount):
-    @pytest.fixture
-    def mounted(self, nfs: Path) -> Path:
-        return nfs
-
-    def test_it_was_mounted_as_it_was_asked_for(self, target: Target) -> None:
-        told = target.describe()
-        wanted = {"vers": "4.2", "nconnect": "2", "rsize": "65536", "wsize": "32768", "acregmax": "7"}
-        assert {name: told.client[name] for name in wanted} == wanted
-
-    def test_its_client_counts(self, target: Target, place: Path) -> None:
-        before = target.observe()
-        with (place / "file").open("wb") as file:
-            file.write(bytes(1 << 20))
-            os.fsync(file.fileno())
-        (place / "file").unlink()
-        counted = difference(before, target.observe())["client"]
-        assert counted["client.data.write_bytes"] == 1 << 20
-        assert (counted["client.data.write_requests"], counted["client.md.unlink"]) == (32, 1)
 
 
 @pytest.mark.parametrize("server", ["ganesha", "kernel"])
@@ -142,8 +99,9 @@ def test_ganesha_serves_what_is_asked_for_through_its_own_network(tmp_path: Path
 
 @pytest.mark.long
 def test_in_a_machine_whose_kernel_has_nfs_all_of_this_holds(tmp_path: Path) -> None:
-    """The tests above that this kernel cannot do."""
-    words = f"-B -m pytest -q -p no:cacheprovider -m 'not long' -rs {Path(__file__)}"
+    """The tests above, and those of the target, that this kernel cannot do."""
+    files = f"{Path(__file__)} {Path(__file__).with_name('test_lab_target_nfs.py')}"
+    words = f"-B -m pytest -v -p no:cacheprovider -o faulthandler_timeout=240 -m 'not long' -rs {files}"
     script = f"cd {ROOT} && PYTHONPATH={ROOT}/src {sys.executable} {words}\n"
     told = run_in_machine(tmp_path, script, ("nfsd", "nfsv4", "veth", "loop"), limit_s=1800)
     assert "the script ended with status 0" in told, told[-8000:]

@@ -80,6 +80,9 @@ def run_in_machine(directory: Path, script: str, modules: tuple[str, ...], limit
     ) as machine:
         try:
             return machine.communicate(timeout=limit_s)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(machine.pid, signal.SIGKILL)
+            pytest.fail(f"the machine has not ended after {limit_s:.0f} s:\n{machine.communicate()[0][-8000:]}")
         finally:
             if machine.poll() is None:
                 os.killpg(machine.pid, signal.SIGKILL)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.truth.__main__ import USUAL
+from bench.truth.noise import noise_named
+from bench.truth.planted import truth_named
+from bench.truth.simulated import portrait_of, survey
 
 from report.example import example_portrait
 from strakes.report.html import render_html
 from strakes.report.sections import sections
+from strakes.studies.registry import SURVEY
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -156,4 +162,45 @@ def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Pat
     assert visit.page.get_by_text("Bytes per call: rate of all processes against transfer size").first.is_visible()
     visit.page.locator("summary").first.click()
     assert visit.page.get_by_text("1,716 MiB/s").first.is_visible()
+    visit.context.close()
+
+
+@pytest.fixture(scope="module")
+def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of a survey of two minutes, measured on a simulated engine and clock."""
+    place = tmp_path_factory.mktemp("survey")
+    run = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, place)
+    path = place / "survey.html"
+    path.write_text(render_html(portrait_of(run)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_nothing_of_a_survey_is_clipped(browser: Any, survey_file: Path, width: int) -> None:
+    visit = Visit(browser, survey_file)
+    page = visit.drawn()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    beyond = """() => [...document.querySelectorAll('main *, header *')]
+        .filter(one => !one.closest('.plot') && one.getBoundingClientRect().width > 0
+          && (one.getBoundingClientRect().right > innerWidth + 1
+              || one.clientWidth && one.scrollWidth > one.clientWidth + 1
+              && getComputedStyle(one).display !== 'inline'))
+        .map(one => one.tagName + ': ' + one.textContent.slice(0, 60))"""
+    assert page.evaluate(beyond) == []
+    assert visit.complaints == []
+    visit.context.close()
+
+
+def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_first(
+    browser: Any, survey_file: Path, tmp_path: Path
+) -> None:
+    visit = Visit(browser, survey_file)
+    printed = visit.drawn().pdf(path=str(tmp_path / "survey.pdf"), prefer_css_page_size=True)
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
+    assert visit.complaints == []
+    first = visit.page.locator("main > section").first
+    titles = first.locator("h3").all_inner_texts()
+    assert titles[0] == "How to use it"
+    assert "How sure, and on what amounts" in titles
     visit.context.close()

@@ -153,7 +153,8 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
         + list(portrait.reproduce)
     )
     texts += [reference.text for figure in portrait.figures for reference in figure.references]
-    texts += [headline.label for headline in portrait.headlines] + [portrait.scope]
+    texts += [headline.label for headline in portrait.headlines]
+    texts += [part[:1].upper() + part[1:] for part in portrait.scope.split("; ")]
     assert [text for text in texts if text not in page.text] == []
 
 

@@ -19,6 +19,7 @@ from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
 from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
+from strakes.report.words import explained, title_of_warning
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,14 +62,16 @@ def render_html(portrait: Portrait) -> str:
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
     cells = {cell.id: cell for cell in portrait.cells}
+    rows = [_headline(label, cell) for label, cell in headlines_of(portrait)]
     return render_page(
         "report.html.j2",
         title=title_of(portrait),
         ended=ended_early(portrait),
         facts=facts_of(portrait),
         no_headline=no_headline(portrait),
-        scope=portrait.scope,
-        headlines=[_headline(label, cell) for label, cell in headlines_of(portrait)],
+        headlines=rows,
+        doubts=list(dict.fromkeys(code for row in rows for code in row.warnings)),
+        amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
         groups=_groups(settled),
         open=foremost([card for card in statements if card not in settled], MOST_OPEN),
         recommendations=[_recommendation(recommendation, cells) for recommendation in portrait.recommendations],
@@ -104,7 +107,10 @@ def plotly_bundle() -> str:
 
 def _headline(label: str, cell: CellEstimate) -> HeadlineRow:
     settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
-    return HeadlineRow(label, settings, show(cell.median, cell.unit), show_interval(cell), cell.runs, cell.warnings)
+    # One that changed its level has no single figure.
+    median = "changed" if cell.levels else show(cell.median, cell.unit)
+    interval = " then ".join(show(level, cell.unit) for level in cell.levels) or show_interval(cell)
+    return HeadlineRow(label, settings, median, interval, cell.runs, cell.warnings)
 
 
 def _recommendation(recommendation: Recommendation, cells: Mapping[str, CellEstimate]) -> RecommendationCard:
@@ -157,6 +163,8 @@ def _environment() -> Environment:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["explained"] = explained
+    environment.filters["warning"] = title_of_warning
     environment.filters["unbroken"] = lambda text: str(text).replace(" %", "\u00a0%")
     return environment
 

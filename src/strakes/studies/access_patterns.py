@@ -9,6 +9,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.plan import Plan, TransferPhase
+from strakes.report.words import PATTERNS
 from strakes.studies.compose import NO_COST, PROMISING, Tone, better_ratio, ratio_finding, series
 from strakes.studies.seven import seven_findings
 from strakes.studies.study import Advice, Context, Study
@@ -20,12 +21,7 @@ _FULL_CLIENTS = (1, 2, 4, 8, 16)
 # S5's clients wrote and read 32 objects each; whole reads of one file were repeated to 5 %.
 _OBJECTS = 32
 _WHOLE_PRECISION = 0.05
-_NAMES = {
-    "SFWA": "SFWA: every rank reads one whole file",
-    "MFWA": "MFWA: a file per rank",
-    "SFSA": "SFSA: one segment per rank of a shared file",
-    "SFSA strided": "SFSA strided: ranks interleaved in a shared file",
-}
+_NAMES = {name: f"{name}: {PATTERNS[name]}" for name in ("SFWA", "MFWA", "SFSA", "SFSA strided")}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 (() => {
   const drawings = JSON.parse(document.getElementById("drawings").textContent);
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"] };
-  const paper = { width: 680, height: 340 };
+  const paper = { width: 680, height: 250 };
   const plots = Object.entries(drawings).map(([id, drawing]) => {
     const place = document.getElementById(id);
     place.textContent = "";

@@ -1,0 +1,79 @@
+"""Words that a reader of the report meets for the first time: warnings as sentences, names of patterns explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# What each warning says, as short as it can be said.
+WARNINGS: Mapping[str, str] = {
+    "background-load": "Others were at work when the run began",
+    "begun-apart": "Ranks did not begin together",
+    "bimodal": "The runs fall into two groups",
+    "budget-skipped": "Some cells did not fit into the budget",
+    "cache-suspect": "A cache answered, at least in part",
+    "clock-jump": "The clock was set during the run",
+    "dependent-runs": "Runs resemble the run before them",
+    "direct-refused": "The file system refuses O_DIRECT",
+    "drift": "Everything became faster or slower during the run",
+    "few-runs": "Too few runs for an interval",
+    "fits-servers-memory": "What was read fits into the memory of a server",
+    "gave-way": "The measurement gave way to other users",
+    "held-back": "The load was limited, so the file system may do more",
+    "hybrid-io": "The client made direct calls of buffered ones",
+    "imported": "Another tool measured this: single points without intervals",
+    "imported-note": "A remark of the reader of the imported file",
+    "impossible-rate": "Faster than links or memory can be",
+    "interval-not-reached": "The interval is wider than was asked for",
+    "left-out": "Runs under other limits were left out",
+    "memory-file-system": "This file system is memory",
+    "names-from-memory": "This node's memory answered, not the file system",
+    "node-unlike": "The nodes are not alike",
+    "not-stationary": "The speed changed during the run",
+    "other-measurement": "Another measurement was at work in the same directory",
+    "server-changed": "A server started anew or lost its counters",
+    "server-unlike": "One server is slower than the others",
+    "servers-not-well": "Servers complained",
+    "service-interrupted": "The service was interrupted",
+    "setting-differs": "The setting in effect is not the one asked for",
+    "short-phases": "Phases were too short to show what lasts",
+    "stonewalled": "The time ended before the work did",
+    "target-unlike": "One target is unlike the others",
+}
+
+# S5's four ways to access files.
+PATTERNS: Mapping[str, str] = {
+    "SFWA": "every rank reads one whole file",
+    "MFWA": "a file per rank",
+    "SFSA strided": "ranks interleaved in a shared file",
+    "SFSA": "one segment per rank of a shared file",
+}
+# A name that its own explanation follows needs no other.
+_NAME = re.compile(rf"\b({'|'.join(PATTERNS)})\b(?!:)(?! \()(?! strided)")
+
+
+def title_of_warning(code: str) -> str:
+    """Return what a warning says in a few words; the words of its code where none are written.
+
+    >>> title_of_warning("drift"), title_of_warning("new-kind")
+    ('Everything became faster or slower during the run', 'New kind')
+    """
+    return WARNINGS.get(code) or code.replace("-", " ").capitalize()
+
+
+def explained(text: str) -> str:
+    """Return the text with each name of an access pattern explained where it stands first.
+
+    >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
+    ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')
+    """
+    seen: set[str] = set()
+
+    def explain(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return name
+        seen.add(name)
+        return f"{name} ({PATTERNS[name]})"
+
+    return _NAME.sub(explain, text)

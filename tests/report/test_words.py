@@ -1,0 +1,35 @@
+"""No warning is shown as a code, no access pattern without its meaning."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from conftest import ROOT
+from report.example import example_portrait
+from strakes.analysis.evidence import REMEDIES
+from strakes.report.html import render_html
+from strakes.report.words import PATTERNS, WARNINGS, explained, title_of_warning
+
+
+def test_every_warning_has_a_sentence() -> None:
+    made = set()
+    for file in (ROOT / "src/strakes/analysis").glob("*.py"):
+        made |= set(re.findall(r'RunWarning\(\s*"([a-z-]+)"', file.read_text()))
+    assert made
+    assert (set(REMEDIES) | made) - set(WARNINGS) == set()
+
+
+def test_patterns_are_explained_once_and_never_within_their_explanation() -> None:
+    text = explained("SFSA strided is slower than SFSA, and SFSA than MFWA")
+    assert text.count("one segment per rank of a shared file") == 1
+    assert text.count(PATTERNS["SFSA strided"]) == 1
+    assert explained("MFWA: a file per rank") == "MFWA: a file per rank"
+
+
+def test_the_report_says_warnings_in_words_first() -> None:
+    page = unescape(render_html(example_portrait()))
+    codes = {warning.code for warning in example_portrait().warnings}
+    answer = page.split('id="glance"')[1].split("<nav")[0]
+    assert [code for code in codes if f">{code}<" in answer or f"warning: {code}" in answer] == []
+    assert [code for code in codes if title_of_warning(code) not in page or f">{code}<" in page] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -203,6 +203,9 @@ def _remove(_kind: str, parent: int, name: str, *_: object) -> tuple[()]:
 class _Quiet:
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Nobody looks."""
+
+    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
+        del done, total, widths
 
     def note(self, text: str) -> None:
         """Nobody looks."""

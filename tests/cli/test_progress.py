@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -45,11 +46,11 @@ def test_quiet_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue() == ""
 
 
-def on_terminal() -> str:
+def on_terminal(task: Callable[[LiveProgress], None] = work) -> str:
     """All that a terminal was sent."""
     leader, follower = os.openpty()
     with open(follower, "w") as stream:
-        work(LiveProgress(stream=stream))
+        task(LiveProgress(stream=stream))
     shown = b""
     # A terminal says by an error that its other side is closed.
     with open(leader, "rb", buffering=0) as screen, suppress(OSError):
@@ -78,3 +79,28 @@ def test_it_can_end_before_it_began_and_twice() -> None:
     progress.finish()
     progress.finish()
     assert stream.getvalue() == ""
+
+
+def narrowing(progress: LiveProgress) -> None:
+    with progress:
+        progress.start(total_s=120.0)
+        progress.cells(0, 3, {"a/1": 0.4, "b/2": None, "c/3": 0.2})
+        progress.cells(1, 3, {"a/1": 0.12, "b/2": None})
+        progress.update("a/1", 0.25, "write 1.1 GiB/s")
+
+
+def test_a_log_file_gets_the_cells_that_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
+    stream = io.StringIO()
+    narrowing(LiveProgress(stream=stream))
+    assert "1 of 3 cells done" in stream.getvalue()
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_a_terminal_shows_how_intervals_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    shown = on_terminal(narrowing)
+    assert "1 of 3 cells done, 1 with too few runs for an interval" in shown
+    assert "±40 %" in shown
+    assert "±12 %" in shown
+    assert "c/3" not in shown

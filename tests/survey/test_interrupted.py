@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ from strakes.targets.local import LocalTarget
 class Silent:
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Nobody looks."""
+
+    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
+        del done, total, widths
 
     def note(self, text: str) -> None:
         """Nobody reads."""

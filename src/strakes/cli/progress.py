@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
+
+from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
+# Of the open cells those whose intervals are widest are shown.
+MOST_INTERVALS = 6
 
 
 class LiveProgress:
@@ -36,6 +41,10 @@ class LiveProgress:
         self._text = ""
         self._detail = ""
         self._fraction = 0.0
+        self._cells = ""
+        self._first_widths: dict[str, float] = {}
+        self._widths: dict[str, float] = {}
+        self._without = 0
 
     def __enter__(self) -> LiveProgress:
         return self
@@ -65,7 +74,20 @@ class LiveProgress:
         now = time.monotonic()
         if not self._quiet and self._live is None and now - self._last_line >= PLAIN_LINE_EVERY_S:
             self._last_line = now
-            self._print(plain_line(text, self._fraction, detail, now - self._started, self._total_s))
+            told = "  ".join(filter(None, (self._cells, detail)))
+            self._print(plain_line(text, self._fraction, told, now - self._started, self._total_s))
+
+    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
+        """Show how many cells are done, and of those that are open how wide their intervals are.
+
+        ``widths``: relative half-widths, None where there are too few runs for an interval.
+        """
+        self._cells = f"{done} of {total} cells done"
+        for key, width in widths.items():
+            if width is not None:
+                self._first_widths.setdefault(key, width)
+        self._widths = {key: width for key, width in widths.items() if width is not None}
+        self._without = len(widths) - len(self._widths)
 
     def note(self, text: str) -> None:
         """Print a line that stays, such as a warning or a finished study."""
@@ -101,7 +123,22 @@ class LiveProgress:
         lines: list[RenderableType] = [Text(self._text, style="bold", overflow="ellipsis", no_wrap=True)]
         if self._detail:
             lines.append(Text(self._detail, overflow="ellipsis", no_wrap=True))
+        if self._cells:
+            few = f", {self._without} with too few runs for an interval" if self._without else ""
+            lines.append(Text(f"{self._cells}{few}", overflow="ellipsis", no_wrap=True))
+        if self._widths:
+            lines.append(self._intervals())
         return Group(*lines, bar)
+
+    def _intervals(self) -> RenderableType:
+        """Show how the widest intervals have narrowed so far."""
+        from rich.table import Table
+
+        table = Table("interval of", "first", "now", box=None, padding=(0, 2, 0, 0))
+        widest = sorted(self._widths.items(), key=lambda pair: -pair[1])[:MOST_INTERVALS]
+        for key, width in widest:
+            table.add_row(for_terminal(key), f"±{100 * self._first_widths[key]:.0f} %", f"±{100 * width:.0f} %")
+        return table
 
 
 def plain_line(text: str, fraction: float, detail: str, elapsed_s: float, total_s: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -101,3 +102,5 @@ class ProgressDisplay(Protocol):
     def update(self, text: str, fraction: float, detail: str) -> None: ...
 
     def note(self, text: str) -> None: ...
+
+    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None: ...

@@ -94,6 +94,16 @@ class Schedule:
         )
         return rule.judge(values) if values else None
 
+    def width(self, key: str) -> float | None:
+        """Return the widest relative half-width of a cell's intervals; None as long as one has none."""
+        judgements = [self.judge(key, one.suffix) for one in self._states[key].cell.measures if not one.is_side]
+        widths = [
+            (one.estimate.interval.high - one.estimate.interval.low) / 2 / one.estimate.median
+            for one in judgements
+            if one is not None and one.estimate.interval is not None and one.estimate.median > 0
+        ]
+        return max(widths) if widths and len(widths) == len(judgements) else None
+
     def finished(self, key: str) -> bool:
         """Every measure of the cell has its interval (or as many runs as the rule allows)."""
         state = self._states[key]

@@ -12,11 +12,13 @@ import click
 
 from strakes.cli.options import Output, write_json
 from strakes.cli.progress import LiveProgress
+from strakes.cli.say import say_lines
 from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
     from strakes.launch.choice import Launch
+    from strakes.literature.io500 import System
     from strakes.store import Run, RunWriter, Store
     from strakes.survey.request import Request
     from strakes.tuning.request import TuningRequest
@@ -24,17 +26,43 @@ if TYPE_CHECKING:
 Asked = TypeVar("Asked", "Request", "TuningRequest")
 
 
-def measure(*, html: Output | None, json: Output | None, batch: str | None = None, **options: Any) -> int:
+def measure(
+    *,
+    html: Output | None,
+    json: Output | None,
+    batch: str | None = None,
+    compare_with: str | None = None,
+    **options: Any,
+) -> int:
     """Run studies and show the result; ``options`` as for ``perform``. Returns the exit status.
 
-    With ``batch`` all of that is submitted as a job.
+    With ``batch`` all of that is submitted as a job. ``compare_with``: a list of systems that others measured.
     """
+    others = list_of(compare_with)
     if batch is not None:
         submit(batch, **options)
         return 0
     portrait, run = perform(html=html, **options)
     show(portrait, run, html, json)
+    show_beside(portrait, others, html, json)
     return 0
+
+
+def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
+    """Return the systems of a list and its source, before anything is measured. Raises BadInputError."""
+    from strakes.literature.io500 import systems
+
+    return None if compare_with is None else systems(compare_with)
+
+
+def show_beside(
+    portrait: Portrait, others: tuple[tuple[System, ...], str] | None, html: Output | None, json: Output | None
+) -> None:
+    """Print where the site stands beside others, unless a document goes to standard output."""
+    from strakes.report.beside import render_beside
+
+    if others is not None and all(one is None or one.path is not None for one in (html, json)):
+        say_lines(f"\n{render_beside(portrait, *others)}\n")
 
 
 def perform(*, html: Output | None, quiet: bool, **asked: Any) -> tuple[Portrait, Run]:

@@ -202,6 +202,11 @@ _AMOUNT_OPTIONS = (
 )
 
 
+compare_with_option = click.option(
+    "--compare-with",
+    metavar="LIST",
+    help="Also say where the site stands beside systems that others measured: io500, or a CSV file of its columns.",
+)
 like_option = click.option(
     "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs."
 )

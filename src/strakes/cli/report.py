@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import click
 
-from strakes.cli.options import Output, html_option, json_option
+from strakes.cli.options import Output, compare_with_option, html_option, json_option
 
 
 @click.command("report")
 @click.argument("run", metavar="[RUN]", default="latest")
 @json_option
 @html_option
-def command(run: str, html: Output | None, json: Output | None) -> int:
+@compare_with_option
+def command(run: str, html: Output | None, json: Output | None, compare_with: str | None) -> int:
     """Write the report of RUN again from the store; nothing is measured.
 
     RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
     """
-    from strakes.cli.measure import publish, show
+    from strakes.cli.measure import list_of, publish, show, show_beside
     from strakes.store import Store
 
     stored = Store().open(run)
-    show(publish(stored, html), stored, html, json)
+    others = list_of(compare_with)
+    portrait = publish(stored, html)
+    show(portrait, stored, html, json)
+    show_beside(portrait, others, html, json)
     return 0

@@ -11,6 +11,7 @@ from strakes.cli.options import (
     DIRECTORY,
     amount_options,
     batch_option,
+    compare_with_option,
     like_option,
     like_run,
     measuring_options,
@@ -24,6 +25,7 @@ from strakes.cli.options import (
 @precision_option
 @amount_options
 @like_option
+@compare_with_option
 @batch_option
 def command(directory: Path, like: str | None, **options: Any) -> int:
     """Measure the file system under DIR and say how to use it well.

@@ -1,0 +1,81 @@
+"""A site beside systems that others measured: figures of each client node, theirs marked as theirs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strakes.findings.portrait import CellEstimate, Portrait
+from strakes.literature.io500 import System
+from strakes.report.facts import headlines_of
+from strakes.report.numbers import show, show_interval
+
+# Beginning of a headline -> the phase that is most like it; the first headline that there is stands for it.
+_PHASES = (
+    ("ior_easy_write", ("write, direct", "write, buffered")),
+    ("ior_easy_read", ("read, direct", "read, buffered")),
+    ("mdtest_easy_write", ("file-create",)),
+)
+# Systems of at most so many times more, or fewer, client nodes are of a site's size.
+_LIKE = 2.0
+_FEWEST = 3
+
+
+def render_beside(portrait: Portrait, systems: Sequence[System], source: str) -> str:
+    """Return where each headline of the site stands among systems of its size, as lines of text."""
+    nodes = max(1, len(portrait.environment.get("engine", {}).get("nodes", {})))
+    alike = of_its_size(systems, nodes)
+    if not alike:
+        return f"Beside others  no system in {source}"
+    span = sorted({system.nodes for system in alike})
+    size = f"{span[0]}" if len(span) == 1 else f"{span[0]} to {span[-1]}"
+    lines = [f"Beside others  {len(alike)} systems with {size} client nodes, per client node; theirs, not ours"]
+    if not any(nodes / _LIKE <= system.nodes <= nodes * _LIKE for system in alike):
+        lines.append(f"  none of about {nodes} client node{'s' if nodes > 1 else ''}: these are the nearest")
+    for phase, labels in _PHASES:
+        cell = _cell(portrait, labels)
+        if cell is None:
+            lines.append(f"  {phase}: not measured here")
+            continue
+        theirs = sorted(system.rates[phase] / system.nodes for system in alike)
+        low, middle, high = (show(theirs[index], cell.unit) for index in (0, len(theirs) // 2, -1))
+        ours = f"{show(cell.median / nodes, cell.unit)}{_interval(cell, nodes)}"
+        lines.append(f"  {phase}: here {ours}; {place(cell, nodes, theirs)}")
+        lines.append(f"    theirs {low} to {high}, middle {middle}")
+    lines.append(f"  Source: {source}. Their runs last 5 minutes with many processes; ours are short.")
+    return "\n".join(lines)
+
+
+def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
+    """Return the systems with about as many client nodes; where there are too few, those nearest in number.
+
+    >>> from strakes.literature.io500 import System
+    >>> made = [System(f"s{n}", "x", "2025", n, {}) for n in (10, 10, 20, 500)]
+    >>> [system.nodes for system in of_its_size(made, 15)], [system.nodes for system in of_its_size(made, 1)]
+    ([10, 10, 20], [10, 10, 20])
+    """
+    alike = [system for system in systems if nodes / _LIKE <= system.nodes <= nodes * _LIKE]
+    if len(alike) >= _FEWEST:
+        return alike
+    near = sorted(systems, key=lambda system: max(system.nodes / nodes, nodes / system.nodes))[:_FEWEST]
+    most = max((max(system.nodes / nodes, nodes / system.nodes) for system in near), default=0)
+    return [system for system in systems if max(system.nodes / nodes, nodes / system.nodes) <= most]
+
+
+def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
+    """Return how many of the others are surely slower and surely faster than the interval of ours."""
+    if cell.levels or cell.low is None or cell.high is None:
+        return "where that stands is not known: there is no interval"
+    slower = sum(rate < cell.low / nodes for rate in theirs)
+    faster = sum(rate > cell.high / nodes for rate in theirs)
+    within = len(theirs) - slower - faster
+    told = f"{slower} of {len(theirs)} are slower, {faster} faster"
+    return f"{told}, {within} within the interval" if within else told
+
+
+def _cell(portrait: Portrait, labels: Sequence[str]) -> CellEstimate | None:
+    standing = headlines_of(portrait)
+    return next((cell for label in labels for name, cell in standing if name.startswith(label)), None)
+
+
+def _interval(cell: CellEstimate, nodes: int) -> str:
+    return f" [{show_interval(cell)}]" if cell.low is not None and nodes == 1 else ""

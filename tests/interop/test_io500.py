@@ -8,8 +8,11 @@ import csv
 import json
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
@@ -17,7 +20,7 @@ from strakes.interop.commands.io500 import fit_amounts, translate
 from strakes.interop.commands.words import Translation
 from strakes.interop.exports.io500_summary import BANDWIDTHS, RATES
 from strakes.plan import MetadataPhase, TransferPhase
-from strakes.units import GIB, MIB
+from strakes.units import MIB
 
 ORDER = [
     "ior-easy-write",
@@ -189,14 +192,27 @@ def test_phases_that_are_not_to_run_are_left_out_unless_others_need_their_files(
     assert not {"ior-easy-write", "ior-easy-read", "find"} & {phase.name for phase in whole_test.plan.phases}
 
 
-def test_amounts_that_no_file_system_has_room_for_are_made_to_fit(tmp_path: Path) -> None:
-    plan = translation(tmp_path, MINIMAL).plan
-    fitted = fit_amounts(plan, 10 * GIB, 100_000)
-    assert fitted.bytes_on_target() <= 10 * GIB
-    assert fitted.inodes_on_target() <= 100_000
-    assert [phase.name for phase in fitted.phases] == ORDER
-    assert all(phase.segments * phase.block_bytes > 0 for phase in fitted.phases if isinstance(phase, TransferPhase))
-    assert fit_amounts(fitted, 100 * GIB, 10**9) == fitted
+@settings(deadline=None, max_examples=40)
+@given(st.integers(MIB, 10**15), st.integers(64, 10**9), st.integers(1, 9), st.sampled_from(["4k", "64k", "3m"]))
+def test_amounts_that_no_file_system_has_room_for_are_made_to_fit(
+    most_bytes: int, most_items: int, ranks: int, transfer: str
+) -> None:
+    with TemporaryDirectory() as place:
+        ini = (
+            f"{MINIMAL}[ior-easy]\ntransferSize = {transfer}\nblockSize = 9920001m\n[ior-rnd4K-easy-read]\nrun = TRUE\n"
+        )
+        plan = translation(Path(place), ini, ranks).plan
+    fitted = fit_amounts(plan, most_bytes, most_items)
+    smallest = ranks * (3 * MIB + 47008 + 3901)
+    assert fitted.bytes_on_target() <= max(most_bytes, smallest)
+    assert fitted.inodes_on_target() <= max(most_items, 4 * ranks + 8)
+    assert [phase.name for phase in fitted.phases] == [*ORDER, "ior-rnd4k-easy-read"]
+    moved = {
+        phase.name: phase.segments * phase.block_bytes for phase in fitted.phases if isinstance(phase, TransferPhase)
+    }
+    assert 0 < moved["ior-rnd4k-easy-read"] <= moved["ior-easy-write"] == moved["ior-easy-read"]
+    assert 0 < moved["ior-hard-write"] == moved["ior-hard-read"]
+    assert fit_amounts(fitted, 10**18, 10**12) == fitted
 
 
 SMALL = """[global]

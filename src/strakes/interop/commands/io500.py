@@ -365,18 +365,35 @@ def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
 
     Each rank keeps at least one transfer and one file of each kind.
     """
-    bytes_share = min(1.0, most_bytes / max(1, plan.bytes_on_target()))
-    items_share = min(1.0, most_items / max(1, plan.inodes_on_target()))
-    return replace(plan, phases=tuple(_shrunk(phase, bytes_share, items_share) for phase in plan.phases))
+    if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
+        return plan
+    least = _shrunk(plan, 0.0, 0.0)
+    bytes_share = (most_bytes - least.bytes_on_target()) / max(1, plan.bytes_on_target())
+    items_share = (most_items - least.inodes_on_target()) / max(1, plan.inodes_on_target())
+    return _shrunk(plan, min(1.0, max(0.0, bytes_share)), min(1.0, max(0.0, items_share)))
 
 
-def _shrunk(phase: Phase, bytes_share: float, items_share: float) -> Phase:
-    if isinstance(phase, MetadataPhase):
-        share = min(items_share, bytes_share) if phase.file_bytes else items_share
-        return replace(phase, items=max(1, int(phase.items * share)))
-    if not isinstance(phase, TransferPhase):
-        return phase
+def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
+    phases: list[Phase] = []
+    written: dict[str, int] = {}
+    for phase in plan.phases:
+        if isinstance(phase, MetadataPhase):
+            share = min(items_share, bytes_share) if phase.file_bytes else items_share
+            phases.append(replace(phase, items=max(1, int(phase.items * share))))
+        elif isinstance(phase, TransferPhase):
+            # Others on the same files do no more than is written.
+            share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
+            fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
+            written.setdefault(phase.files, fitted.segments * fitted.block_bytes)
+            phases.append(fitted)
+        else:
+            phases.append(phase)
+    return replace(plan, phases=tuple(phases))
+
+
+def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
+    """Return the phase with at most so many bytes of each rank, but at least one transfer."""
     if phase.segments > 1:
-        return replace(phase, segments=max(1, int(phase.segments * bytes_share)))
-    transfers = max(1, int(phase.block_bytes // phase.transfer_bytes * bytes_share))
+        return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
+    transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)
     return replace(phase, block_bytes=transfers * phase.transfer_bytes)

@@ -15,9 +15,13 @@ from strakes.launch.local import find_engine
 Family = Literal["mpich", "openmpi"]
 """MPICH and what descends from it (Intel MPI, Cray MPI, MVAPICH) start processes in one way, Open MPI in another."""
 
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
+# What sets up a checkout brings MPICH along; elsewhere it is pip's to install.
 GET_MPI = (
-    "run pip install 'mpich>=5' in the environment of strakes and install strakes again, or build it for your "
-    "site's MPI (docs/guide/mpi.md)."
+    f"run {_CHECKOUT}/dev setup, which installs MPICH and builds the engine for it, or {_BUILD}"
+    if (_CHECKOUT / "dev").is_file()
+    else f"run pip install 'mpich>=5' in the environment of strakes and install strakes again, or {_BUILD}"
 )
 _NAMES: dict[Family, str] = {"mpich": "MPICH, Intel MPI or another relative of MPICH", "openmpi": "Open MPI"}
 _OPEN_MPI = ("Open MPI", "OpenRTE", "PRRTE")

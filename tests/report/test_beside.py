@@ -50,6 +50,14 @@ def test_without_an_interval_no_place_is_claimed() -> None:
     assert "slower" not in text
 
 
+def test_a_figure_that_changed_has_no_place() -> None:
+    changed = site(0.9 * GIB, 1.1 * GIB)
+    cells = (replace(changed.cells[0], levels=(1.0 * GIB, 2.0 * GIB)),)
+    text = render_beside(replace(changed, cells=cells), [made(3.0, 10)] * 3, "a list")
+    assert "it changed during the run" in text
+    assert "slower" not in text
+
+
 def test_systems_of_another_size_are_called_the_nearest() -> None:
     others = [made(1.0, 10)] * 4 + [made(1.0, 500)] * 9
     assert {system.nodes for system in of_its_size(others, 1)} == {10}

@@ -13,7 +13,7 @@ from strakes.regular_file import read_regular
 from strakes.units import GIB
 
 NAME = "io500"
-SOURCE = "IO500 submissions (github.com/IO500/submission-data), rows of 2021 to 2025, taken in November 2026"
+SOURCE = "IO500 submissions (github.com/IO500/submission-data), rows of 2021 to 2025"
 _MOST_BYTES = 1024 * 1024
 # Column of the table -> what it is in our units.
 _FIGURES = {

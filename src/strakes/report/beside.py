@@ -63,7 +63,9 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
 
 def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
     """Return how many of the others are surely slower and surely faster than the interval of ours."""
-    if cell.levels or cell.low is None or cell.high is None:
+    if cell.levels:
+        return "where that stands is not known: it changed during the run"
+    if cell.low is None or cell.high is None:
         return "where that stands is not known: there is no interval"
     slower = sum(rate < cell.low / nodes for rate in theirs)
     faster = sum(rate > cell.high / nodes for rate in theirs)
@@ -78,4 +80,4 @@ def _cell(portrait: Portrait, labels: Sequence[str]) -> CellEstimate | None:
 
 
 def _interval(cell: CellEstimate, nodes: int) -> str:
-    return f" [{show_interval(cell)}]" if cell.low is not None and nodes == 1 else ""
+    return f" [{show_interval(cell)}]" if cell.low is not None and not cell.levels and nodes == 1 else ""

@@ -77,6 +77,17 @@ def test_command_lines_of_manuals_and_job_scripts_become_plans_unchanged(tool: s
     assert set(command.measured) <= {phase.name for phase in command.plan.phases}
 
 
+def test_wear_out_and_random_stats_are_what_these_tools_do() -> None:
+    assert [phase.stop.rule for phase in transfers("-w -r -D 2 -O stoneWallingWearOut=1")] == ["wear-out"] * 2
+    assert {phase.stop.rule for phase in transfers("-w -D 2 -O stoneWallingWearOut=0")} == {"stonewall"}
+    assert {phase.stop.rule for phase in transfers("-w -D 2")} == {"stonewall"}
+    by_library = translate("ior", "-a MPIIO -w -D 2 -O stoneWallingWearOut=1")
+    assert any("tasks end at the deadline" in note for note in by_library.notes)
+    assert {phase.stop.rule for phase in metadata("-n 10 -F -W 2")} == {"wear-out"}
+    orders = {phase.name: phase.order for phase in metadata("-n 10 -R --random-seed 3")}
+    assert {name for name, order in orders.items() if order == "random"} == {"directory-stat", "file-stat"}
+
+
 def test_ior_without_options_is_what_ior_does_without_options() -> None:
     write, read = transfers("")
     assert (write.operation, read.operation) == ("write", "read")

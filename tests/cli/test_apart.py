@@ -28,7 +28,9 @@ import os, signal, sys, threading, time
 from strakes.cli.apart import run_apart
 def work():
 {body}
-sys.exit(run_apart(work, {PATIENCE_S}))
+from strakes.cli import apart
+apart._DEAD_AFTER_S = 3.0
+sys.exit(run_apart(work, {PATIENCE_S}, lambda: "server oss1 is silent"))
 """
     words = [sys.executable, "-c", program]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -188,3 +190,40 @@ def test_a_thread_that_waits_for_a_dead_server_keeps_nobody(mount: FaultyMount) 
     finally:
         mount.mend()
     assert gone(child)
+
+
+def test_work_that_waits_for_a_dead_server_itself_is_left_with_a_message(mount: FaultyMount) -> None:
+    mount.hang("mkdir")
+    work = f"""
+        print("begun", flush=True)
+        os.mkdir({str(mount.place / "d")!r})
+        return 0
+    """
+    try:
+        with start(work) as process:
+            # To its end: what the child has open keeps nobody.
+            printed, errors = process.communicate(timeout=30)
+            assert (process.returncode, printed) == (1, "begun\n")
+            assert errors.startswith("strakes: error: the file system does not answer\n")
+            assert "why: server oss1 is silent" in errors and "left behind" in errors
+    finally:
+        mount.mend()
+
+
+def test_work_that_is_only_slow_is_not_left(mount: FaultyMount) -> None:
+    with start("time.sleep(4); return 3") as process:
+        assert process.wait(20) == 3
+
+
+def test_whoever_reads_no_more_is_noticed_by_the_work() -> None:
+    work = """
+        try:
+            while True:
+                os.write(1, b"x" * 4096)
+        except BrokenPipeError:
+            return 9
+    """
+    with start(work) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(20) == 9

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conftest import ROOT, StrakesRunner
 from strakes.errors import BadInputError
 from strakes.failover.lustre_recording import drills_in, read_drill
-from strakes.failover.timeline import ClientOperation, outage_of
+from strakes.failover.timeline import ClientOperation, Moment, outage_of, outages_of
 
 RECORDED = ROOT / "tests" / "targets" / "lustre" / "recordings" / "failover"
 
@@ -132,7 +132,9 @@ def test_a_client_that_works_in_bursts_is_hit_only_where_it_waited() -> None:
 
 def test_a_client_with_few_operations_is_judged_by_those_that_it_has() -> None:
     assert not outage_of("few", steady([1000, 1010]), 1005).hit
-    assert outage_of("few", [*steady([1000]), ClientOperation(1006, 1020)], 1005).hit
+    few = outage_of("few", [*steady([1000]), ClientOperation(1006, 1020)], 1005)
+    assert not few.hit and not few.known
+    assert outage_of("some", [*steady([1000, 1001, 1002]), ClientOperation(1006, 1020)], 1005).hit
     assert outage_of("only one", [ClientOperation(1004, 1020)], 1005).hit is False
     assert not outage_of("none", [], 1005).hit
 
@@ -318,3 +320,41 @@ def test_a_client_of_which_nothing_is_known_is_shown_so(tmp_path: Path, strakes:
     (recording_of(tmp_path) / "x_creates_b.txt").write_text("0 1000.0 1001.0 ok\n")
     shown = strakes("failover", "timeline", tmp_path).stdout
     assert "not known" in shown and "1 of 2 clients not hit" in shown and "1 of 2 clients with too few" in shown
+
+
+def test_a_client_that_writes_no_more_lines_is_not_said_to_be_spared() -> None:
+    whole = steady([1000 + 0.2 * number for number in range(1000)])
+    clients = {"goes on": whole, "silent": [each for each in whole if each.ended_s < 1050.3]}
+    clients["later silent"] = [each for each in whole if each.ended_s < 1080]
+    outages = {outage.client: outage for outage in outages_of(clients, 1050, [Moment(1100, "mdt", "COMPLETE")])}
+    assert outages["silent"].hit and outages["silent"].back_after_s is None
+    assert not outages["later silent"].hit and not outages["later silent"].known
+    assert not outages["goes on"].hit and outages["goes on"].known
+    # Records that all end when it was over are of clients that had done their work.
+    assert all(outage.known for outage in outages_of({"a": whole, "b": whole[:-9]}, 1050, [Moment(1100, "mdt", "x")]))
+
+
+def test_a_record_whose_last_line_is_cut_off_is_read_with_a_word_about_it(tmp_path: Path) -> None:
+    lines = "".join(f"{number} {1000 + number}.0 {1000 + number}.1 ok\n" for number in range(40))
+    (tmp_path / "x_events.txt").write_text("1020.5 pulled the plug\n")
+    (tmp_path / "x_client_state_after.txt").write_text(
+        "mdc.a-MDT0000-mdc-ff.state=\ncurrent_state: FULL\nstate_history:\n - [ 1022, EVICTED ]\n - [ 10"
+    )
+    for cut in ("40 10", "40 1040.0 1040.1 o", "40 1040.0 104"):
+        (tmp_path / "x_creates_a.txt").write_text(lines + cut)
+        line = read_drill(tmp_path, "x")
+        assert line.outages[0].operations == 40 and not line.outages[0].hit
+        assert len(line.notes) == 2 and "x_creates_a.txt" in line.notes[0]
+        assert any(moment.text == "EVICTED" for moment in line.moments)
+
+
+def test_tails_of_waits_that_are_heavy_hardly_ever_seem_an_outage() -> None:
+    hit = 0
+    for seed in range(60):
+        drawn, now, operations = random.Random(seed), 1000.0, []
+        while now < 1240:
+            took_s = 0.03 * drawn.paretovariate(1.5)
+            operations.append(ClientOperation(now, now + took_s))
+            now += took_s + drawn.expovariate(10)
+        hit += outage_of("a", operations, 1060).hit
+    assert hit <= 2

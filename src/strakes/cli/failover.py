@@ -167,7 +167,7 @@ def rehearse_command(
     "--restore-after",
     type=SECONDS,
     metavar="TIME",
-    help="Undo the fault after this time instead of when the clients have ended.",
+    help="Undo the fault after this time instead of when the clients have ended (at most 60 s after the last file).",
 )
 @click.option(
     "--on-the-mount",
@@ -200,8 +200,8 @@ def drill_command(
     """Cause a fault on a live system while clients create files in DIR, and check that no acknowledged file is lost.
 
     On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone at
-    the end, even if strakes is killed. Exits with status 1 if an acknowledged file is missing, or if the servers are
-    not in the same state as before.
+    the end, even if strakes is killed or the clients hang. Exits with status 1 if an acknowledged file is missing, if
+    clients hang although the fault is undone, or if the servers are not in the same state as before.
     """
     from strakes.cli.failover_text import print_drill
     from strakes.drill.alerts import AlertListener
@@ -214,9 +214,11 @@ def drill_command(
     sessions = not on_the_mount and has_sessions(directory)
     drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers)
     click.echo(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
-    when = "when the clients have ended" if restore_after is None else f"{restore_after:g} s after that"
     click.echo(
-        f"strakes: {when}: {striking.undo.text}" if striking.undo else "strakes: there is nothing to undo", err=True
+        f"strakes: {drill.timing.undone_when}: {striking.undo.text}"
+        if striking.undo
+        else "strakes: there is nothing to undo",
+        err=True,
     )
     if dry_run:
         return 0

@@ -18,7 +18,10 @@ from strakes.version import __version__
 
 USAGE_STATUS = BadInputError.exit_status
 # What works on a file system whose servers may die.
-_APART = frozenset({"survey", "study", "run", "reproduce", "accept", "tune", "failover drill"})
+_APART = frozenset(
+    {"survey", "study", "run", "reproduce", "accept", "tune", "failover", "target", "knobs", "clean", "guide", "advise"}
+    | {"doctor", "jobs"}
+)
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
 
@@ -121,11 +124,29 @@ def main() -> int:
 
         return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
     arguments = sys.argv[1:]
-    if " ".join(arguments[: 2 if arguments[:1] == ["failover"] else 1]) not in _APART:
+    if not _APART & set(arguments[:1]):
         return run(arguments)
-    from strakes.cli.apart import run_apart
+    from strakes.cli.apart import PATIENCE_S, run_apart
 
-    return run_apart(lambda: run(arguments))
+    return run_apart(lambda: run(arguments), PATIENCE_S, lambda: _trouble(arguments))
+
+
+def _trouble(arguments: Sequence[str]) -> str:
+    """Return what is known of the servers of the file systems that a command line names; they are not asked."""
+    from pathlib import Path
+
+    from strakes.targets.mountinfo import find_mount, read_mounts
+    from strakes.targets.registry import target_of_mount
+
+    mounts = read_mounts()
+    paths = [os.path.abspath(word) for word in arguments[1:] if not word.startswith("-")]
+    there = {mount.mount_point: mount for path in paths if (mount := find_mount(mounts, path)).mount_point != "/"}
+    try:
+        return " ".join(
+            line for mount in there.values() for line in target_of_mount(Path(mount.mount_point), mount).trouble()
+        )
+    except StrakesError as error:
+        return str(error)
 
 
 def run(arguments: Sequence[str]) -> int:

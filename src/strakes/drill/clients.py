@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from strakes.plan import Plan, ProbePhase
+from strakes.units import format_seconds
 
 # The phase in which the fault comes.
 WATCH = "watch"
+# How much longer than they are to work clients may take until the fault is undone.
+_GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The fault comes ``before_s`` after the first file, and is undone ``restore_after_s`` later (None: when the clients have ended)."""
+    """The fault comes ``before_s`` after the first file, and is undone ``restore_after_s`` later.
+
+    Where that is None, it is undone when the clients have ended. They may wait for just that: so it is done after a
+    limit all the same.
+    """
 
     before_s: float
     after_s: float
@@ -21,6 +28,18 @@ class Timing:
     @property
     def seconds(self) -> float:
         return self.before_s + self.after_s
+
+    @property
+    def undone_within_s(self) -> float:
+        """Return how long after the fault it is undone at the latest."""
+        return self.after_s + _GRACE_S if self.restore_after_s is None else self.restore_after_s
+
+    @property
+    def undone_when(self) -> str:
+        """Return when the fault is undone, in words."""
+        if self.restore_after_s is not None:
+            return f"{format_seconds(self.restore_after_s)} after that"
+        return f"when the clients have ended, or {format_seconds(self.undone_within_s)} after that if they hang"
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool) -> ProbePhase:

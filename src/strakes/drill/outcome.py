@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.failover.timeline import ClientOperation, Moment, Timeline, outages_of, timeline
 from strakes.launch.messages import LoggedOperation
 from strakes.targets.description import Interruption, TargetRecovery
 
@@ -50,10 +50,11 @@ def outcome_of(
     for one in log:
         by_rank.setdefault(one.rank, []).append(one)
     # Open loop: an operation counts from the moment at which it was due.
-    outages = [
-        outage_of(str(rank), [ClientOperation(one.due_s, one.ended_s, one.errno) for one in done], fault_s)
+    clients_operations = {
+        str(rank): [ClientOperation(one.due_s, one.ended_s, one.errno) for one in done]
         for rank, done in sorted(by_rank.items())
-    ]
+    }
+    outages = outages_of(clients_operations, fault_s)
     acknowledged = {(one.rank, one.number) for one in log if one.acknowledged}
     failed = {(one.rank, one.number) for one in log if not one.acknowledged}
     errors = Counter(one.errno for one in log if not one.acknowledged)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,13 +25,14 @@ from strakes.failover.timeline import Moment
 from strakes.launch.engine import Engine
 from strakes.launch.local import LocalEngine
 from strakes.launch.messages import PlanResult, Progress
-from strakes.plan import Plan
+from strakes.plan import Plan, ProbePhase
 from strakes.targets.command import Servers, run
 from strakes.targets.workspace import Workspace
 
 _CELL = "drill"
-# A stalled file system is what the drill is there to see.
+# A stalled file system is what the drill is there to see; where nothing is to undo, for so long.
 _PATIENCE_S = 600.0
+_MOST_NAMED = 10
 _LIST_S = 120.0
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
@@ -66,21 +69,29 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
-        limit_s = drill.timing.seconds + _PATIENCE_S
-        _, outcome = perform(
-            engine,
-            drill.plan,
-            workspace.path,
-            _CELL,
-            limit_s,
-            drill.timing,
-            fault,
-            root,
-            say,
-            alerts,
-            servers=drill.servers,
-        )
+        limit_s = drill.timing.seconds + drill.timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
+        try:
+            _, outcome = perform(
+                engine,
+                drill.plan,
+                workspace.path,
+                _CELL,
+                limit_s,
+                drill.timing,
+                fault,
+                root,
+                say,
+                alerts,
+                servers=drill.servers,
+            )
+        except ClientsHang:
+            workspace.leave_alone()
+            raise
         return outcome
+
+
+class ClientsHang(MeasurementError):
+    """Clients that do not end, also after the fault was undone."""
 
 
 def perform(
@@ -96,16 +107,21 @@ def perform(
     alerts: AlertListener | None = None,
     servers: Servers | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
-    """One plan with a phase of clients at work; what it made stays in ``workspace/name``."""
+    """One plan with a phase of clients at work; what it made stays in ``workspace/name``.
+
+    Raises ClientsHang when they do not end in the time that the fault may need until all is as before.
+    """
     engine.start()
     connections = ConnectionWatch(workspace, servers)
     watches = (fault.watch, connections.watch, *((alerts.watch,) if alerts else ()))
-    with _Stroke(fault, timing, root, say, watches) as stroke:
+    with _Stroke(fault, timing, root, say, watches, engine.cancel) as stroke:
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
         finally:
             # Whatever happens here, a second Ctrl-C too: what is not undone yet is the guard's to undo.
             stroke.end()
+        if stroke.gave_up or result.ended in ("limit", "cancelled"):
+            raise _left_behind(plan, result, workspace, stroke)
         if stroke.failure is not None:
             raise stroke.failure
         if not stroke.struck or not result.log:
@@ -126,11 +142,21 @@ def perform(
 class _Stroke:
     """The fault beside the running clients: done when they have been at work for a while, watched, and undone."""
 
-    def __init__(self, fault: Fault, timing: Timing, root: Path, say: Say, watches: Sequence[Watch]) -> None:
+    def __init__(
+        self,
+        fault: Fault,
+        timing: Timing,
+        root: Path,
+        say: Say,
+        watches: Sequence[Watch],
+        end_clients: Callable[[], None],
+    ) -> None:
         self.moments: list[Moment] = []
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
         self._fault, self._timing, self._root, self._say = fault, timing, root, say
+        self.undone, self.gave_up = "", False
+        self._end_clients = end_clients
         self._promise: Promise | None = None
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
@@ -191,12 +217,19 @@ class _Stroke:
                 "the fault could not be caused", where=self._fault.text, why=error.strerror or str(error)
             )
         self.moments.extend(self.struck)
-        if (
-            self.struck
-            and self._timing.restore_after_s is not None
-            and not self._stop.wait(self._timing.restore_after_s)
-        ):
-            self._undo()
+        # Of one that failed, part may have been done.
+        if self._promise is None or (self.struck and self._stop.wait(self._timing.undone_within_s)):
+            return
+        self._undo()
+        # Clients may have waited for just that; those that wait on wait for something else.
+        if not self._stop.wait(self._clients_left_s() + self._fault.back_within_s):
+            self.gave_up = True
+            self._end_clients()
+
+    def _clients_left_s(self) -> float:
+        """Return how long the clients are still to work."""
+        struck_s = self.struck[0].at_s if self.struck else time.time()
+        return max(0.0, struck_s + self._timing.after_s - time.time())
 
     def _undo(self) -> None:
         if self._promise is None:
@@ -213,6 +246,7 @@ class _Stroke:
             )
             return
         if done:
+            self.undone = done
             self._say(f"undone: {done}")
             self.moments.append(Moment(began, "drill", done))
 
@@ -242,6 +276,23 @@ def _present(directory: Path) -> frozenset[tuple[int, int]]:
             "the files of the clients cannot be listed", where=str(directory), why=found.stderr.strip()
         )
     return frozenset(file for name in found.stdout.splitlines() if (file := file_of(name)) is not None)
+
+
+def _left_behind(plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
+    """Name the clients that have not done all that they were to do."""
+    phase = next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
+    done = Counter(operation.rank for operation in result.log)
+    left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "nothing was undone"
+    if stroke.failure is not None:
+        undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
+    return ClientsHang(
+        f"{len(left)} of {plan.ranks} clients hang and are left behind",
+        where=f"{', '.join(left[:_MOST_NAMED])}{more} in {workspace}",
+        why=f"{undone}, and the file system does not answer them",
+        remedy=f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}",
+    )
 
 
 def _nothing(result: PlanResult) -> MeasurementError:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from strakes.errors import BadInputError, StrakesError
-from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.failover.timeline import ClientOperation, Moment, Timeline, outages_of, timeline
 from strakes.regular_file import read_regular
 from strakes.targets.command import Completed
 from strakes.targets.description import TargetRecovery
@@ -50,19 +50,20 @@ def read_drill(directory: Path, name: str) -> Timeline:
             why=f"neither {name}_events.txt nor {name}_umount.txt does",
         )
     fault_s = done[0].at_s
+    notes: list[str] = []
     clients = {
-        path.stem.partition("_creates_")[2]: _operations(path)
+        path.stem.partition("_creates_")[2]: _operations(path, notes)
         for path in sorted(directory.glob(f"{name}_creates_*.txt"))
     }
     _refuse_other_clock(directory, fault_s, clients.values())
     moments = [*done, *_command(directory / f"{name}_remount.txt")]
     moments += _status_changes(directory / f"{name}_recovery_status_1hz.txt")
     moments += _import_changes(directory / f"{name}_client_import_1hz.txt")
-    moments += _remembered(directory / f"{name}_client_state_after.txt", fault_s)
+    moments += _remembered(directory / f"{name}_client_state_after.txt", fault_s, notes)
     after = _read(directory / f"{name}_recovery_status_after.txt")
     targets = [_target(target, recovery) for target, recovery in _statuses(after)]
-    outages = [outage_of(client, operations, fault_s) for client, operations in clients.items()]
-    return timeline(name, fault_s, moments, outages, targets)
+    outages = outages_of(clients, fault_s, moments)
+    return timeline(name, fault_s, moments, outages, targets, notes)
 
 
 def _refuse_other_clock(directory: Path, fault_s: float, clients: Iterable[list[ClientOperation]]) -> None:
@@ -99,9 +100,17 @@ def _read(path: Path) -> str:
         raise
 
 
-def _operations(path: Path) -> list[ClientOperation]:
+def _without_cut_line(text: str, path: Path, notes: list[str]) -> str:
+    """Return a text whose lines all end: of who was killed, or copied while at work, the last one may not."""
+    if not text or text.endswith("\n"):
+        return text
+    notes.append(f"the last line of {path.name} is cut off and was not read")
+    return text[: text.rfind("\n") + 1]
+
+
+def _operations(path: Path, notes: list[str]) -> list[ClientOperation]:
     operations = []
-    for number, line in enumerate(_read(path).splitlines(), 1):
+    for number, line in enumerate(_without_cut_line(_read(path), path, notes).splitlines(), 1):
         words = line.split()
         try:
             result = " ".join(words[3:])
@@ -175,14 +184,17 @@ def _import_changes(path: Path) -> Iterator[Moment]:
             yield Moment(at_s, "client's connection", known)
 
 
-def _remembered(path: Path, fault_s: float) -> Iterator[Moment]:
+def _remembered(path: Path, fault_s: float, notes: list[str]) -> Iterator[Moment]:
     """Return what the client's connections went through from the fault on, as its kernel remembers it."""
     lines = [line for line in _read(path).splitlines() if not line.startswith(("$ ", "[exit status "))]
     try:
         params = read_params(Completed(("lctl", "get_param", "*.*.state"), 0, "\n".join(lines), ""))
         for parameter, text in params.values.items():
             target = re.split("-(?:mdc|osc|osp|lwp)-", device(parameter))[0]
-            for change in lost_changes(parse_states(text).changes):
+            states = parse_states(text)
+            if states.cut_off:
+                notes.append(f"the last line of {path.name} is cut off and was not read")
+            for change in lost_changes(states.changes):
                 # Its times are whole seconds, cut off.
                 if change.unix_s + 1 > fault_s:
                     yield Moment(max(change.unix_s, fault_s), f"connection to {target}", change.state)

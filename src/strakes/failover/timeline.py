@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, pairwise
 
 from strakes.targets.description import TargetRecovery
@@ -25,6 +25,8 @@ _LEAST_S = 0.5
 _CHANCE = 0.01
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
+# Of fewer other waits nothing is known about what a client waits anyway.
+_LEAST = 3
 # A wait that begins so soon after the fault, which chance alone rarely brings about, need only be so many times longer.
 _SOON_S, _FAR_SOON = 3.0, 5.0
 # What chance would bring about so often is no outage; what is between is not known.
@@ -87,13 +89,14 @@ class Outage:
 
 @dataclass(frozen=True)
 class Timeline:
-    """``fault_s`` is when it was done; all other times are seconds since 1970 too."""
+    """``fault_s`` is when it was done; all other times are seconds since 1970 too. ``notes``: what was not read."""
 
     name: str
     fault_s: float
     moments: tuple[Moment, ...]
     outages: tuple[Outage, ...]
     targets: tuple[TargetRecovery, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
@@ -159,6 +162,49 @@ def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float
     )
 
 
+def outages_of(
+    clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
+) -> tuple[Outage, ...]:
+    """Return that of each client; ``moments`` is what else is known to have happened.
+
+    A client that hangs writes no more lines. So one whose record ends while others go on, or servers are still at work,
+    was never back where it ended with the fault, else it is not known.
+    """
+    outages = [outage_of(client, operations, fault_s) for client, operations in clients.items()]
+    ends = {
+        client: max((operation.ended_s for operation in operations), default=fault_s)
+        for client, operations in clients.items()
+    }
+    others_end_s = max(ends.values(), default=fault_s)
+    over_s = max(
+        [moment.at_s for moment in moments] + [fault_s + (outage.back_after_s or 0.0) for outage in outages],
+        default=fault_s,
+    )
+    return tuple(
+        _silenced(outage, clients[outage.client], ends[outage.client], fault_s, over_s, others_end_s)
+        for outage in outages
+    )
+
+
+def _silenced(
+    outage: Outage,
+    operations: Sequence[ClientOperation],
+    end_s: float,
+    fault_s: float,
+    over_s: float,
+    others_end_s: float,
+) -> Outage:
+    """Return the outage of a client whose record may end too soon."""
+    waits = _waits_of(operations)
+    usual_s = max((wait.ended_s - wait.began_s for wait in waits), default=math.inf)
+    silence_s = max(over_s, others_end_s) - end_s
+    if outage.hit or len(waits) < _ENOUGH or silence_s < max(_FAR_BEYOND * usual_s, _LEAST_S):
+        return outage
+    if -usual_s <= end_s - fault_s <= _SOON_S:
+        return replace(outage, stall_s=silence_s, stall_began_s=end_s, back_after_s=None, hit=True, known=True)
+    return replace(outage, known=False) if end_s < min(over_s, others_end_s) else outage
+
+
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
     """Cut a client's record at the answers that it got.
 
@@ -209,12 +255,16 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     others = [wait.asking_s for wait in waits if wait not in left_out]
     most_s = max(others, default=math.inf)
     late_s = longest.ended_s - longest.asking_s - fault_s
+    if len(others) < _LEAST:
+        return failed, bool(failed)
     if len(others) <= _FEW:
         times, chance = _FAR_OF_FEW, 1.0
     else:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
-        chance = min(1.0, share) * _chance(longest.asking_s, others)
+        length = _chance(longest.asking_s, others)
+        # Of one that began with the fault the place is no chance; of any other, it is one of two that both may be small.
+        chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
     return failed, bool(failed) or (len(others) >= _ENOUGH and chance >= _LIKELY)
@@ -240,6 +290,12 @@ def _chance(longest_s: float, others_s: Sequence[float]) -> float:
     return min((1 + own / max(sums[reach - 1], 1e-9)) ** -reach for reach in _REACHES if reach <= len(sums))
 
 
+def _both(first: float, second: float) -> float:
+    """Return how likely two chances are that have a product so small (Fisher 1932, for two)."""
+    product = first * second
+    return product * (1 - math.log(product)) if product else 0.0
+
+
 def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:
     """Return the waits after the fault that stand apart from all that are shorter, or are far beyond all from before.
 
@@ -263,6 +319,7 @@ def timeline(
     moments: Iterable[Moment],
     outages: Iterable[Outage],
     targets: Iterable[TargetRecovery] = (),
+    notes: Iterable[str] = (),
 ) -> Timeline:
     """Put together what happened in its order, with the wait and return of each client that was hit."""
     waits = tuple(outages)
@@ -274,7 +331,9 @@ def timeline(
         moments.append(Moment(outage.stall_began_s, source, f"last answer before {outage.stall_s:.1f} s of waiting"))
         if outage.back_after_s is not None:
             moments.append(Moment(fault_s + outage.back_after_s, source, "is answered again"))
-    return Timeline(name, fault_s, tuple(sorted(moments, key=lambda moment: moment.at_s)), waits, tuple(targets))
+    return Timeline(
+        name, fault_s, tuple(sorted(moments, key=lambda moment: moment.at_s)), waits, tuple(targets), tuple(notes)
+    )
 
 
 def document(lines: Iterable[Timeline]) -> str:

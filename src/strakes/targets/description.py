@@ -27,7 +27,7 @@ NOW = "now."
 SINCE = "since_unix_s"
 # A number of who counts: when it moves, another server has taken over.
 SERVER = "server_number"
-# How often a server was lost and found again, or did not answer in time.
+# How often a server was lost and found again, or did not answer in time; as a state (now.), what is not 0 while it is.
 LOST = "times_lost"
 CLIENT = "client."
 
@@ -247,7 +247,9 @@ def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
     return tuple(
         name
         for name in sorted(before.keys() & after.keys())
-        if any(
+        if before[name].get(NOW + LOST)
+        or after[name].get(NOW + LOST)
+        or any(
             sign in before[name] and sign in after[name] and before[name][sign] != after[name][sign]
             for sign in (SERVER, CLIENT + LOST)
         )

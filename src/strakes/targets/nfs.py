@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.targets.description import CLIENT, LOST, Description, Observation, Server
+from strakes.targets.description import CLIENT, LOST, NOW, Description, Observation, Server
 from strakes.targets.remote import RemoteTarget
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
 _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
+# For so many seconds; 0 for one that holds.
+_LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATIONS = {
     "md.create": ("CREATE", "MKNOD", "SYMLINK"),
     "md.open": ("OPEN", "OPEN_NOATTR"),
@@ -59,10 +62,11 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
 
     A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received, times,
     errors; one of a connection how often it was made. Timeouts and new connections together are how often it was lost.
+    That the lease has expired, with all locks and open files, is a state.
     """
     operations: dict[str, float] = {}
     moved = {"read": 0.0, "write": 0.0}
-    lost = 0.0
+    lost, expired_s = 0.0, 0.0
     mine = False
     for line in text.splitlines():
         words = line.split()
@@ -75,8 +79,10 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
             lost += float(words[3])
         elif mine and words[:1] == ["xprt:"] and words[1].startswith(("tcp", "rdma")):
             lost += float(words[4])
+        elif mine and (lease := _LEASE_EXPIRED.search(line)):
+            expired_s = float(lease[1])
     if not operations:
         return {}
     common = {name: sum(operations.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
     common |= {"data.read_bytes": moved["read"], "data.write_bytes": moved["write"], LOST: lost}
-    return {CLIENT + name: value for name, value in common.items()}
+    return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: expired_s}

@@ -10,6 +10,7 @@ from strakes.errors import StrakesError
 from strakes.targets.command import Runner, Servers
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.imports import DEACTIVATED, Import, parse_import
+from strakes.targets.lustre.lctl_list_nids import list_nids
 from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.lfs_check import LfsCheck, check
 from strakes.targets.lustre.lfs_getname import ClientName
@@ -71,7 +72,9 @@ def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], 
 def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
     asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
     values = of_mount(answers.get(asked, _NO_PARAMS).values, file_system, ask_instance)
-    return {_target_in(parameter): value for parameter, value in values.items()}
+    # A server is told by the address that it is configured with, also where that is this node. Only some users may ask.
+    own = Answers(answers.run).get(list_nids(), ()) if values else ()
+    return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
 
 
 def _target_in(parameter: str) -> str:

@@ -10,7 +10,8 @@ from strakes.targets.command import Runner
 from strakes.targets.description import TargetRecovery
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.ask_each import ask_each
-from strakes.targets.lustre.lctl_param import device, get_param
+from strakes.targets.lustre.connections import THIS_NODE
+from strakes.targets.lustre.lctl_param import Params, device, get_param
 from strakes.targets.lustre.own import is_target_of
 from strakes.targets.lustre.recovery_status import PARAMETERS, Recovery, parse_recovery
 
@@ -27,7 +28,7 @@ class Health:
 
 
 def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
-    """Ask every server that can be asked; ``answers`` notes those that did not answer."""
+    """Ask every server that can be asked, and this client; ``answers`` notes those that did not answer."""
 
     def ask(host: str) -> Mapping[str, str] | StrakesError:
         try:
@@ -37,6 +38,9 @@ def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -
 
     recoveries: list[TargetRecovery] = []
     complaints: list[str] = []
+    own = answers.get(get_param(_HEALTH), Params({})).values if THIS_NODE not in ways else {}
+    if wrong := complaint(own.get(_HEALTH, _WELL)):
+        complaints.append(f"This client is not healthy: {wrong}.")
     for host, values in ask_each(ways, ask).items():
         if isinstance(values, StrakesError):
             answers.note(values)
@@ -60,8 +64,8 @@ def complaint(text: str) -> str:
     >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY")
     ('', 'device labfs-OST0001 reported unhealthy')
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines or lines == [_WELL]:
+    lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
+    if not lines:
         return ""
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
 

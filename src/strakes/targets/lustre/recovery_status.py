@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.targets.lustre.output import not_understood, number
+from strakes.targets.lustre.output import NotUnderstoodError, not_understood, number
 
 PARAMETERS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
@@ -34,19 +35,29 @@ class Recovery:
 
 
 def parse_recovery(text: str) -> Recovery:
-    """Read it. Raises NotUnderstoodError.
+    """Read it, without a last line that is cut off. Raises NotUnderstoodError.
 
     >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
     False
     """
+    lines = text.splitlines()
+    try:
+        return _parse_lines(lines)
+    except NotUnderstoodError:
+        if len(lines) < 2:
+            raise
+        return _parse_lines(lines[:-1])
+
+
+def _parse_lines(lines: Sequence[str]) -> Recovery:
     values = {}
-    for line in text.splitlines():
+    for line in lines:
         key, colon, value = line.partition(":")
         if not colon:
             raise not_understood(_TOOL, line)
         values[key] = value.strip()
     if not values.get("status"):
-        raise not_understood(_TOOL, text)
+        raise not_understood(_TOOL, "no status")
     connected, known = _of(values.get("connected_clients"))
     completed, known_then = _of(values.get("completed_clients"))
     return Recovery(

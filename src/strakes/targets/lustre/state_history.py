@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from strakes.targets.description import Interruption
 from strakes.targets.lustre.output import not_understood
@@ -16,6 +16,8 @@ from strakes.units import format_seconds
 
 _TOOL = "lctl get_param (state)"
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
+# The beginning of an entry, and no more.
+_CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
 # FULL is connected; IDLE connects by itself when there is something to do.
 WORKING_STATES = ("FULL", "IDLE")
 # Where an interruption begins, or is seen to have begun: CONNECTING alone also follows IDLE.
@@ -41,12 +43,13 @@ class StateChange:
 class States:
     """The state now, and the changes before it, the oldest first.
 
-    ``deactivated``: an administrator took the target out.
+    ``deactivated``: an administrator took the target out. ``cut_off``: the last of the changes could not be read.
     """
 
     current: str
     changes: tuple[StateChange, ...]
     deactivated: bool = False
+    cut_off: bool = False
 
     @property
     def working(self) -> bool:
@@ -85,6 +88,9 @@ class States:
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
         """Return the times in which the target did not serve; of one that is taken out, those before."""
         lost = interruptions(target, self.changes)
+        if self.cut_off and self.working:
+            # The change that ended it is the one that is missing.
+            lost = tuple(replace(each, ended_unix_s=each.ended_unix_s or self.changes[-1].unix_s) for each in lost)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
     def _not_working_since(self) -> int | None:
@@ -98,7 +104,7 @@ class States:
 
 
 def parse_states(text: str) -> States:
-    r"""Read it. Raises NotUnderstoodError.
+    r"""Read it, also where its last line is cut off. Raises NotUnderstoodError.
 
     >>> parse_states("current_state: FULL\nstate_history:\n - [ 1795323376, FULL ]").changes
     (Change(unix_s=1795323376, state='FULL'),)
@@ -106,12 +112,15 @@ def parse_states(text: str) -> States:
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
         raise not_understood(_TOOL, lines[0] if lines else "")
-    matches = [(line, _ENTRY.match(line)) for line in lines[2:]]
-    for line, match in matches:
+    entries = lines[2:]
+    cut_off = bool(entries) and _CUT_ENTRY.fullmatch(entries[-1]) is not None
+    changes = []
+    for line in entries[:-1] if cut_off else entries:
+        match = _ENTRY.match(line)
         if match is None:
             raise not_understood(_TOOL, line)
-    changes = tuple(StateChange(int(match[1]), match[2]) for _, match in matches if match is not None)
-    return States(lines[0].partition(": ")[2], changes)
+        changes.append(StateChange(int(match[1]), match[2]))
+    return States(lines[0].partition(": ")[2], tuple(changes), cut_off=cut_off)
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
@@ -121,14 +130,7 @@ def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
     >>> [change.state for change in lost_changes((*idle, Change(9, "DISCONN"), Change(12, "FULL")))]
     ['DISCONN', 'FULL']
     """
-    chosen: list[StateChange] = []
-    lost = False
-    for change in changes:
-        lost = lost or change.state in _LOST
-        if lost:
-            chosen.append(change)
-        lost = lost and change.state not in WORKING_STATES
-    return tuple(chosen)
+    return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
@@ -141,28 +143,39 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
     True
     """
     changes = tuple(changes)
-    ended: list[Interruption] = []
-    began, evicted = _began_before(changes), False
-    or_earlier = began is not None
-    for change in changes:
-        if change.state in _LOST:
-            began = change.unix_s if began is None else began
-            evicted = evicted or change.state == "EVICTED"
-        elif change.state in WORKING_STATES and began is not None:
-            ended.append(Interruption(target, began, change.unix_s, evicted, or_earlier=or_earlier))
-            began, evicted, or_earlier = None, False, False
-    lasting = () if began is None else (Interruption(target, began, None, evicted, or_earlier=or_earlier),)
-    return (*ended, *lasting)
+    lost = []
+    for number, episode in enumerate(_episodes(changes)):
+        or_earlier = number == 0 and len(changes) >= _REMEMBERED and not _connects(episode)
+        if or_earlier or _is_lost(episode):
+            ended_unix_s = episode[-1].unix_s if episode[-1].state in WORKING_STATES else None
+            evicted = any(change.state == "EVICTED" for change in episode)
+            lost.append(Interruption(target, episode[0].unix_s, ended_unix_s, evicted, or_earlier=or_earlier))
+    return tuple(lost)
 
 
-def _began_before(changes: tuple[StateChange, ...]) -> int | None:
-    """Return the first time that is known of an interruption whose beginning is forgotten.
+def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
+    """Cut the changes behind each that works again.
 
-    An idle connection, too, goes through one CONNECTING, but through nothing else.
+    So a connection that finds its server dead when it wakes up was lost from the moment at which it woke up.
     """
-    first = list(takewhile(lambda change: change.state not in WORKING_STATES, changes))
-    idle = len(first) <= 1 and all(change.state in _CONNECTING for change in first)
-    return None if len(changes) < _REMEMBERED or idle else first[0].unix_s
+    episodes: list[list[StateChange]] = []
+    works = True
+    for change in changes:
+        if works:
+            episodes.append([])
+        episodes[-1].append(change)
+        works = change.state in WORKING_STATES
+    return episodes
+
+
+def _is_lost(episode: Iterable[StateChange]) -> bool:
+    return any(change.state in _LOST for change in episode)
+
+
+def _connects(episode: list[StateChange]) -> bool:
+    """Tell whether the rest of an episode is all that an idle connection goes through: one CONNECTING."""
+    before = [change for change in episode if change.state not in WORKING_STATES]
+    return len(before) <= 1 and all(change.state in _CONNECTING for change in before)
 
 
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:

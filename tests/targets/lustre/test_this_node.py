@@ -1,0 +1,94 @@
+"""A client on a server, one that is ill itself, one that may ask nothing, and answers that are cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.description import Interruption, lost_between
+from strakes.targets.lustre.recovery_status import parse_recovery
+from strakes.targets.lustre.state_history import lost_changes, parse_states
+from strakes.targets.nfs import counters
+from targets.lustre.test_own import NAME, WELL, Client, connection, lustre
+
+STATS = "\nsnapshot_time 1795231205.0 secs.nsecs\nopen 3 samples [reqs]"
+TWO = connection("lab-MDT0000", NAME, WELL, "10.0.0.7@tcp") | connection("lab-OST0000", NAME, WELL, "10.0.0.8@tcp")
+
+
+def on_server(*addresses: str) -> Client:
+    """A client whose own addresses are these, and which has the counters of a metadata target."""
+    client = Client(TWO | {"mdt.lab-MDT0000.md_stats": STATS}, f"lab-{NAME}")
+    client.nids = addresses
+    return client
+
+
+@pytest.mark.parametrize("addresses", [("10.0.0.7@tcp",), ("10.1.0.7@o2ib", "10.0.0.7@tcp")])
+def test_counters_of_this_node_are_read_whatever_address_its_targets_are_told_by(
+    tmp_path: Path, addresses: tuple[str, ...]
+) -> None:
+    mine = lustre(tmp_path, on_server(*addresses))
+    assert mine.observe()["lab-MDT0000"]["md.open"] == 3
+    assert mine.server_addresses() == {"lab-MDT0000": "0@lo", "lab-OST0000": "10.0.0.8@tcp"}
+
+
+def test_counters_of_other_nodes_are_not_taken_for_theirs(tmp_path: Path) -> None:
+    mine = lustre(tmp_path, on_server("10.0.0.9@tcp"))
+    assert "md.open" not in mine.observe().get("lab-MDT0000", {})
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ("healthy\nhealthy", ""),
+        ("LBUG", "LBUG"),
+        ("device x reported unhealthy\nNOT HEALTHY", "device x"),
+        ("NOT HEALTHY", "not"),
+    ],
+)
+def test_a_client_that_is_not_healthy_itself_is_named(tmp_path: Path, told: str, complaint: str) -> None:
+    trouble = lustre(tmp_path, Client(TWO | {"health_check": told})).trouble()
+    assert bool(trouble) == bool(complaint)
+    assert not complaint or ("This client is not healthy" in trouble[0] and complaint in trouble[0])
+
+
+def test_who_is_told_nothing_is_told_why_there_are_no_counters(tmp_path: Path) -> None:
+    limits = lustre(tmp_path, Client({}, f"lab-{NAME}")).limits()
+    assert any("does not tell on which servers" in limit.why for limit in limits)
+
+
+HISTORY = "current_state: {}\nstate_history:\n - [ 10, FULL ]\n - [ 20, DISCONN ]\n - [ 25, CONNECTING ]\n - [ 26, EVICTED ]\n"
+
+
+@pytest.mark.parametrize("cut", ["", " -", " - [", " - [ 3", " - [ 30,", " - [ 30, FU", " - [ 30, FULL"])
+@pytest.mark.parametrize(("current", "ended_s"), [("FULL", 26), ("CONNECTING", None)])
+def test_a_history_whose_last_line_is_cut_off_tells_the_rest(cut: str, current: str, ended_s: int | None) -> None:
+    states = parse_states(HISTORY.format(current) + cut)
+    assert states.cut_off == bool(cut)
+    if cut:
+        assert states.interruptions("t") == (Interruption("t", 20, ended_s, evicted=True),)
+
+
+def test_a_recovery_whose_last_line_is_cut_off_tells_the_rest() -> None:
+    for rest in ("recovery_dur", "completed_clients: 3/", "replayed_requests: 1x"):
+        recovery = parse_recovery(f"status: COMPLETE\nrecovery_start: 1795232520\n{rest}")
+        assert recovery.serving and recovery.started_unix_s == 1795232520 and recovery.evicted_clients is None
+
+
+def test_an_idle_connection_that_finds_its_server_dead_was_lost_from_when_it_woke_up() -> None:
+    states = parse_states(
+        "current_state: FULL\nstate_history:\n - [ 10, CONNECTING ]\n - [ 10, IDLE ]\n - [ 76, CONNECTING ]\n"
+        " - [ 81, DISCONN ]\n - [ 87, CONNECTING ]\n - [ 90, FULL ]"
+    )
+    assert states.interruptions("t") == (Interruption("t", 76, 90),)
+    assert [change.unix_s for change in lost_changes(states.changes)] == [76, 81, 87, 90]
+
+
+def test_an_nfs_lease_that_expired_is_an_interruption_as_long_as_it_lasts() -> None:
+    text = (
+        "device 10.0.0.9:/e mounted on /nfs with fstype nfs4 statvers=1.1\n"
+        "\tnfsv4:\tbm0=0x1,lease_time=90,lease_expired={}\n\t        READ: 5 5 0 1 1 1 1 1 0\n"
+    )
+    well, expired = ({"client": counters(text.format(age), "/nfs")} for age in (0, 12))
+    assert lost_between(well, expired) == lost_between(expired, well) == ("client",)
+    assert lost_between(well, well) == ()

@@ -59,7 +59,7 @@ class States:
     def in_words(self, now_unix_s: float) -> str:
         """Return the state, and since when the target has not served.
 
-        >>> States("CONNECTING", (Change(10, "DISCONN"), Change(15, "CONNECTING"))).in_words(22)
+        >>> States("CONNECTING", (StateChange(10, "DISCONN"), StateChange(15, "CONNECTING"))).in_words(22)
         'CONNECTING, for 12.0 s'
         """
         lasting = [lost for lost in interruptions("", self.changes) if lost.ended_unix_s is None]
@@ -74,7 +74,7 @@ class States:
     def lost(self, now_unix_s: float) -> bool:
         """Tell whether the target should serve and does not: not one taken out, or one just about to be connected to.
 
-        >>> idle = States("CONNECTING", (Change(10, "IDLE"), Change(50, "CONNECTING")))
+        >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
         (False, True)
         """
@@ -107,7 +107,7 @@ def parse_states(text: str) -> States:
     r"""Read it, also where its last line is cut off. Raises NotUnderstoodError.
 
     >>> parse_states("current_state: FULL\nstate_history:\n - [ 1795323376, FULL ]").changes
-    (Change(unix_s=1795323376, state='FULL'),)
+    (StateChange(unix_s=1795323376, state='FULL'),)
     """
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
@@ -126,8 +126,8 @@ def parse_states(text: str) -> States:
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
     """Return the changes that belong to a lost connection, to the one that ends it: not those of idle ones.
 
-    >>> idle = (Change(1, "CONNECTING"), Change(1, "IDLE"), Change(5, "CONNECTING"), Change(5, "FULL"))
-    >>> [change.state for change in lost_changes((*idle, Change(9, "DISCONN"), Change(12, "FULL")))]
+    >>> idle = (StateChange(1, "CONNECTING"), StateChange(1, "IDLE"), StateChange(5, "FULL"))
+    >>> [change.state for change in lost_changes((*idle, StateChange(9, "DISCONN"), StateChange(12, "FULL")))]
     ['DISCONN', 'FULL']
     """
     return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
@@ -138,7 +138,7 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
 
     Of the first, the beginning may be forgotten.
 
-    >>> lost = (Change(10, "DISCONN"), Change(15, "CONNECTING"), Change(15, "EVICTED"), Change(16, "FULL"))
+    >>> lost = (StateChange(10, "DISCONN"), StateChange(15, "EVICTED"), StateChange(16, "FULL"))
     >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
     True
     """
@@ -181,7 +181,7 @@ def _connects(episode: list[StateChange]) -> bool:
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
     """Return what is remembered now, and what was before it.
 
-    >>> first, second, third = Change(1, "FULL"), Change(5, "DISCONN"), Change(9, "FULL")
+    >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
     >>> continued((first, second), (second, third)) == (first, second, third)
     True
     """

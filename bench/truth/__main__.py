@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.simulate.document import placed
 from bench.truth.judge import Verdict, judge
-from bench.truth.noise import five, log_normal, more_noises, noise_named
-from bench.truth.planted import more_truths, truth_named, truths
+from bench.truth.noise import five, later_noises, log_normal, more_noises, noise_named
+from bench.truth.planted import later_truths, more_truths, truth_named, truths
 from bench.truth.results import Case, Results
 from bench.truth.simulated import portrait_of, survey
 from strakes.studies.registry import SURVEY
@@ -32,14 +32,15 @@ def judge_survey(case: Case, seed: int) -> Verdict:
     """Make a survey and judge it."""
     truth, noise = truth_named(case.truth), noise_named(case.noise)
     with tempfile.TemporaryDirectory() as place:
-        run = survey(truth, noise, seed, SURVEY, Path(place))
-        return judge(run, portrait_of(run), truth, noise)
+        run, met = survey(truth, noise, seed, SURVEY, Path(place))
+        return judge(run, portrait_of(run), met, noise)
 
 
 def cases() -> tuple[list[Case], list[Case]]:
     """Return all cells equal under every noise, and every planted truth with 5 % of noise."""
-    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises())]
-    planted = [Case(truth.name, USUAL) for truth in (*truths(), *more_truths()) if truth.name != EQUAL]
+    equal = [Case(EQUAL, noise.name) for noise in (*five(), *more_noises(), *later_noises())]
+    every = (*truths(), *more_truths(), *later_truths())
+    planted = [Case(truth.name, USUAL) for truth in every if truth.name != EQUAL]
     return equal, planted
 
 
@@ -64,6 +65,7 @@ def main() -> None:
     parser.add_argument("document", nargs="?", type=Path, help="write the table into this document")
     parser.add_argument("--surveys", type=int, default=200, help="of each noise, with all cells equal")
     parser.add_argument("--planted", type=int, default=100, help="of each planted truth")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; each survey of a case has the next one")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--results", type=Path, help="keep verdicts here, and go on with those that are there")
     parser.add_argument("--only", default="", help="cases whose truth or noise has this in its name")
@@ -86,10 +88,11 @@ def _table(arguments: argparse.Namespace) -> str:
         for case in group
         if arguments.only in f"{case.truth} {case.noise}"
     ]
-    results.make(_in_turn(wanted), arguments.processes, judge_survey)
-    lines = [HEAD]
-    for case, _ in wanted:
-        verdicts = results.verdicts(case)
+    first = arguments.seed
+    results.make(_in_turn(wanted, first), arguments.processes, judge_survey)
+    verdicts_of = {case: results.verdicts(case, range(first, first + count)) for case, count in wanted}
+    lines = [f"Seeds from {first} on.", "", HEAD]
+    for case, verdicts in verdicts_of.items():
         if not verdicts:
             continue
         lines.append(line(case, verdicts))
@@ -97,13 +100,32 @@ def _table(arguments: argparse.Namespace) -> str:
             sys.stderr.write(f"{lines[-1]}\n")
             for text in sorted({text for verdict in verdicts for text in verdict.false})[:12]:
                 sys.stderr.write(f"    {text}\n")
-    return "\n".join(lines)
+    groups = {"all cells equal": equal, "planted": planted}
+    told = [
+        _together(name, [verdicts_of[case] for case in group if case in verdicts_of]) for name, group in groups.items()
+    ]
+    return "\n".join([*lines, "", *filter(None, told)])
 
 
-def _in_turn(wanted: Sequence[tuple[Case, int]]) -> Iterator[tuple[Case, int]]:
+def _together(name: str, of_cases: Sequence[Sequence[Verdict]]) -> str:
+    """How often a survey of a group of cases errs, in words."""
+    verdicts = [verdict for of_case in of_cases for verdict in of_case]
+    if not verdicts:
+        return ""
+    false = sum(bool(verdict.false) for verdict in verdicts)
+    worst = max(sum(bool(verdict.false) for verdict in of_case) / len(of_case) for of_case in of_cases if of_case)
+    return (
+        f"Of {len(verdicts):,} surveys with {name}, {false} say something false: {100 * false / len(verdicts):.1f} %; "
+        f"of the worst case {100 * worst:.1f} %.  "
+    )
+
+
+def _in_turn(wanted: Sequence[tuple[Case, int]], first: int) -> Iterator[tuple[Case, int]]:
     """Return every case once, then again: whoever ends it early has as many of each."""
     most = max((count for _, count in wanted), default=0)
-    return chain.from_iterable(((case, seed) for case, count in wanted if seed < count) for seed in range(most))
+    return chain.from_iterable(
+        ((case, first + number) for case, count in wanted if number < count) for number in range(most)
+    )
 
 
 if __name__ == "__main__":

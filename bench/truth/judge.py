@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.truth.noise import Noise
-from bench.truth.planted import Truth
+from bench.truth.planted import Truth, truth_named
 from strakes.findings.claims import Claim
 from strakes.findings.portrait import Portrait
 from strakes.plan import MixedPhase, Phase
@@ -56,7 +56,8 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
     texts += [f"{one.code} {one.text}" for one in portrait.warnings]
     texts += [f"{one.setting} = {one.value}" for one in portrait.recommendations if one.confirmed]
-    told = not truth.told_by or any(part in text for part in truth.told_by for text in texts)
+    stayed = len(truth_named(truth.name).states) > len(truth.states)
+    told = stayed or not truth.told_by or any(part in text for part in truth.told_by for text in texts)
     decided = sum(bool(one.claims) for one in portrait.findings)
     return Verdict(tuple(false), told, decided, len(portrait.recommendations), len(intervals), sum(intervals))
 

@@ -157,7 +157,122 @@ def more_noises() -> tuple[Noise, ...]:
     )
 
 
+def uneven(least: float, most: float) -> Noise:
+    """Each cell scatters by a deviation of its own."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        deviations: dict[str, float] = {}
+
+        def factors(phases: int, _: float, cell: str) -> list[float]:
+            deviation = deviations.setdefault(cell, float(generator.uniform(least, most)))
+            return [math.exp(deviation * value) for value in generator.standard_normal(phases)]
+
+        return factors
+
+    return Noise(f"{100 * least:.0f} to {100 * most:.0f} %, by cell", start)
+
+
+def whole_visits(deviation: float) -> Noise:
+    """All phases of a visit are fast or slow together, each visit by itself."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        return lambda phases, *_: [math.exp(deviation * float(generator.standard_normal()))] * phases
+
+    return Noise(f"visits as a whole, {100 * deviation:.0f} %", start)
+
+
+def two_modes_of_visits(share: float, slow: float) -> Noise:
+    """Whole visits are slow, ``share`` of them, whatever the one before was."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        def factors(phases: int, *_: object) -> list[float]:
+            level = slow if generator.random() < share else 1.0
+            return [level * math.exp(0.03 * value) for value in generator.standard_normal(phases)]
+
+        return factors
+
+    quantile = NormalDist().inv_cdf(1 - 0.5 / (1 - share))
+    return Noise(f"{100 * share:.0f} % of visits at {slow:g}", start, median=math.exp(0.03 * quantile))
+
+
+def swinging(period_s: float, depth: float, budget_s: float = 120.0) -> Noise:
+    """A background load that comes and goes as a sine, and takes up to ``depth``."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        offset = float(generator.uniform(0, 2 * math.pi))
+
+        def factors(phases: int, passed: float, _: str) -> list[float]:
+            level = 1 - depth * (1 + math.sin(offset + 2 * math.pi * passed * budget_s / period_s)) / 2
+            return [level * math.exp(0.03 * value) for value in generator.standard_normal(phases)]
+
+        return factors
+
+    return Noise(f"a sine of {period_s:g} s, {100 * depth:.0f} % deep", start, changes=True)
+
+
+def random_walk(step: float) -> Noise:
+    """Each visit is as fast as the one before but for a step that stays."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        level = 0.0
+
+        def factors(phases: int, *_: object) -> list[float]:
+            nonlocal level
+            level += step * float(generator.standard_normal())
+            return [math.exp(level + 0.02 * value) for value in generator.standard_normal(phases)]
+
+        return factors
+
+    return Noise(f"random walk, steps of {100 * step:g} %", start, changes=True)
+
+
+def freezes(share: float, times: float) -> Noise:
+    """Now and then a phase takes many times as long."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        return lambda phases, *_: [
+            math.exp(0.05 * value) / (times if generator.random() < share else 1.0)
+            for value in generator.standard_normal(phases)
+        ]
+
+    quantile = NormalDist().inv_cdf(1 - 0.5 / (1 - share))
+    return Noise(f"{100 * share:.0f} % of phases frozen", start, median=math.exp(0.05 * quantile))
+
+
+def cold_first(slow: float) -> Noise:
+    """The first visit of each cell is slow, with 5 % of noise."""
+
+    def start(generator: np.random.Generator) -> Factors:
+        seen: set[str] = set()
+
+        def factors(phases: int, _: float, cell: str) -> list[float]:
+            level = 1.0 if cell in seen else slow
+            seen.add(cell)
+            return [level * math.exp(0.05 * value) for value in generator.standard_normal(phases)]
+
+        return factors
+
+    return Noise(f"first visits of cells at {slow:g}", start, changes=True)
+
+
+def later_noises() -> tuple[Noise, ...]:
+    """Made when the rules were; no threshold was chosen by them."""
+    coarse = log_normal(0.1)
+    return (
+        uneven(0.02, 0.2),
+        whole_visits(0.1),
+        two_modes_of_visits(0.4, 0.75),
+        swinging(7.3, 0.3),
+        random_walk(0.015),
+        freezes(0.03, 8.0),
+        cold_first(0.6),
+        dependent(-0.6),
+        log_normal(0.25),
+        Noise("clock of 15 ms, 10 %", coarse.start, tick_s=0.015),
+    )
+
+
 def noise_named(name: str) -> Noise:
     """Raises StopIteration for a name that none has."""
-    every = (*five(), *more_noises(), log_normal(0.05), stalls(0.3), drifting(0.1))
+    every = (*five(), *more_noises(), *later_noises(), log_normal(0.05), stalls(0.3), drifting(0.1))
     return next(noise for noise in every if noise.name == name)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 from strakes.plan import MetadataPhase, Phase, TransferPhase
@@ -13,16 +13,28 @@ from strakes.units import GIB, KIB, MIB
 BANDWIDTH = 400.0 * MIB
 CREATES = 20_000.0
 CACHE = 12.0 * GIB
+# A write cache that empties by itself, at so many bytes a second.
+DRAIN = 100.0 * MIB
+# Of the phases: a state that fewer were run in is nobody's to tell.
+_FEW = 0.05
 
 
 @dataclass(frozen=True)
 class State:
-    """What the file system has been through: seconds, bytes written, files made and removed since the survey began."""
+    """What the file system has been through: seconds, bytes written, files made and removed since the survey began.
+
+    ``dirty_bytes``: what was written and would not have left a write cache yet.
+    """
 
     now_s: float = 0.0
     written_bytes: float = 0.0
     made: float = 0.0
     removed: float = 0.0
+    dirty_bytes: float = 0.0
+
+    def reached(self, later: State) -> bool:
+        """Whether the file system had been through as much as this."""
+        return all(getattr(self, field.name) <= getattr(later, field.name) for field in fields(self))
 
 
 Rate = Callable[[Phase, int, State], float]
@@ -36,10 +48,11 @@ def equal(phase: Phase, ranks: int, state: State) -> float:
 
 @dataclass(frozen=True)
 class Truth:
-    """``rate`` without noise. ``states`` are the states in which the file system is met: what is said has to hold in each of them.
+    """``rate`` without noise. ``states`` are those in which the file system may be met: what is said has to hold in each that was.
 
     ``told_by`` are parts of warnings and findings of which one has to appear for the truth, or its cause, to have been said.
-    ``from_cache``: the share of a read that no device had to answer. ``servers``: what each server had to do of a phase's time.
+    ``from_cache``: the share of a read that no device had to answer. ``servers``: what each server had to do of a phase's time; none
+    where no server counts. ``resident``: whether the client's kernel knows what its cache holds.
     """
 
     name: str
@@ -48,17 +61,23 @@ class Truth:
     told_by: tuple[str, ...] = ()
     from_cache: Callable[[Phase], float] = lambda _: 0.0
     remote: bool = False
-    servers: Mapping[str, float] | None = None
+    servers: Callable[[State], Mapping[str, float]] = lambda _: {"server 0": 0.5}
+    resident: bool = True
 
     def value(self, phase: Phase, ranks: int, state: State, unit: str) -> float:
         """What a measure of that phase is without noise."""
         rate = self.rate(phase, ranks, state)
         return ranks / rate if unit == "s" else rate
 
+    def met(self, visited: Sequence[State]) -> tuple[State, ...]:
+        """Return the states that a twentieth of all phases or more were run in."""
+        return tuple(
+            state for state in self.states if sum(state.reached(one) for one in visited) >= _FEW * len(visited)
+        )
+
 
 def truths() -> tuple[Truth, ...]:
     """All of them; the first is the one with nothing to be found."""
-    late = State(now_s=100.0, written_bytes=20.0 * GIB, made=200_000.0, removed=200_000.0)
     return (
         Truth("all cells equal"),
         Truth(
@@ -83,21 +102,30 @@ def truths() -> tuple[Truth, ...]:
             _slow_server,
             told_by=("server-unlike", "target-unlike"),
             remote=True,
-            servers={"server 0": 1 / 3, "server 1": 1.0},
+            servers=lambda _: {"server 0": 1 / 3, "server 1": 1.0},
         ),
-        Truth("slower with each file", _slower_with_files, (State(), late), ("not-stationary", "depends on")),
-        Truth("churn", _churn, (State(), late), ("not-stationary", "depends on")),
-        Truth("collapsing write cache", _write_cache, (State(), late), ("not-stationary", "depends on")),
+        Truth(
+            "slower with each file",
+            _slower_with_files,
+            (State(), State(made=20_000.0)),
+            ("not-stationary", "depends on"),
+        ),
+        Truth("churn", _churn, (State(), State(removed=10_000.0)), ("not-stationary", "depends on")),
+        Truth(
+            "collapsing write cache",
+            _write_cache,
+            (State(), State(written_bytes=4.0 * GIB)),
+            ("not-stationary", "depends on"),
+        ),
         Truth(
             "neighbour 5 s on, 5 s off", _on_off, (State(), State(now_s=7.0)), ("not-stationary", "shifts", "bimodal")
         ),
-        Truth("slow first 48 s", _slow_start, (State(), late), ("not-stationary", "depends on", "before")),
+        Truth("slow first 48 s", _slow_start, (State(), State(now_s=48.0)), ("not-stationary", "depends on", "before")),
     )
 
 
 def more_truths() -> tuple[Truth, ...]:
     """Others than those that the survey was made with in mind."""
-    late = State(now_s=100.0, written_bytes=20.0 * GIB, made=200_000.0, removed=200_000.0)
     changed = ("not-stationary", "depends on")
     return (
         Truth("saturation at 2 ranks", partial(_ranks, 2), told_by=_ranks_told(2)),
@@ -105,17 +133,75 @@ def more_truths() -> tuple[Truth, ...]:
         Truth("grows with the root of the ranks", _root_of_ranks, told_by=("still grow at the largest",)),
         Truth("more than 2 ranks are in each other's way", _crowded, told_by=_ranks_told(2)),
         Truth("O_DIRECT is fast in large calls only", _large_direct, told_by=("O_DIRECT", "saturate at 1 MiB")),
-        Truth("twice as fast from 30 s on", _step_up, (State(), late), changed),
-        Truth("half as fast from 40 s on", _step_down, (State(), late), changed),
-        Truth("reads at 70 % from 40 s on", _reads_down, (State(), late), changed),
+        Truth("twice as fast from 30 s on", _step_up, (State(), State(now_s=30.0)), changed),
+        Truth("half as fast from 40 s on", _step_down, (State(), State(now_s=40.0)), changed),
+        Truth("reads at 70 % from 40 s on", _reads_down, (State(), State(now_s=40.0)), changed),
         Truth("neighbour 20 s on, 20 s off", partial(_periodic, 40.0), (State(), State(now_s=30.0)), changed),
         Truth("neighbour 1.5 s on, 1.5 s off", partial(_periodic, 3.0), (State(), State(now_s=2.0)), changed),
     )
 
 
+def later_truths() -> tuple[Truth, ...]:
+    """Made when the rules were; no threshold was chosen by them."""
+    changed = ("not-stationary", "depends on")
+    best = (
+        "saturate at 64 KiB",
+        "64 KiB transfers suffice",
+        "transfer size, writes = 64 KiB",
+        "transfer size, reads = 64 KiB",
+    )
+    own = ("segments of one shared file is 0.", "file layout, writes = a file per process")
+    return (
+        Truth("64 KiB is the best transfer size", _best_in_the_middle, told_by=best),
+        Truth("grows up to 8 ranks", partial(_ranks, 8), told_by=("still grow at the largest",)),
+        Truth("slow in large directories", _large_directories, told_by=("in a directory per rank is", "one per rank")),
+        Truth("shared files are slow", _shared_files, told_by=own),
+        Truth("write cache that drains slowly", _draining, (State(), State(dirty_bytes=2.0 * GIB)), changed),
+        Truth(
+            "one of two servers slow from 60 s on",
+            _server_slows,
+            (State(), State(now_s=60.0)),
+            (*changed, "server-unlike"),
+            remote=True,
+            servers=_slow_later,
+        ),
+        Truth("throttled for 8 s of every 24", _throttled, (State(now_s=1.0), State(now_s=20.0)), changed),
+        Truth(
+            "server cache answers 60 % of reads",
+            partial(_partly_cached, 0.6),
+            told_by=("cache-suspect",),
+            from_cache=lambda phase: 0.6 * _any_read(phase),
+            remote=True,
+        ),
+        Truth(
+            "server cache answers 30 % of reads",
+            partial(_partly_cached, 0.3),
+            told_by=("cache-suspect",),
+            from_cache=lambda phase: 0.3 * _any_read(phase),
+            remote=True,
+        ),
+        Truth(
+            "a client's cache that nobody counts",
+            _client_cache,
+            told_by=("cache-suspect",),
+            from_cache=_cached_by_client,
+            remote=True,
+            servers=lambda _: {},
+            resident=False,
+        ),
+        Truth("creates at half from 50 s on", _creates_down, (State(), State(now_s=50.0)), changed),
+        Truth(
+            "writes slower with all that was written",
+            _slower_with_bytes,
+            (State(), State(written_bytes=10.0 * GIB)),
+            changed,
+        ),
+    )
+
+
 def truth_named(name: str) -> Truth:
     """Raises StopIteration for a name that none has."""
-    return next(truth for truth in (*truths(), *more_truths()) if truth.name == name)
+    return next(truth for truth in (*truths(), *more_truths(), *later_truths()) if truth.name == name)
 
 
 def _ranks_told(ranks: int) -> tuple[str, ...]:
@@ -210,11 +296,64 @@ def _slow_start(phase: Phase, ranks: int, state: State) -> float:
     return equal(phase, ranks, state) * (0.4 if state.now_s < 48 else 1.0)
 
 
+def _best_in_the_middle(phase: Phase, ranks: int, state: State) -> float:
+    size = phase.transfer_bytes if isinstance(phase, TransferPhase) else 64 * KIB
+    return equal(phase, ranks, state) * (0.5 if size < 64 * KIB else 1.0 if size == 64 * KIB else 0.7)
+
+
+def _large_directories(phase: Phase, ranks: int, state: State) -> float:
+    """Every name is looked for among those that are there, on average half of all."""
+    if not isinstance(phase, MetadataPhase):
+        return equal(phase, ranks, state)
+    names = phase.items * (ranks if phase.directory == "shared" else 1)
+    return equal(phase, ranks, state) / (1 + names / 2 / 50)
+
+
+def _shared_files(phase: Phase, ranks: int, state: State) -> float:
+    shared = isinstance(phase, TransferPhase) and phase.operation == "write" and phase.layout == "shared-file"
+    return equal(phase, ranks, state) * (0.3 if shared else 1.0)
+
+
+def _draining(phase: Phase, ranks: int, state: State) -> float:
+    writes = isinstance(phase, TransferPhase) and phase.operation == "write"
+    return equal(phase, ranks, state) * ((5.0 if state.dirty_bytes < 2 * GIB else DRAIN / BANDWIDTH) if writes else 1.0)
+
+
+def _server_slows(phase: Phase, ranks: int, state: State) -> float:
+    slow = isinstance(phase, TransferPhase) and state.now_s >= 60
+    return equal(phase, ranks, state) * (0.4 if slow else 1.0)
+
+
+def _slow_later(state: State) -> Mapping[str, float]:
+    return {"server 0": 0.4, "server 1": 1.0} if state.now_s >= 60 else {"server 0": 1.0, "server 1": 1.0}
+
+
+def _throttled(phase: Phase, ranks: int, state: State) -> float:
+    return equal(phase, ranks, state) * (0.3 if state.now_s % 24 < 8 else 1.0)
+
+
+def _partly_cached(share: float, phase: Phase, ranks: int, state: State) -> float:
+    rate = equal(phase, ranks, state)
+    return 1 / (share / CACHE + (1 - share) / rate) if _any_read(phase) else rate
+
+
+def _creates_down(phase: Phase, ranks: int, state: State) -> float:
+    creates = isinstance(phase, MetadataPhase) and phase.operation == "file-create"
+    return equal(phase, ranks, state) * (0.5 if creates and state.now_s >= 50 else 1.0)
+
+
+def _slower_with_bytes(phase: Phase, ranks: int, state: State) -> float:
+    writes = isinstance(phase, TransferPhase) and phase.operation == "write"
+    return equal(phase, ranks, state) / (1 + state.written_bytes / (10 * GIB) if writes else 1.0)
+
+
 def moved(state: State, phase: Phase, amount: float, seconds: float) -> State:
     """The state after a phase that moved or did so much."""
+    now_s = state.now_s + seconds
+    dirty = max(0.0, state.dirty_bytes - DRAIN * seconds)
     if isinstance(phase, TransferPhase):
         written = amount if phase.operation == "write" else 0.0
-        return replace(state, now_s=state.now_s + seconds, written_bytes=state.written_bytes + written)
+        return replace(state, now_s=now_s, written_bytes=state.written_bytes + written, dirty_bytes=dirty + written)
     made = amount if phase.operation == "file-create" else 0.0
     removed = amount if phase.operation == "file-remove" else 0.0
-    return replace(state, now_s=state.now_s + seconds, made=state.made + made, removed=state.removed + removed)
+    return replace(state, now_s=now_s, made=state.made + made, removed=state.removed + removed, dirty_bytes=dirty)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -52,10 +52,10 @@ class Results:
             case = Case(str(row["truth"]), str(row["noise"]))
             self._verdicts.setdefault(case, {})[int(str(row["seed"]))] = from_record(Verdict, row["verdict"])
 
-    def verdicts(self, case: Case) -> list[Verdict]:
-        """Return those of a case, by seed."""
+    def verdicts(self, case: Case, seeds: Collection[int] | None = None) -> list[Verdict]:
+        """Return those of a case, by seed; only of these seeds where they are given."""
         of_case = self._verdicts.get(case, {})
-        return [of_case[seed] for seed in sorted(of_case)]
+        return [of_case[seed] for seed in sorted(of_case) if seeds is None or seed in seeds]
 
     def make(self, wanted: Iterable[tuple[Case, int]], processes: int, survey: Survey) -> None:
         """Make the surveys (case, seed) that are not there yet, in that order."""

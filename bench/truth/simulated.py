@@ -70,9 +70,10 @@ class SimulatedEngine(Engine):
         self._tick_s = noise.tick_s
         self._factors = noise.start(np.random.default_rng(seed))
         self.state = State()
+        self.visited: list[State] = []
         self.served: dict[str, dict[str, float]] = {
             server: {"data.read_bytes": 0.0, "data.write_bytes": 0.0, "data.busy_s": 0.0}
-            for server in truth.servers or ({"server 0": 1.0} if truth.remote else {})
+            for server in (truth.servers(State()) if truth.remote else ())
         }
         self.impact = UNLIMITED
 
@@ -99,6 +100,7 @@ class SimulatedEngine(Engine):
 
     def _perform(self, number: int, phase: Phase, ranks: int, factor: float, plan_id: str) -> dict[str, Any]:
         assert isinstance(phase, TransferPhase | MetadataPhase)
+        self.visited.append(self.state)
         size = phase.transfer_bytes if isinstance(phase, TransferPhase) else 1
         asked = phase.operations(ranks)
         amount = float(asked * size)
@@ -118,7 +120,7 @@ class SimulatedEngine(Engine):
         reads = moves and phase.operation == "read"
         by_device = amount * (1 - self._truth.from_cache(phase)) if moves else 0.0
         self._serve(by_device, reads, elapsed_s)
-        resident = self._truth.from_cache(phase) if not self._truth.remote else 0.0
+        resident = self._truth.from_cache(phase) if self._truth.resident and not self._truth.remote else 0.0
         counted = {
             "busy_s": 0.5 * elapsed_s,
             "read_bytes": int(by_device if reads else 0),
@@ -156,7 +158,7 @@ class SimulatedEngine(Engine):
         }
 
     def _serve(self, amount: float, reads: bool, elapsed_s: float) -> None:
-        shares = self._truth.servers or {"server 0": 0.5}
+        shares = self._truth.servers(self.state)
         for server, counters in self.served.items():
             counters["data.read_bytes" if reads else "data.write_bytes"] += amount / len(self.served)
             counters["data.busy_s"] += elapsed_s * shares[server]
@@ -213,8 +215,11 @@ class _Quiet:
 
 def survey(
     truth: Truth, noise: Noise, seed: int, studies: tuple[Study, ...], place: Path, budget_s: float = 120.0
-) -> Run:
-    """One whole survey, as ``strakes survey`` makes it; its run lies below ``place``."""
+) -> tuple[Run, Truth]:
+    """One whole survey, as ``strakes survey`` makes it; its run lies below ``place``.
+
+    Returns the run, and the truth as far as the survey met it.
+    """
     clock = Clock()
     engine = SimulatedEngine(truth, noise, clock, budget_s, seed)
     directory = place / f"target{seed}"
@@ -224,7 +229,7 @@ def survey(
     store = Store(place / "store")
     with _instead_of(engine, target, clock):
         writer = perform(request, store, _Quiet())
-    return store.open(writer.id)
+    return store.open(writer.id), replace(truth, states=truth.met(engine.visited))
 
 
 def portrait_of(run: Run) -> Portrait:

@@ -23,8 +23,8 @@ EQUAL_CASES, PLANTED_CASES = cases()
 
 
 def judged(truth: str, noise: str, seed: int, place: Path) -> Verdict:
-    run = survey(truth_named(truth), noise_named(noise), seed, FEW, place)
-    return judge(run, portrait_of(run), truth_named(truth), noise_named(noise))
+    run, met = survey(truth_named(truth), noise_named(noise), seed, FEW, place)
+    return judge(run, portrait_of(run), met, noise_named(noise))
 
 
 @pytest.mark.parametrize("case", EQUAL_CASES, ids=lambda case: case.noise)
@@ -47,7 +47,7 @@ def test_the_same_seed_gives_the_same_survey(tmp_path: Path) -> None:
 
 def test_a_false_sentence_is_found(tmp_path: Path) -> None:
     """What is true of one file system is held against another."""
-    run = survey(truth_named("client cache"), noise_named(USUAL), 1, FEW, tmp_path)
+    run, _ = survey(truth_named("client cache"), noise_named(USUAL), 1, FEW, tmp_path)
     assert judge(run, portrait_of(run), truth_named(EQUAL), noise_named(USUAL)).false
 
 

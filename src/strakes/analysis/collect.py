@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from strakes.analysis.held_back import under_one_limit
@@ -22,6 +23,9 @@ from strakes.studies.registry import study_named
 
 # With fewer cells nothing can be told from what their blocks have in common.
 _FEWEST_CELLS = 4
+# Of the runs: fewer with the very same time as another one of their cell may be chance.
+_TIES = 0.05
+_SAME_S = 1e-9
 
 
 def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
@@ -72,7 +76,21 @@ def collect(
         for cell in cells
         for measure in cell.measures
     ]
-    return with_dependence(Results(tuple(measured), rule.confidence, facts), rule, {})
+    return with_dependence(Results(tuple(_with_steps(measured)), rule.confidence, facts), rule, {})
+
+
+def _with_steps(measured: Sequence[Measured]) -> list[Measured]:
+    """Return the measures with what a step of the clock hides in each.
+
+    Times that step tie, which those of a fine clock never do; a step is then the smallest difference between any two of them.
+    """
+    times = [[seen.sample.elapsed_s for seen in one.observations if seen.sample.elapsed_s > 0] for one in measured]
+    runs = sum(map(len, times))
+    if not runs or sum(len(own) - len(set(own)) for own in times) < _TIES * runs:
+        return list(measured)
+    every = sorted({time_s for own in times for time_s in own})
+    step_s = min((late - early for early, late in pairwise(every) if late - early > _SAME_S), default=0.0)
+    return [replace(one, step=step_s / median(own)) if own else one for one, own in zip(measured, times, strict=True)]
 
 
 def with_dependence(results: Results, rule: StoppingRule, moments: Mapping[str, Sequence[float]]) -> Results:
@@ -83,16 +101,19 @@ def with_dependence(results: Results, rule: StoppingRule, moments: Mapping[str, 
     single, within = correlations(results.measured, moments)
     own = replace(rule, confidence=stretched(rule.confidence, single))
     measured = tuple(
-        replace(one, estimate=_estimated(one.estimate, own), correlation=within) for one in results.measured
+        replace(one, estimate=_estimated(one.estimate, own, one.step), correlation=within) for one in results.measured
     )
     return replace(results, measured=measured, correlation=single)
 
 
-def _estimated(estimate: CellEstimate | None, rule: StoppingRule) -> CellEstimate | None:
-    """Return the estimate with the interval that this rule gives it; of other tools' repetitions there is none."""
+def _estimated(estimate: CellEstimate | None, rule: StoppingRule, step: float) -> CellEstimate | None:
+    """Return the estimate with the interval that this rule gives it; of other tools' repetitions there is none.
+
+    Half a step of the clock is added, where there is one.
+    """
     if estimate is None or estimate.stopped_because == "imported":
         return estimate
-    interval = rule.estimate(estimate.values).interval
+    interval = rule.estimate(estimate.values).beyond(step / 2).interval
     return replace(estimate, low=interval.low if interval else None, high=interval.high if interval else None)
 
 

@@ -23,8 +23,9 @@ CACHED_SHARE = 0.05
 CACHE_SPEED_UP = 2.0
 # Small calls past the cache wait for each answer, and read-ahead is no cache: of them a ratio says nothing.
 LARGE_CALL_BYTES = 1024**2
-# Where devices or servers read less than this share of what was asked for, something before them answered.
-ANSWERED_SHARE = 0.5
+# Where devices or servers read less than this share of what was asked for, something before them answered: as much less as
+# figures may be off.
+ANSWERED_SHARE = 0.9
 # Fluctuations of counters and of a load average below this say nothing.
 BUSY_CPU_SHARE = 0.25
 DRIFT_ERROR = 0.05
@@ -99,7 +100,7 @@ def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = (
 def faster_than_direct(ratio: Estimate, cells: Sequence[str] = ()) -> list[RunWarning]:
     """`cache-suspect` where buffered reads are surely twice as fast as O_DIRECT reads of the same work.
 
-    ``ratio`` is buffered / direct.
+    ``ratio`` is buffered / direct. ``cells``: all buffered reads of this client, since the same cache is before all of them.
     """
     if ratio.interval is None or ratio.interval.low < CACHE_SPEED_UP:
         return []
@@ -112,7 +113,7 @@ def faster_than_direct(ratio: Estimate, cells: Sequence[str] = ()) -> list[RunWa
 
 
 def answered_before(counted_bytes: float, read_bytes: float, who: str, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`cache-suspect` where the counters of a device or of servers show that most of a read never came to them.
+    """`cache-suspect` where the counters of a device or of servers show that a part of a read never came to them.
 
     >>> answered_before(1e6, 1e9, "Device sda", ["a:read"])[0].text
     'Device sda read 977 KiB of 954 MiB: a cache before it answered the rest.'

@@ -27,6 +27,8 @@ _LEAST_CHANGE = 1.1
 # Runs that resemble the one before them this much, after all changes of level are put right, go on changing.
 _STILL_ALIKE = 0.3
 _MOST_ALIKE = 0.95
+# Two groups of runs this far apart are two levels, also where neighbours in time are not in the same one.
+_FAR_APART = 0.5
 # Fewer runs on one side of a change do not tell: its moment is not known to a run or two.
 _ENOUGH = 5
 # The pilot against all later runs: so many of them, and so many times as fast.
@@ -234,19 +236,19 @@ def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: 
 
 
 def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: Sequence[float]) -> list[Turns]:
-    """Two groups of runs, and neighbours in time mostly in the same one, also between the changes of level found."""
+    """Two groups of runs far apart, or with neighbours in time mostly in the same one, also between the changes of level found."""
     parts: dict[int, list[float]] = {}
     for visit in series:
         parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
     middles = {part: median(values) for part, values in parts.items()}
     rest = [visit.better - middles[sum(moment <= visit.at_s for moment in moments)] for visit in series]
     alike = correlation_of(rest)
-    if alike < _STILL_ALIKE:
-        return []
     fast = _fast_levels([(visit.cell, visit.better) for visit in series])
     below = [visit.better - fast[visit.cell] for visit in series if visit.cell in fast]
     groups = two_groups([math.exp(better) for better in below], alike) if below else None
-    if groups is None:
+    # Far apart no median of a kind of work describes both, in whatever order they come.
+    apart = groups is not None and what != _ALL and groups.low <= _FAR_APART * groups.high
+    if groups is None or not (apart or alike >= _STILL_ALIKE):
         return []
     border = (math.log(groups.low) + math.log(groups.high)) / 2
     slow = [visit.better - fast[visit.cell] < border for visit in series if visit.cell in fast]

@@ -102,6 +102,7 @@ def _direct_refused(results: Results) -> list[RunWarning]:
 def _cache(results: Results) -> list[RunWarning]:
     """Pages that were there before a read, and buffered reads that overtake O_DIRECT ones of the same settings."""
     found: list[RunWarning] = []
+    uncounted: list[Measured] = []
     device = str((results.facts.get("block_device") or {}).get("name", ""))
     # A device that counted nothing at all is not the one that works here: a volume, or a disk of another name.
     if not any(device in _devices(seen) for one in _measured(results) for seen in one.observations):
@@ -116,16 +117,18 @@ def _cache(results: Results) -> list[RunWarning]:
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
         in_memory = evidence.cached_before(int(resident), int(read), (one.id,))
-        counted = _counted(one, device)
+        counted = _counted(one, results, device)
         found += in_memory
         if counted is not None and not in_memory:
             amounts, who = counted
             read = median([read for _, read in amounts])
             found += evidence.answered_before(median([count for count, _ in amounts]), read, who, (one.id,))
-        large = float(one.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES
-        if counted is None and large and one.settings.get("io") == "buffered":
-            found += _against_direct(one, results)
-    return found
+        if counted is None and one.settings.get("io") != "direct":
+            uncounted.append(one)
+    # Large calls show a cache; small ones past it wait for each answer, so that a ratio says nothing of them.
+    large = [one for one in uncounted if float(one.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES]
+    cells = [one.id for one in uncounted]
+    return [*found, *(warning for one in large for warning in _against_direct(one, results, cells))]
 
 
 def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
@@ -133,22 +136,31 @@ def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
     return devices
 
 
-def _counted(one: Measured, device: str) -> tuple[list[tuple[float, float]], str] | None:
+def _counted(one: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
     """Return what the device, or else the servers, counted for each read, beside what was read.
 
     None where nobody counts.
     """
     if device:
         # One without an entry moved nothing.
-        reads = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(one)]
-        return [(float(count), float(read)) for count, read in reads], f"Device {device}"
+        own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(one)]
+        return [(float(count), float(read)) for count, read in own], f"Device {device}"
+    # Servers are looked at before and after a visit: they count all that was read in it.
+    cell = one.id.rsplit(":", 1)[0]
+    reads = [
+        seen
+        for other in _measured(results)
+        if other.id.rsplit(":", 1)[0] == cell and "read" in str(other.settings.get("operation", ""))
+        for seen in _regular(other)
+    ]
     amounts = []
     for seen in _regular(one):
         told = [
             float(counters["data.read_bytes"]) for counters in seen.servers.values() if "data.read_bytes" in counters
         ]
         if told:
-            amounts.append((sum(told), float(seen.sample.bytes)))
+            read = {other.sample.name: other.sample.bytes for other in reads if other.at_s == seen.at_s}
+            amounts.append((sum(told), float(sum(read.values()))))
     return (amounts, f"Servers ({', '.join(sorted(_regular(one)[0].servers))})") if amounts else None
 
 
@@ -156,12 +168,12 @@ def _reads(results: Results) -> list[str]:
     return [one.id for one in _measured(results) if one.settings.get("operation") == "read"]
 
 
-def _against_direct(buffered: Measured, results: Results) -> list[RunWarning]:
+def _against_direct(buffered: Measured, results: Results, cells: Sequence[str]) -> list[RunWarning]:
     same = {**buffered.settings, "io": "direct"}
     for direct in results.where(**same):
         ratio = better_ratio(buffered, direct, results.confidence)
         if direct.study == buffered.study and ratio is not None:
-            return evidence.faster_than_direct(ratio, (buffered.id,))
+            return evidence.faster_than_direct(ratio, cells)
     return []
 
 

@@ -20,7 +20,7 @@ from strakes.statistics.contrast import (
     paired_ratio,
     verdict,
 )
-from strakes.statistics.dependence import pooled_correlation
+from strakes.statistics.dependence import allowed_correlation, pooled_correlation
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 
 FEWEST_BATCHES = 8
@@ -146,13 +146,13 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return how many times better ``b`` is than ``a``, of blocks that measured both.
+    """Return how many times better ``b`` is than ``a``, of blocks that measured both, by number in time order.
 
-    Raises ValueError when asked without any.
+    What is not common to both may wander from block to block, of which one short series hardly tells: intervals allow for it. Raises
+    ValueError when asked without any.
     """
     first, second = (a, b) if lower_is_better else (b, a)
-    logs = paired_logs(first, second)
-    correlation = pooled_correlation([logs]) if logs else 0.0
+    correlation = allowed_correlation(paired_logs(first, second) or [])
     return lambda confidence: paired_ratio(first, second, confidence, correlation)
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 
-from strakes.statistics.dependence import stretched
+from strakes.statistics.dependence import dependent_interval
 from strakes.statistics.interval import Estimate, Interval, interpolated_interval, median
 
 
@@ -43,8 +42,8 @@ def paired_ratio(
     if logs is None:
         common = a.keys() & b.keys()
         return Estimate(_plain_ratio([a[block] for block in common], [b[block] for block in common]), None, len(common))
-    interval = _exponential(interpolated_interval(logs, stretched(confidence, correlation)))
-    return Estimate(math.exp(median(logs)), interval and replace(interval, confidence=confidence), len(logs))
+    interval = _exponential(dependent_interval(logs, confidence, correlation))
+    return Estimate(math.exp(median(logs)), interval, len(logs))
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:

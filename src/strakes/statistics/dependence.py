@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import NormalDist
 
-from strakes.statistics.interval import median
+from strakes.statistics.interval import Interval, coverage, interpolated_interval, median, smallest_runs
 
 # Shorter series say nothing about it.
 FEWEST = 6
@@ -22,6 +23,9 @@ _SHOWN = 1.645
 # The standard error of a median, in those of a mean.
 _OF_MEDIANS = math.sqrt(math.pi / 2)
 _MOST = 0.95
+# Of a single series of fewer values nothing is known, and they are taken to depend on each other so much.
+FEWEST_OF_ONE = 8
+UNKNOWN = 0.9
 
 
 def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
@@ -67,3 +71,44 @@ def stretched(confidence: float, correlation: float) -> float:
     normal = NormalDist()
     beyond = normal.inv_cdf((1 + confidence) / 2) * math.sqrt((1 + correlation) / (1 - correlation))
     return min(2 * normal.cdf(beyond) - 1, 1 - 1e-12)
+
+
+def allowed_correlation(values: Sequence[float]) -> float:
+    """Return how much values of a single series may resemble the one before, on the side of too much.
+
+    Of one short series it is known badly, and one too small makes differences of what only wanders: 1.2 standard errors are
+    added, which keeps autoregressions of up to 0.8 near their stated error, and of fewer than eight values nothing is known.
+
+    >>> allowed_correlation([1.0, 2.0, 1.5]), round(allowed_correlation([1.0, 2.0] * 20), 2)
+    (0.9, 0.0)
+    """
+    runs = len(values)
+    if runs < FEWEST_OF_ONE:
+        return UNKNOWN
+    found = _of_neighbours(values)
+    if found is None:
+        return 0.0
+    return min(_MOST, max(0.0, (runs * found + 1) / (runs - 4) + 1.2 / math.sqrt(runs - 3)))
+
+
+def dependent_interval(values: Sequence[float], confidence: float, correlation: float) -> Interval | None:
+    """Return an interval for the median of values that resemble the one before them so much.
+
+    As much wider as their standard error is larger: one of a higher confidence, or where so few values have none, the range
+    of the values with what is lacking added. None where even independent values would have none.
+
+    >>> values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    >>> [round(found.high - found.low, 2) for correlation in (0.0, 0.8) if (found := dependent_interval(values, 0.9, correlation))]
+    [3.66, 11.46]
+    """
+    if correlation <= 0 or len(values) < smallest_runs(confidence):
+        return interpolated_interval(values, confidence)
+    normal = NormalDist()
+    wanted = normal.inv_cdf((1 + confidence) / 2) * math.sqrt((1 + correlation) / (1 - correlation))
+    most = coverage(len(values), 1)
+    reached = normal.inv_cdf((1 + most) / 2)
+    if wanted <= reached:
+        interval = interpolated_interval(values, min(2 * normal.cdf(wanted) - 1, most))
+        return interval and replace(interval, confidence=confidence)
+    middle, longer = median(values), wanted / reached
+    return Interval(middle - longer * (middle - min(values)), middle + longer * (max(values) - middle), confidence)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 # Of the error allowed, what interpolation is told to spend: it spends up to 1.2 times that (measured for 4 to 30 values
@@ -50,6 +50,17 @@ class Estimate:
         if self.interval is None or self.median <= 0:
             return math.inf
         return (self.interval.high - self.interval.low) / 2 / self.median
+
+    def beyond(self, share: float) -> Estimate:
+        """Return the estimate of a positive value that may be off by that share besides.
+
+        >>> Estimate(1.0, Interval(1.0, 1.0, 0.9), runs=9).beyond(0.25).interval
+        Interval(low=0.8, high=1.25, confidence=0.9)
+        """
+        if self.interval is None or share == 0:
+            return self
+        low, high = self.interval.low / (1 + share), self.interval.high * (1 + share)
+        return replace(self, interval=Interval(low, high, self.interval.confidence))
 
 
 def median(values: Sequence[float]) -> float:

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.statistics.contrast import paired_ratio
-from strakes.statistics.dependence import stretched
 from strakes.statistics.interval import Estimate, median, smallest_runs
 
 BLOCKS_PER_CHOOSING_BLOCK = 12
@@ -60,12 +59,16 @@ class Saturation:
 
 
 def saturation(
-    levels: Sequence[Level], confidence: float, threshold: float = 0.95, correlation: float = 0.0
+    levels: Sequence[Level],
+    confidence: float,
+    threshold: float = 0.95,
+    correlation: float = 0.0,
+    off: float = 0.0,
 ) -> Saturation:
     """Find the saturation point of rates measured in common blocks.
 
     What is said is false with probability at most 1 - confidence. ``correlation``: of what is measured in one block with what is in
-    the next.
+    the next. ``off``: the share by which each ratio may be off because clocks step.
 
     Raises ValueError for fewer than two levels, a level twice, or one without values.
 
@@ -80,10 +83,10 @@ def saturation(
     best_x = max(ordered, key=lambda level: median(list(level.values.values()))).x
     common = sorted(set.intersection(*(set(level.values) for level in ordered)))
     choosing = common[: max(1, len(common) // BLOCKS_PER_CHOOSING_BLOCK)]
-    missing = smallest_runs(stretched(confidence, correlation)) + len(choosing) - len(common)
+    missing = smallest_runs(confidence) + len(choosing) - len(common)
     if missing > 0:
         return Saturation(None, None, best_x, None, "inconclusive", missing)
-    rival, ratio = _hardest_rival(ordered[-1], ordered, confidence, correlation)
+    rival, ratio = _hardest_rival(ordered[-1], ordered, confidence, correlation, off)
     if _lower_bound(ratio) > 1:
         return Saturation(ordered[-1].x, ratio, best_x, rival.x, "grows")
     start = max(range(len(ordered)), key=lambda index: _standing(ordered[index], ordered, choosing))
@@ -92,7 +95,7 @@ def saturation(
     ]
     passed: tuple[int, Level, Estimate] | None = None
     for index in range(start, -1, -1):
-        rival, ratio = _hardest_rival(fresh[index], fresh, confidence, correlation)
+        rival, ratio = _hardest_rival(fresh[index], fresh, confidence, correlation, off)
         if _lower_bound(ratio) < threshold:
             break
         passed = (index, rival, ratio)
@@ -102,7 +105,7 @@ def saturation(
     if index == 0:
         return Saturation(ordered[0].x, ratio, best_x, rival.x, "saturated")
     below = ordered[index - 1]
-    gain = paired_ratio(ordered[index].values, below.values, confidence, correlation)
+    gain = paired_ratio(ordered[index].values, below.values, confidence, correlation).beyond(off)
     verdict: SaturationVerdict = "saturated" if _lower_bound(gain) > 1 else "suffices"
     return Saturation(ordered[index].x, ratio, best_x, rival.x, verdict, below_x=below.x, gain=gain)
 
@@ -114,10 +117,10 @@ def _standing(level: Level, levels: Sequence[Level], blocks: Sequence[int]) -> f
 
 
 def _hardest_rival(
-    level: Level, levels: Sequence[Level], confidence: float, correlation: float
+    level: Level, levels: Sequence[Level], confidence: float, correlation: float, off: float
 ) -> tuple[Level, Estimate]:
     ratios = [
-        (rival, paired_ratio(level.values, rival.values, confidence, correlation))
+        (rival, paired_ratio(level.values, rival.values, confidence, correlation).beyond(off))
         for rival in levels
         if rival is not level
     ]

@@ -47,7 +47,12 @@ def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "me
         return None
     if a.lower_is_better:
         first, second = second, first
-    return paired_ratio(first, second, confidence, max(a.correlation, b.correlation))
+    return paired_ratio(first, second, confidence, max(a.correlation, b.correlation)).beyond(step_between(a, b))
+
+
+def step_between(*measured: Measured) -> float:
+    """By how much a ratio of two of them may be off because the clock steps: half a step of each of the coarsest two."""
+    return sum(sorted((one.step for one in measured), reverse=True)[:2]) / 2
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,8 @@ def find_saturation(measured: Sequence[Measured], factor: str, confidence: float
     """Return the smallest level that is as good as the best; None with fewer than two levels."""
     levels = [Level(float(one.settings[factor]), one.by_block()) for one in measured if one.by_block()]
     correlation = max((one.correlation for one in measured), default=0.0)
-    return saturation(levels, confidence, SATURATED, correlation) if len(levels) >= 2 else None
+    step = step_between(*measured)
+    return saturation(levels, confidence, SATURATED, correlation, step) if len(levels) >= 2 else None
 
 
 def saturation_finding(

@@ -56,7 +56,7 @@ def judge(run: Run, portrait: Portrait, truth: Truth, noise: Noise) -> Verdict:
     texts = [*(one.statement for one in portrait.findings if one.verdict != "inconclusive")]
     texts += [f"{one.code} {one.text}" for one in portrait.warnings]
     texts += [f"{one.setting} = {one.value}" for one in portrait.recommendations if one.confirmed]
-    stayed = len(truth_named(truth.name).states) > len(truth.states)
+    stayed = len(truth.states) < len(truth_named(truth.name).states)
     told = stayed or not truth.told_by or any(part in text for part in truth.told_by for text in texts)
     decided = sum(bool(one.claims) for one in portrait.findings)
     return Verdict(tuple(false), told, decided, len(portrait.recommendations), len(intervals), sum(intervals))
@@ -105,7 +105,8 @@ def _warnings(measures: dict[str, _Measure], flagged: dict[str, set[str]], truth
     for cell in flagged[CACHE]:
         if truth.from_cache(measures[cell].phase) == 0:
             yield f"a cache is said to have answered {cell}"
-    if len(truth.states) == 1 and not noise.changes and flagged[CHANGED]:
+    # A state that the survey met for a moment only may be told as well as not.
+    if len(truth_named(truth.name).states) == 1 and not noise.changes and flagged[CHANGED]:
         yield f"said to change: {', '.join(sorted(flagged[CHANGED])[:3])}"
 
 

@@ -14,6 +14,7 @@ from strakes.statistics.bimodality import TwoGroups
 from strakes.statistics.drift import Trend
 from strakes.statistics.interval import Estimate, Interval, smallest_runs
 from strakes.statistics.stopping import runs_for
+from strakes.targets.caches import own_cache
 from strakes.targets.description import Interruption
 from strakes.units import format_bytes, format_seconds, format_value
 
@@ -39,6 +40,8 @@ MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 REMEDIES: Mapping[str, str] = {
     "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
     "nodes read the data.",
+    "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
+    "--servers lets the servers count what they read.",
     "target-unlike": "strakes target DIR shows them. Measure again when they are like the others, or mention it with "
     "the figures.",
     "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures each data target by "
@@ -155,6 +158,23 @@ def cache_below(backing_file: str, cells: Sequence[str] = ()) -> list[RunWarning
     return [_warning("cache-suspect", text, cells)]
 
 
+def cache_unseen(file_system: str, cells: Sequence[str]) -> list[RunWarning]:
+    """`cache-unseen` for buffered reads of a file system whose client keeps data where the kernel does not look.
+
+    ``cells``: those reads of which nobody counted what reached the storage.
+
+    >>> cache_unseen("gpfs", ["a:read"])[0].text
+    'gpfs keeps data in the page pool of its client too: what of it answered reads is not known.'
+    >>> cache_unseen("xfs", ["a:read"]), cache_unseen("gpfs", [])
+    ([], [])
+    """
+    cache = own_cache(file_system)
+    if not cache or not cells:
+        return []
+    text = f"{file_system} keeps data in {cache} too: what of it answered reads is not known."
+    return [_warning("cache-unseen", text, cells)]
+
+
 def memory_file_system(file_system: str) -> list[RunWarning]:
     """`memory-file-system` for tmpfs and its kin.
 
@@ -233,9 +253,22 @@ def not_stationary(what: str, after_s: float, factor: float, p_value: float, cel
     'The level of create changed 3.10 s after the first run: from then on 0.11 times as fast (p = 0.0005).'
     """
     text = f"The level of {what} changed {format_seconds(after_s)} after the first run: from then on {factor:.2g} times as fast"
-    if after_s == 0:
-        text = f"Every run of {what} is slower than the pilot in the fresh directory was: {factor:.2g} times as fast"
     return [_warning("not-stationary", f"{text} (p = {p_value:.2g}).", cells)]
+
+
+def slowed_by_survey(what: str, fresh: float, factor: float, p_value: float, cells: Sequence[str]) -> list[RunWarning]:
+    """`not-stationary` where the pilot, the first work in a fresh directory, was far beyond every run that followed.
+
+    ``fresh``: its rate in operations a second; all others were ``factor`` times as fast.
+
+    >>> slowed_by_survey("create", 80_000.0, 0.025, 0.01, ["a:create"])[0].text
+    'The rate of create depends on what was done before: fresh 80,000 op/s (the pilot), churned 2,000 op/s (all later runs; p = 0.01).'
+    """
+    text = (
+        f"The rate of {what} depends on what was done before: fresh {format_value(fresh, 'op/s')} (the pilot), "
+        f"churned {format_value(factor * fresh, 'op/s')} (all later runs; p = {p_value:.2g})."
+    )
+    return [_warning("not-stationary", text, cells)]
 
 
 def taking_turns(what: str, factor: float, share: float, lasting_s: float, cells: Sequence[str]) -> list[RunWarning]:

@@ -45,7 +45,8 @@ _ALL = "all that was measured"
 class Shift:
     """From ``after_s`` into the run on ``what`` was ``factor`` times as fast as before.
 
-    ``cells`` are the measures it shows in, or that were not run often enough to tell.
+    ``cells`` are the measures it shows in, or that were not run often enough to tell. ``fresh``: the rate of the pilot, where it is that
+    which was faster, in operations a second.
     """
 
     what: str
@@ -53,6 +54,7 @@ class Shift:
     factor: float
     p_value: float
     cells: tuple[str, ...]
+    fresh: float | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def since_pilot(visits: Sequence[Visit], results: Results) -> tuple[Shift, ...]:
     if fresh < _FAR_BEYOND * max(later):
         return ()
     names = tuple(measured.id for measured in cells)
-    return (Shift("create", 0.0, median(later) / fresh, 1 / (1 + len(later)), names),)
+    return (Shift("create", 0.0, median(later) / fresh, 1 / (1 + len(later)), names, fresh),)
 
 
 def _correlation_within(series: Sequence[_Visit], visits: Sequence[_Visit], correlation: float) -> float:

@@ -128,6 +128,7 @@ def _cache(results: Results) -> list[RunWarning]:
     # Large calls show a cache; small ones past it wait for each answer, so that a ratio says nothing of them.
     large = [one for one in uncounted if float(one.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES]
     cells = [one.id for one in uncounted]
+    found += evidence.cache_unseen(str(results.facts.get("file_system", "")), cells)
     return [*found, *(warning for one in large for warning in _against_direct(one, results, cells))]
 
 
@@ -180,7 +181,10 @@ def _against_direct(buffered: Measured, results: Results, cells: Sequence[str]) 
 def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
     found = evidence.dependent_runs(levels.correlation) + evidence.dependent_cells(correlation)
     for one in levels.shifts:
-        found += evidence.not_stationary(one.what, one.after_s, one.factor, one.p_value, one.cells)
+        if one.fresh is not None:
+            found += evidence.slowed_by_survey(one.what, one.fresh, one.factor, one.p_value, one.cells)
+        else:
+            found += evidence.not_stationary(one.what, one.after_s, one.factor, one.p_value, one.cells)
     for turns in levels.turns:
         found += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.lasting_s, turns.cells)
     return found

@@ -54,7 +54,7 @@ def command(
 
     A and B are run ids from strakes runs. Only cells that did the same work are compared. Two file systems are better
     compared in one run: strakes study NAME DIR --against DIR2. To find small differences, make several runs of each in
-    turn and separate them by commas: A1,A2,A3,A4,A5 B1,B2,B3,B4,B5. Each run then counts as one value.
+    turn, eight or more, and separate them by commas: A1,A2,... B1,B2,... Each run then counts as one value.
     """
     from strakes.compare.comparison_text import render, to_document
     from strakes.compare.fail_on import failures, parse_fail_on

@@ -69,8 +69,8 @@ def compare_runs(
         cautions.append(
             "The runs were made at different times, so a difference counts only if it exceeds the margin and the "
             "differences between "
-            "the parts of each run. Several runs of each, made in turn, tell more: strakes compare A1,A2,A3,A4,A5 "
-            "B1,B2,B3,B4,B5."
+            "the parts of each run. Eight runs or more of each, made in turn, tell more: strakes compare A1,A2,... "
+            "B1,B2,...."
         )
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)

@@ -14,6 +14,7 @@ from strakes.statistics.contrast import paired_ratio
 from strakes.statistics.interval import Estimate, smallest_runs
 from strakes.statistics.saturation import Level, Saturation, saturation
 from strakes.studies.study import Advice
+from strakes.targets.caches import own_cache
 from strakes.units import format_value
 
 # A setting that surely keeps this much of the best is as good as the best: as exact as cells are usually measured (±10
@@ -25,9 +26,8 @@ _HARDLY = 0.05
 PROMISING = 0.95
 # Two settings whose ratio surely lies between these are alike.
 ALIKE = (1 / 1.1, 1.1)
-# A habit of applications that costs less than a tenth is served well, one that costs more than a fifth is served badly.
+# A habit of applications that costs less than a tenth is served well.
 NO_COST = (0.9, math.inf)
-DEAR = (0.0, 0.8)
 
 
 def series(name: str, measured: Sequence[Measured], factor: str) -> list[Series]:
@@ -120,11 +120,8 @@ def describe(one: Measured) -> str:
 
 
 def read_from(one: Measured, facts: Mapping[str, Any]) -> str:
-    """Say where reads of data that had just been written came from, as far as the client can tell.
-
-    A client that is a program (FUSE) has a cache of its own beside the kernel's, which nobody can drop or look into.
-    """
-    if "fuse" in str(facts.get("file_system", "")) and one.settings.get("io") != "direct":
+    """Say where reads of data that had just been written came from, as far as the client can tell."""
+    if own_cache(str(facts.get("file_system", ""))) and one.settings.get("io") != "direct":
         return "whatever cache answered"
     caches = [seen.sample.cache for seen in one.observations]
     read = sum(cache.file_bytes or 0 for cache in caches)
@@ -261,9 +258,11 @@ def saturation_advice(
     if below is not None and seeming[place] < seeming[place - 1] / SATURATED:
         return []
     rival = best if best is not chosen else max((one for one in levels if one is not chosen), key=_goodness)
-    reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
     if below is not None:
+        reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
         reason += f"; {level_text(factor, below.settings[factor])} gives less"
+    else:
+        reason = f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other at the smallest setting measured"
     value = _value_text(factor, chosen.settings[factor])
     return [
         Advice(

@@ -32,11 +32,12 @@ from strakes.studies.compose import (
     series,
 )
 from strakes.studies.study import Advice, Context, Study
-from strakes.units import KIB
+from strakes.units import KIB, format_value
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
 _SMALL_FILE = 4 * KIB
 _SYNCED = "create, synchronised"
+_CHURNED = "file-create, churned"
 _MOST_SYNCED = 5000
 # More ranks do so much of what so many single ones would: well.
 _SCALES = 0.8
@@ -53,7 +54,12 @@ OPERATIONS: tuple[MetadataOperation, ...] = (
     "file-rename",
     "file-remove",
 )
-_TITLES = {"small-create": "create 4 KiB", "small-read": "read 4 KiB", "synced-create": _SYNCED}
+_TITLES = {
+    "churned-create": _CHURNED,
+    "small-create": "create 4 KiB",
+    "small-read": "read 4 KiB",
+    "synced-create": _SYNCED,
+}
 
 
 class MetadataOps(Study):
@@ -78,16 +84,24 @@ class MetadataOps(Study):
                         SkippedCell(self.name, settings, f"only {context.max_items} files may be created here")
                     )
                 else:
-                    cells.append(self._cell(context, ranks, directory))
+                    cells.append(
+                        self._cell(context, ranks, directory, churned=ranks == teams[-1] and directory == "unique")
+                    )
         return cells
 
-    def _cell(self, context: Context, ranks: int, directory: str) -> Cell:
+    def _cell(self, context: Context, ranks: int, directory: str, *, churned: bool) -> Cell:
         items = context.items(ranks)
-        # The small files come last, when everything before them has been removed.
+        # The others come last, when everything before them has been removed.
         small = max(8, min(items // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
         where = "shared" if directory == "shared" else "unique"
         stop = context.stonewall()
         phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in OPERATIONS]  # type: ignore[arg-type]
+        # As many once more, where as many have just been removed: some file systems are slow then.
+        again = ("create", "remove") if churned else ()
+        phases += [
+            MetadataPhase(f"churned-{what}", f"file-{what}", where, items, files="churned", stop=stop)  # type: ignore[arg-type]
+            for what in again
+        ]
         phases.append(
             MetadataPhase("small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop)  # type: ignore[arg-type]
         )
@@ -109,6 +123,7 @@ class MetadataOps(Study):
                 Measure(phase.name, metric, {"operation": _TITLES.get(phase.name, phase.name)})
                 for metric in ("operations_per_s", "device_busy")
                 for phase in phases
+                if phase.name != "churned-remove"
             ),
             priority=1 if context.full or (directory, ranks) == ("unique", context.team) else 2 if ranks > 1 else 3,
         )
@@ -245,7 +260,26 @@ class MetadataOps(Study):
                 found.append(
                     ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], one[0], results, tone=tone)
                 )
-        return [*found, *self.summaries(results)]
+        return [*found, *self._churned(results, most), *self.summaries(results)]
+
+    def _churned(self, results: Results, ranks: Setting) -> list[Finding]:
+        """Compare creating where as many files have just been removed with creating in a fresh directory."""
+        fresh = results.where(operation="file-create", ranks=ranks, directory="unique")
+        churned = results.where(operation=_CHURNED, ranks=ranks, directory="unique")
+        if not (fresh and churned):
+            return []
+        rates = [
+            f"{name} {format_value(cell.estimate.median, cell.unit)}"
+            for name, (cell, *_) in (("fresh", fresh), ("churned", churned))
+            if cell.estimate is not None
+        ]
+        statement = (
+            f"file-create where as many files have just been removed is {{ratio}} times as fast as in a fresh directory "
+            f"({', '.join(rates)}; {ranks} ranks)."
+        )
+        return [
+            ratio_finding(f"{self.name}-churned", statement, churned[0], fresh[0], results, tone=Tone(good=NO_COST))
+        ]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
         ranks = results.levels("ranks")

@@ -18,7 +18,7 @@ from strakes.findings.portrait import (
     SkippedCell,
 )
 from strakes.findings.results import Measured, Results
-from strakes.plan import MetadataPhase, Plan
+from strakes.plan import MetadataPhase, Plan, Stop
 from strakes.plan.metadata import MetadataOperation
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import (
@@ -97,9 +97,10 @@ class MetadataOps(Study):
         stop = context.stonewall()
         phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in OPERATIONS]  # type: ignore[arg-type]
         # As many once more, where as many have just been removed: some file systems are slow then.
-        again = ("create", "remove") if churned else ()
+        # A shorter limit: it is slow where the rest of the plan is slow already.
+        again, shorter = ("create", "remove") if churned else (), Stop("stonewall", round(context.phase_s, 3))
         phases += [
-            MetadataPhase(f"churned-{what}", f"file-{what}", where, items, files="churned", stop=stop)  # type: ignore[arg-type]
+            MetadataPhase(f"churned-{what}", f"file-{what}", where, items, files="churned", stop=shorter)  # type: ignore[arg-type]
             for what in again
         ]
         phases.append(

@@ -219,13 +219,18 @@ def _shifts(
 
 
 def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
-    """Return by how much better measures were from ``at_s`` on: of those that were run on both sides; None without any."""
-    early = {run.measure for run in runs if run.at_s < at_s}
-    both = early & {run.measure for run in runs if run.at_s >= at_s}
-    sides = [
-        [run.better for run in runs if run.measure in both and (run.at_s < at_s) == before] for before in (True, False)
-    ]
-    return median(sides[1]) - median(sides[0]) if all(len(side) >= _ENOUGH for side in sides) else None
+    """Return by how much better measures were from ``at_s`` on: of those that were run on both sides; None without any.
+
+    Each measure is held against itself, since how often it was run on which side decides where its middle is, and counts as often as
+    it was run on the side with fewer.
+    """
+    sides: dict[str, tuple[list[float], list[float]]] = {}
+    for run in runs:
+        sides.setdefault(run.measure, ([], []))[run.at_s >= at_s].append(run.better)
+    both = [(early, late) for early, late in sides.values() if early and late]
+    if any(sum(len(pair[side]) for pair in both) < _ENOUGH for side in (0, 1)):
+        return None
+    return median([median(late) - median(early) for early, late in both for _ in range(min(len(early), len(late)))])
 
 
 def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:
@@ -249,7 +254,7 @@ def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: 
     below = [visit.better - fast[visit.cell] for visit in series if visit.cell in fast]
     groups = two_groups([math.exp(better) for better in below], alike) if below else None
     # Far apart no median of a kind of work describes both, in whatever order they come.
-    apart = groups is not None and what != _ALL and groups.low <= _FAR_APART * groups.high
+    apart = groups is not None and what != _ALL and not moments and groups.low <= _FAR_APART * groups.high
     if groups is None or not (apart or alike >= _STILL_ALIKE):
         return []
     border = (math.log(groups.low) + math.log(groups.high)) / 2

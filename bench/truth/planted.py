@@ -69,10 +69,15 @@ class Truth:
         rate = self.rate(phase, ranks, state)
         return ranks / rate if unit == "s" else rate
 
-    def met(self, visited: Sequence[State]) -> tuple[State, ...]:
-        """Return the states that a twentieth of all phases or more were run in."""
+    def met(self, visited: Sequence[tuple[State, Phase, int]]) -> tuple[State, ...]:
+        """Return the states that a twentieth or more of the phases (each with its ranks) were run in that they make a difference to."""
+        touched = [
+            state
+            for state, phase, ranks in visited
+            if len({self.rate(phase, ranks, planted) for planted in self.states}) > 1
+        ]
         return tuple(
-            state for state in self.states if sum(state.reached(one) for one in visited) >= _FEW * len(visited)
+            state for state in self.states if sum(state.reached(one) for one in touched) >= _FEW * len(touched)
         )
 
 
@@ -154,13 +159,13 @@ def later_truths() -> tuple[Truth, ...]:
     return (
         Truth("64 KiB is the best transfer size", _best_in_the_middle, told_by=best),
         Truth("grows up to 8 ranks", partial(_ranks, 8), told_by=("still grow at the largest",)),
-        Truth("slow in large directories", _large_directories, told_by=("in a directory per rank is", "one per rank")),
+        Truth("slow in large directories", _large_directories),
         Truth("shared files are slow", _shared_files, told_by=own),
         Truth("write cache that drains slowly", _draining, (State(), State(dirty_bytes=2.0 * GIB)), changed),
         Truth(
-            "one of two servers slow from 60 s on",
+            "one of two servers slow from 25 s on",
             _server_slows,
-            (State(), State(now_s=60.0)),
+            (State(), State(now_s=25.0)),
             (*changed, "server-unlike"),
             remote=True,
             servers=_slow_later,
@@ -189,7 +194,7 @@ def later_truths() -> tuple[Truth, ...]:
             servers=lambda _: {},
             resident=False,
         ),
-        Truth("creates at half from 50 s on", _creates_down, (State(), State(now_s=50.0)), changed),
+        Truth("creates at half from 20 s on", _creates_down, (State(), State(now_s=20.0)), changed),
         Truth(
             "writes slower with all that was written",
             _slower_with_bytes,
@@ -320,12 +325,12 @@ def _draining(phase: Phase, ranks: int, state: State) -> float:
 
 
 def _server_slows(phase: Phase, ranks: int, state: State) -> float:
-    slow = isinstance(phase, TransferPhase) and state.now_s >= 60
+    slow = isinstance(phase, TransferPhase) and state.now_s >= 25
     return equal(phase, ranks, state) * (0.4 if slow else 1.0)
 
 
 def _slow_later(state: State) -> Mapping[str, float]:
-    return {"server 0": 0.4, "server 1": 1.0} if state.now_s >= 60 else {"server 0": 1.0, "server 1": 1.0}
+    return {"server 0": 0.4, "server 1": 1.0} if state.now_s >= 25 else {"server 0": 1.0, "server 1": 1.0}
 
 
 def _throttled(phase: Phase, ranks: int, state: State) -> float:
@@ -339,7 +344,7 @@ def _partly_cached(share: float, phase: Phase, ranks: int, state: State) -> floa
 
 def _creates_down(phase: Phase, ranks: int, state: State) -> float:
     creates = isinstance(phase, MetadataPhase) and phase.operation == "file-create"
-    return equal(phase, ranks, state) * (0.5 if creates and state.now_s >= 50 else 1.0)
+    return equal(phase, ranks, state) * (0.5 if creates and state.now_s >= 20 else 1.0)
 
 
 def _slower_with_bytes(phase: Phase, ranks: int, state: State) -> float:

@@ -70,7 +70,7 @@ class SimulatedEngine(Engine):
         self._tick_s = noise.tick_s
         self._factors = noise.start(np.random.default_rng(seed))
         self.state = State()
-        self.visited: list[State] = []
+        self.visited: list[tuple[State, Phase, int]] = []
         self.served: dict[str, dict[str, float]] = {
             server: {"data.read_bytes": 0.0, "data.write_bytes": 0.0, "data.busy_s": 0.0}
             for server in (truth.servers(State()) if truth.remote else ())
@@ -100,7 +100,7 @@ class SimulatedEngine(Engine):
 
     def _perform(self, number: int, phase: Phase, ranks: int, factor: float, plan_id: str) -> dict[str, Any]:
         assert isinstance(phase, TransferPhase | MetadataPhase)
-        self.visited.append(self.state)
+        self.visited.append((self.state, phase, ranks))
         size = phase.transfer_bytes if isinstance(phase, TransferPhase) else 1
         asked = phase.operations(ranks)
         amount = float(asked * size)

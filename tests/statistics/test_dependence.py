@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from strakes.statistics.change_points import change_points
-from strakes.statistics.comparison import between_runs, judge
+from strakes.statistics.comparison import between_runs, judge, within_blocks
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.dependence import pooled_correlation, stretched
 from strakes.statistics.interval import median_interval
@@ -73,3 +73,23 @@ def test_two_like_runs_are_told_apart_no_more_often_than_stated(correlation: flo
         (judged,) = judge([between_runs(a, b)], 0.9, 0.05, least=0.05)
         wrong += judged.verdict in (Verdict.FASTER, Verdict.SLOWER)
     assert wrong <= 15
+
+
+@pytest.mark.parametrize("runs", [5, 8, 12, 20])
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
+def test_pairs_that_wander_are_told_apart_no_more_often_than_stated(correlation: float, runs: int) -> None:
+    """Three standard errors beyond one in ten, of 300 tries."""
+    wrong = 0
+    for first, second in zip(
+        autoregressions(correlation, 300, runs, 5), autoregressions(correlation, 300, runs, 6), strict=True
+    ):
+        a, b = (dict(enumerate(np.exp(0.2 * side).tolist())) for side in (first, second))
+        (judged,) = judge([within_blocks(a, b)], 0.9, 0.05)
+        wrong += judged.verdict in (Verdict.FASTER, Verdict.SLOWER)
+    assert wrong <= 45
+
+
+def test_a_difference_far_beyond_the_scatter_is_found_in_few_pairs() -> None:
+    a, b = {n: 100.0 + n % 3 for n in range(8)}, {n: 80.0 + n % 2 for n in range(8)}
+    (judged,) = judge([within_blocks(a, b)], 0.9, 0.05)
+    assert judged.verdict is Verdict.SLOWER

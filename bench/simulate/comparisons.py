@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bench.simulate.contrasts import CONFIDENCE
 from bench.simulate.shapes import Shape
-from strakes.statistics.comparison import between_runs, block_scores, judge, within_blocks
+from strakes.statistics.comparison import between_runs, block_scores, common_correlation, judge, within_blocks
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.stopping import StoppingRule
 
@@ -112,8 +112,10 @@ def _judge(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], design: D
     by_block = [[dict(enumerate(cell)) for cell in side] for side in (a, b)]
     scores = [block_scores([(cell, False) for cell in side]) for side in by_block]
     if design == "in turn":
-        ratios = [within_blocks(side, other) for side, other in zip(*by_block, strict=True)]
-        together, least = within_blocks(scores[0], scores[1]), 0.0
+        pairs = list(zip(*by_block, strict=True))
+        alike = common_correlation(pairs)
+        ratios = [within_blocks(side, other, correlation=alike) for side, other in pairs]
+        together, least = within_blocks(scores[0], scores[1], correlation=alike), 0.0
     else:
         ratios = [between_runs(side, other) for side, other in zip(a, b, strict=True)]
         together, least = between_runs(list(scores[0].values()), list(scores[1].values())), MARGIN

@@ -20,6 +20,7 @@ from strakes.studies.transfer_size import TransferSize
 
 FEW: tuple[Study, ...] = (TransferSize(), ProcessesPerNode(), OpenClose(), MetadataOps())
 EQUAL_CASES, PLANTED_CASES = cases()
+SEED = 80_000
 
 
 def judged(truth: str, noise: str, seed: int, place: Path) -> Verdict:
@@ -30,12 +31,12 @@ def judged(truth: str, noise: str, seed: int, place: Path) -> Verdict:
 @pytest.mark.parametrize("case", EQUAL_CASES, ids=lambda case: case.noise)
 def test_of_equal_cells_nothing_false_is_said(case: Case) -> None:
     """At most one survey in ten may err, and these were seen not to: the same seeds give the same surveys."""
-    assert judge_survey(case, 6).false == ()
+    assert judge_survey(case, SEED).false == ()
 
 
 @pytest.mark.parametrize("case", PLANTED_CASES, ids=lambda case: case.truth)
 def test_a_planted_truth_is_said_and_nothing_false(case: Case) -> None:
-    verdict = judge_survey(case, 1)
+    verdict = judge_survey(case, SEED)
     assert verdict.false == ()
     assert verdict.told
 

@@ -24,6 +24,7 @@ from strakes.statistics.dependence import allowed_correlation, pooled_correlatio
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 
 FEWEST_BATCHES = 8
+FEWEST_CELLS = 4
 PARTS = 4
 
 # The ratio of two settings at a confidence.
@@ -145,15 +146,23 @@ def batches(values: Sequence[float], number: int) -> list[float]:
     return [median(values[index * count // number : (index + 1) * count // number]) for index in range(number)]
 
 
-def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
+def within_blocks(
+    a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False, correlation: float | None = None
+) -> RatioAt:
     """Return how many times better ``b`` is than ``a``, of blocks that measured both, by number in time order.
 
-    What is not common to both may wander from block to block, of which one short series hardly tells: intervals allow for it. Raises
-    ValueError when asked without any.
+    What is not common to both may wander from block to block. ``correlation``: how much each ratio resembles that of the block
+    before, where many cells tell it; one short series hardly does, and intervals allow for it. Raises ValueError when asked without any.
     """
     first, second = (a, b) if lower_is_better else (b, a)
-    correlation = allowed_correlation(paired_logs(first, second) or [])
+    if correlation is None:
+        correlation = allowed_correlation(paired_logs(first, second) or [])
     return lambda confidence: paired_ratio(first, second, confidence, correlation)
+
+
+def common_correlation(pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]]) -> float | None:
+    """Return how much the ratios of many cells resemble those of the block before; None for too few cells to tell."""
+    return pooled_correlation([paired_logs(*pair) or [] for pair in pairs]) if len(pairs) >= FEWEST_CELLS else None
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.statistics.comparison import Judged, block_scores, judge, within_blocks
+from strakes.statistics.comparison import Judged, block_scores, common_correlation, judge, within_blocks
 from strakes.statistics.contrast import Verdict, bonferroni
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.study import Context, Study
@@ -80,7 +80,11 @@ class Against(Study):
         pairs = self._pairs(results)
         if not pairs:
             return []
-        ratios = [within_blocks(a.by_block(), b.by_block(), lower_is_better=a.lower_is_better) for a, b in pairs]
+        alike = common_correlation([(a.by_block(), b.by_block()) for a, b in pairs])
+        ratios = [
+            within_blocks(a.by_block(), b.by_block(), lower_is_better=a.lower_is_better, correlation=alike)
+            for a, b in pairs
+        ]
         said = judge(ratios, results.confidence, MARGIN)
         each = [
             replace(one, id=f"{self.name}-{side}-{one.id}", study=self.name, statement=f"{side}: {one.statement}")
@@ -124,7 +128,8 @@ class Against(Study):
                 evidence,
                 needs="a larger --budget, so that blocks measure every cell",
             )
-        (said,) = judge([within_blocks(a, b)], results.confidence, MARGIN)
+        alike = common_correlation([(one.by_block(), other.by_block()) for one, other in pairs])
+        (said,) = judge([within_blocks(a, b, correlation=alike)], results.confidence, MARGIN)
         return _finding(identifier, self.name, f"B against A over all {len(pairs)} cells", said, evidence, "")
 
     def _cell(self, a: Measured, b: Measured, said: Judged, comparisons: int) -> Finding:

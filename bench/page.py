@@ -70,6 +70,7 @@ def render(page: Page) -> str:
         _pattern_section(page.speeds),
         _memory_section(page.footprints),
         _schedule_section(page.lags),
+        "## Cost against ranks\n\n" + Path(__file__).with_name("ranks.md").read_text(),
         "## What is compared, and what differs in the work\n\n" + Path(__file__).with_name("compared.md").read_text(),
         "## Machine and versions\n\n" + _table(("", ""), page.machine.items()),
     ]

@@ -6,51 +6,112 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "system/bytes.hpp"
 #include "system/host.hpp"
+#include "team/circle.hpp"
 
 namespace strakes {
 
 std::string Crowd::introduction() {
     std::string boot;
     std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    return introduction(host_name(), boot, ::getpid(), Processors::allowed());
+}
+
+std::string Crowd::introduction(std::string_view host, std::string_view machine, int pid,
+                                const Processors& processors) {
     Packer packer;
-    packer.put_text(host_name());
-    packer.put_text(boot);
-    packer.put(::getpid());
-    packer.put_text(Processors::allowed().bytes());
+    packer.put_text(host);
+    packer.put_text(machine);
+    packer.put(pid);
+    packer.put_text(processors.bytes());
     return packer.take();
 }
 
 Crowd::Crowd(const std::vector<std::string>& introductions) {
-    std::map<std::pair<std::string, std::string>, std::size_t> known;
+    std::map<std::pair<std::string, std::string>, std::uint32_t> known;
+    std::map<std::string, std::uint32_t> boots, kinds;
     for (const std::string& introduction : introductions) {
         Unpacker unpacker(introduction);
         std::string host(unpacker.get_text());
         std::string boot(unpacker.get_text());
-        const auto [place, fresh] = known.try_emplace({host, boot}, nodes_.size());
-        if (fresh) nodes_.push_back({.host = std::move(host), .ranks = {}, .pids = {}});
+        const auto machine = boots.try_emplace(boot, static_cast<std::uint32_t>(boots.size())).first->second;
+        const auto [place, fresh] = known.try_emplace({host, boot}, static_cast<std::uint32_t>(nodes_.size()));
+        if (fresh) {
+            nodes_.push_back({.host = std::move(host), .ranks = {}, .pids = {}});
+            machines_.push_back(machine);
+        }
         Node& node = nodes_[place->second];
         node.ranks.push_back(size());
         node.pids.push_back(unpacker.get<pid_t>());
-        members_.push_back(
-            {.node = place->second, .boot = std::move(boot), .processors = Processors(unpacker.get_text())});
+        const std::string_view processors = unpacker.get_text();
+        const auto [kind, new_kind] =
+            kinds.try_emplace(std::string(processors), static_cast<std::uint32_t>(processors_.size()));
+        if (new_kind) processors_.emplace_back(processors);
+        members_.push_back({.node = place->second, .processors = kind->second});
     }
 }
 
-int Crowd::pid_of(Rank rank) const {
-    const Node& node = node_of(rank);
-    return node.pids[static_cast<std::size_t>(std::ranges::lower_bound(node.ranks, rank) - node.ranks.begin())];
+// The first makes one out of what all say, and hands it on: no other process holds what each said.
+Crowd Crowd::meet(Post& post, std::string_view introduction) {
+    std::vector<Post::Rank> ranks(post.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    Circle everybody(post, std::move(ranks), post.rank());
+    const std::vector<std::string> introductions = everybody.to_first(introduction);
+    return unpack(everybody.from_first(post.rank() == 0 ? Crowd(introductions).pack() : ""));
+}
+
+std::string Crowd::pack() const {
+    Packer packer;
+    packer.put(std::uint32_t{size()});
+    packer.put(static_cast<std::uint32_t>(nodes_.size()));
+    packer.put(static_cast<std::uint32_t>(processors_.size()));
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        packer.put_text(nodes_[node].host);
+        packer.put(machines_[node]);
+    }
+    for (const Processors& kind : processors_) packer.put_text(kind.bytes());
+    for (Rank rank = 0; rank < size(); ++rank) {
+        packer.put(members_[rank]);
+        packer.put(pid_of(rank));
+    }
+    return packer.take();
+}
+
+Crowd Crowd::unpack(std::string_view bytes) {
+    Unpacker unpacker(bytes);
+    Crowd crowd;
+    const auto size = unpacker.get<std::uint32_t>(), nodes = unpacker.get<std::uint32_t>(),
+               kinds = unpacker.get<std::uint32_t>();
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+        crowd.nodes_.push_back({.host = std::string(unpacker.get_text()), .ranks = {}, .pids = {}});
+        crowd.machines_.push_back(unpacker.get<std::uint32_t>());
+    }
+    for (std::uint32_t kind = 0; kind < kinds; ++kind) crowd.processors_.emplace_back(unpacker.get_text());
+    crowd.members_.reserve(size);
+    for (Rank rank = 0; rank < size; ++rank) {
+        crowd.members_.push_back(unpacker.get<Member>());
+        Node& node = crowd.nodes_[crowd.members_.back().node];
+        node.ranks.push_back(rank);
+        node.pids.push_back(unpacker.get<pid_t>());
+    }
+    return crowd;
+}
+
+std::size_t Crowd::place_of(Rank rank) const {
+    const auto& ranks = node_of(rank).ranks;
+    return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
 
 Crowd::Share Crowd::share_of(Rank one, std::span<const Rank> ranks) const {
     Share share;
     for (const Rank rank : ranks) {
-        if (members_[rank].boot != members_[one].boot) continue;
+        if (machine_of(rank) != machine_of(one)) continue;
         share.ranks.push_back(rank);
-        share.processors.add(members_[rank].processors);
+        share.processors.add(processors_[members_[rank].processors]);
     }
     return share;
 }

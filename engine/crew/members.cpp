@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <ctime>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "system/aside.hpp"
@@ -64,6 +65,7 @@ Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& c
     std::vector<std::uint32_t> nodes;
     nodes.reserve(ranks_.size());
     for (const Rank rank : ranks_) nodes.push_back(crowd.number_of_node(rank));
+    nodes_ = std::set(nodes.begin(), nodes.end()).size();
     libraries_ = post.libraries(ranks_);
     exchange_ = post.exchange(circle_, ranks_, std::move(nodes));
 }

@@ -36,6 +36,7 @@ class Members final : public Processes {
     [[nodiscard]] const Timeline& timeline() const override { return clocks_.timeline(); }
     [[nodiscard]] bool leads_node() const override { return leads_node_; }
     [[nodiscard]] Rank ranks_on_node() const override { return ranks_on_node_; }
+    [[nodiscard]] std::size_t nodes() const override { return nodes_; }
 
   private:
     Performer& performer_;
@@ -45,6 +46,7 @@ class Members final : public Processes {
     Circle on_machine_;  // those of them that share one with this rank
     bool leads_node_;
     Rank ranks_on_node_;
+    std::size_t nodes_;
     bool crowded_;  // its machine
     std::unique_ptr<Exchange> exchange_;
     std::unique_ptr<LibraryFiles> libraries_;

@@ -1,4 +1,4 @@
-// TCP over whichever of the first process's addresses answers.
+// TCP over whichever of the first process's addresses answers; within a node, sockets that have a name there.
 #include "crew/wire.hpp"
 
 #include <arpa/inet.h>
@@ -8,10 +8,12 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 
 #include "system/bytes.hpp"
@@ -30,7 +32,11 @@ constexpr std::chrono::seconds kConnectPatience{30};
 // Whoever says nothing for so long is not one of ours, and neither are all beyond so many.
 constexpr std::chrono::seconds kStrayPatience{5};
 constexpr std::size_t kMostStrays = 4096;
-constexpr std::size_t kSpareDescriptors = 64;  // of rank 0, for files and the rest
+constexpr std::size_t kSpareDescriptors = 64;  // for files and the rest
+constexpr std::size_t kNameBytes = 16;
+// Of Linux 6.15: what was lost on the way is sent again after this long at most, however long the link was away.
+constexpr int kTcpLongestTimeout = 44;
+constexpr int kLongestTimeoutMilliseconds = 1000;
 
 struct Address {
     std::uint16_t family = 0;
@@ -60,7 +66,7 @@ Address loopback(std::uint16_t family) {
     return address_of(own);
 }
 
-// Addresses of this node, its own loop and those of one link only left out; IPv4 first.
+// Addresses of this node, those of one link only left out; IPv4 first. Its own loop only where there is nothing else.
 std::vector<Address> own_addresses() {
     std::vector<Address> addresses, of_six;
     ifaddrs* first = nullptr;
@@ -80,6 +86,7 @@ std::vector<Address> own_addresses() {
     }
     ::freeifaddrs(first);
     addresses.insert(addresses.end(), of_six.begin(), of_six.end());
+    if (addresses.empty()) addresses = {loopback(AF_INET), loopback(AF_INET6)};
     return addresses;
 }
 
@@ -92,6 +99,7 @@ std::string text_of(const Address& address) {
 void answer_quickly(int descriptor) {
     const int yes = 1;
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    ::setsockopt(descriptor, IPPROTO_TCP, kTcpLongestTimeout, &kLongestTimeoutMilliseconds, sizeof(int));
 }
 
 // An address as the system's calls take it; its length.
@@ -112,11 +120,25 @@ socklen_t socket_address(const Address& to, std::uint16_t port, sockaddr_storage
     return sizeof address;
 }
 
+// In the names of this node that are no files.
+socklen_t socket_address(std::string_view name, sockaddr_storage& storage) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    std::memcpy(&storage, &address, sizeof address);
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+// Where a switchboard is.
+struct Place {
+    std::string text;
+    sockaddr_storage address{};
+    socklen_t length = 0;
+};
+
 // 0, or the error number.
-int connect_in_time(int descriptor, const Address& to, std::uint16_t port) {
-    sockaddr_storage storage{};
-    const socklen_t length = socket_address(to, port, storage);
-    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&storage), length) == 0) return 0;
+int connect_in_time(int descriptor, const Place& to) {
+    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&to.address), to.length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, kConnectMilliseconds) <= 0) return ETIMEDOUT;
@@ -128,37 +150,48 @@ int connect_in_time(int descriptor, const Address& to, std::uint16_t port) {
 
 }  // namespace
 
-Switchboard::Switchboard(std::uint32_t ranks, bool one_node)
-    : one_node_(one_node), connections_(ranks), missing_(ranks - 1) {
+Switchboard::Switchboard(std::uint32_t seats, Reach reach) : connections_(seats), missing_(seats - 1) {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ranks + kSpareDescriptors) {
-        why_ = "rank 0 may have " + std::to_string(limit.rlim_cur) + " files open, and needs one for each of " +
-               std::to_string(ranks) + " ranks and " + std::to_string(kSpareDescriptors) +
-               " more: raise the limit of open files (ulimit -n) on its node";
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < seats + kSpareDescriptors) {
+        why_ = "a leader may have " + std::to_string(limit.rlim_cur) + " files open, and needs one for each of " +
+               std::to_string(seats) + (reach == Reach::node ? " ranks of its node" : " nodes") + " and " +
+               std::to_string(kSpareDescriptors) + " more: raise the limit of open files (ulimit -n) on its node";
         return;
     }
-    // Loops of both kinds are two addresses; of all others one socket has both kinds.
-    if (one_node ? !listen_on(AF_INET) && !listen_on(AF_INET6) : !listen_on(AF_INET6) && !listen_on(AF_INET)) {
-        why_ = std::string("rank 0 cannot listen for connections: ") + std::strerror(errno);
+    // One socket has both kinds of addresses.
+    if (reach == Reach::node ? !listen_here() : !listen_on(AF_INET6) && !listen_on(AF_INET)) {
+        why_ = std::string("a leader cannot listen for connections: ") + std::strerror(errno);
         return;
     }
     const std::optional<Secret> secret = make_nonce();
     if (!secret) {
-        why_ = std::string("rank 0 has no random numbers: ") + std::strerror(errno);
+        why_ = std::string("a leader has no random numbers: ") + std::strerror(errno);
         return;
     }
     secret_ = *secret;
     thread_ = std::thread([this] { accept_all(); });
 }
 
-// On the loop of one node nobody else can knock.
+bool Switchboard::listen_here() {
+    const std::optional<Nonce> nonce = make_nonce();
+    if (!nonce) return false;
+    name_.assign("strakes-");
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    for (std::size_t i = 0; i < kNameBytes; ++i) name_ += kDigits[(*nonce)[i] % kDigits.size()];
+    listener_ = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_storage address{};
+    const socklen_t size = socket_address(name_, address);
+    return listener_ && ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+           ::listen(listener_.get(), SOMAXCONN) == 0;
+}
+
 bool Switchboard::listen_on(std::uint16_t family) {
     listener_ = Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener_) return false;
     sockaddr_storage address{};
-    const socklen_t size = socket_address(one_node_ ? loopback(family) : Address{.family = family}, 0, address);
+    const socklen_t size = socket_address(Address{.family = family}, 0, address);
     if (family == AF_INET6) {
-        const int only = one_node_ ? 1 : 0;
+        const int only = 0;
         if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) != 0) return false;
     }
     auto* plain = reinterpret_cast<sockaddr*>(&address);
@@ -177,7 +210,8 @@ std::string Switchboard::where() const {
     Packer packer;
     packer.put(port_);
     packer.put(secret_);
-    if (!one_node_)
+    packer.put_text(name_);
+    if (name_.empty())
         for (const Address& address : own_addresses()) packer.put(address);
     return packer.take();
 }
@@ -193,23 +227,28 @@ void Switchboard::accept_all() {
             if (ready[i].revents != 0 && !hear(strays_[i - 1])) strays_[i - 1].descriptor = Descriptor();
         const auto now = Time::now();
         std::erase_if(strays_, [now](const Stray& stray) { return !stray.descriptor || now > stray.until; });
-        if (ready[0].revents != 0) accept_one();
+        if (ready[0].revents != 0) accept_waiting();
     }
     strays_.clear();
 }
 
-void Switchboard::accept_one() {
-    if (strays_.size() >= kMostStrays) strays_.erase(strays_.begin());
-    Descriptor descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // Without a descriptor for it, it stays in the queue: those of strays come back.
-    if (!descriptor && (errno == EMFILE || errno == ENFILE) && !strays_.empty()) strays_.erase(strays_.begin());
-    if (descriptor) {
+void Switchboard::accept_waiting() {
+    for (;;) {
+        if (strays_.size() >= kMostStrays) strays_.erase(strays_.begin());
+        Descriptor descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!descriptor) break;
         strays_.push_back({.descriptor = std::move(descriptor),
                            .heard = {},
                            .greeting = {},
                            .nonce = {},
                            .until = Time::now() + kStrayPatience});
     }
+    if (errno != EMFILE && errno != ENFILE) return;
+    // Without a descriptor for it, it stays in the queue: that of the oldest stray comes back, or somebody else's.
+    if (!strays_.empty())
+        strays_.erase(strays_.begin());
+    else
+        std::this_thread::sleep_for(milliseconds(kLookMilliseconds));
 }
 
 // False when it is to go: it has ended, is not one of ours, or has become a connection.
@@ -260,32 +299,38 @@ std::vector<Descriptor> Switchboard::take() {
     return std::move(connections_);
 }
 
-Connected connect_to(std::string_view where, bool same_node, std::uint32_t rank) {
+Connected connect_to(std::string_view where, std::uint32_t seat) {
     Unpacker unpacker(where);
     const auto port = unpacker.get<std::uint16_t>();
     const auto secret = unpacker.get<Secret>();
-    std::vector<Address> addresses;
-    if (same_node) addresses = {loopback(AF_INET), loopback(AF_INET6)};
-    while (!unpacker.at_end()) addresses.push_back(unpacker.get<Address>());
-    if (addresses.empty()) return {.descriptor = {}, .why = "the node of rank 0 has no address"};
+    const std::string name(unpacker.get_text());
+    std::vector<Place> places;
+    if (!name.empty()) {
+        places.push_back({.text = "@" + name});
+        places.back().length = socket_address(name, places.back().address);
+    }
+    while (!unpacker.at_end()) {
+        const auto address = unpacker.get<Address>();
+        places.push_back({.text = text_of(address) + " port " + std::to_string(port)});
+        places.back().length = socket_address(address, port, places.back().address);
+    }
     Connected connected;
     const auto until = Time::now() + kConnectPatience;
     for (milliseconds pause{50}; Time::now() < until; pause = std::min(2 * pause, milliseconds(1000))) {
         connected.why.clear();
-        for (const Address& address : addresses) {
-            Descriptor descriptor(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-            int error = descriptor ? connect_in_time(descriptor.get(), address, port) : errno;
+        for (const Place& place : places) {
+            Descriptor descriptor(::socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            int error = descriptor ? connect_in_time(descriptor.get(), place) : errno;
             // Something else may listen on that port of that address.
-            if (error == 0) error = prove_to_exchange(descriptor.get(), secret, rank, kConnectMilliseconds);
+            if (error == 0) error = prove_to_exchange(descriptor.get(), secret, seat, kConnectMilliseconds);
             if (error == 0) {
                 answer_quickly(descriptor.get());
                 return {.descriptor = std::move(descriptor), .why = {}};
             }
-            connected.why += (connected.why.empty() ? "" : "; ") + text_of(address) + " port " + std::to_string(port) +
-                             ": " + std::strerror(error);
+            connected.why += (connected.why.empty() ? "" : "; ") + place.text + ": " + std::strerror(error);
         }
         // Not all at the same moment again.
-        std::this_thread::sleep_for(pause + milliseconds(rank % 50));
+        std::this_thread::sleep_for(pause + milliseconds(seat % 50));
     }
     return connected;
 }

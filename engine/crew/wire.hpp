@@ -68,12 +68,15 @@ class Wire {
     bool open_ = true;
 };
 
-// The first process's end: takes the others' connections in a thread of its own, since their number may be larger than
-// what the system keeps waiting.
+// Who may connect: processes of this node, which nobody else can; or of others.
+enum class Reach : std::uint8_t { node, network };
+
+// A leader's end: takes the others' connections in a thread of its own, since their number may be larger than what the
+// system keeps waiting.
 class Switchboard {
   public:
-    // Takes connections of ranks 1 … ranks - 1; of one node only over its own loop.
-    Switchboard(std::uint32_t ranks, bool one_node);
+    // Takes connections of seats 1 … seats - 1.
+    Switchboard(std::uint32_t seats, Reach reach);
     ~Switchboard() { stop(); }
     Switchboard(const Switchboard&) = delete;
     Switchboard& operator=(const Switchboard&) = delete;
@@ -82,7 +85,7 @@ class Switchboard {
     [[nodiscard]] std::string where() const;
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
-    // By rank, when everybody says that he is connected; rank 0's own is none.
+    // By seat, when everybody says that he is connected; seat 0 has none.
     [[nodiscard]] std::vector<Descriptor> take();
 
   private:
@@ -95,17 +98,18 @@ class Switchboard {
         std::chrono::steady_clock::time_point until;
     };
 
+    [[nodiscard]] bool listen_here();
     [[nodiscard]] bool listen_on(std::uint16_t family);
     void accept_all();
-    void accept_one();
+    void accept_waiting();
     [[nodiscard]] bool hear(Stray& stray);
     [[nodiscard]] bool accept_proof(const Stray& stray, const Greeting& greeting, const Digest& proof) const;
     void join(Stray& stray, const Greeting& greeting);
     void stop();
 
-    bool one_node_;
     Descriptor listener_;
-    std::uint16_t port_ = 0;
+    std::uint16_t port_ = 0;  // of a network
+    std::string name_;        // of this node
     Secret secret_{};
     std::string why_;
     std::vector<Stray> strays_;
@@ -115,11 +119,11 @@ class Switchboard {
     std::thread thread_;
 };
 
-// A connection to the exchange, or why there is none.
+// A connection to a switchboard, or why there is none.
 struct Connected {
     Descriptor descriptor;
     std::string why;
 };
-Connected connect_to(std::string_view where, bool same_node, std::uint32_t rank);
+Connected connect_to(std::string_view where, std::uint32_t seat);
 
 }  // namespace strakes

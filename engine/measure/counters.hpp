@@ -57,6 +57,8 @@ Devices parse_diskstats(std::string_view text);
 Counters read_counters();
 
 CounterDelta difference(const Counters& before, const Counters& after);
+// Of two times of which one follows the other.
+CounterDelta joined(CounterDelta first, const CounterDelta& next);
 
 // The object `counters` of a sample (docs/reference/engine.md).
 nlohmann::json to_json(const CounterDelta& delta);

@@ -100,10 +100,12 @@ Json histograms_of(const Phase& phase, const Latencies& all) {
 }
 
 Json cache_of(const CacheState& cache) {
-    return {{"method", cache.method},
-            {"file_bytes", cache.file_bytes},
-            {"resident_before_bytes", cache.resident_before_bytes},
-            {"resident_after_bytes", cache.resident_after_bytes}};
+    Json row = {{"method", cache.method},
+                {"file_bytes", cache.file_bytes},
+                {"resident_before_bytes", cache.resident_before_bytes},
+                {"resident_after_bytes", cache.resident_after_bytes}};
+    if (cache.error_bytes > 0) row["error_bytes"] = cache.error_bytes;
+    return row;
 }
 
 Json counters_row(const SecondRow& row) {

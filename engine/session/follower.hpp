@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "crew/process_crew.hpp"
+#include "crew/following_crew.hpp"
 #include "protocol/output.hpp"
 #include "session/plan_run.hpp"
 

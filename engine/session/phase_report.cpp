@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "protocol/sample.hpp"
+#include "system/bytes.hpp"
 #include "system/host.hpp"
 #include "system/quota.hpp"
 
@@ -33,16 +35,11 @@ void PhaseReport::say(std::size_t index) {
     }
     FirstFinish first = watch_.first_finish(tally->rows.front());
     tally->until_first = first.work;
-    if (team_.first() == 0)
-        watch_.say_logs(index);
-    else
-        take_logs(*tally);
-    if (!collect(team_, *tally)) return;
+    if (team_.first() == 0) watch_.say_logs(index);
+    if (!collect(team_, *tally)) return hand_over_log(index);
+    take_logs(index);
     const std::vector<SecondRow> seconds = watch_.take_seconds(index);
     const Timeline& timeline = watch_.timeline();
-    for (const LoggedRows& log : tally->logs)
-        report_.log(request_.plan.phase_of(index, log.rank), log.rank, unix_seconds(timeline, log.start), log.first,
-                    log.rows);
     first.work = tally->until_first;
     for (RankFailure& failure : tally->failures) {
         name_project(failure.failure, workspace_.root());
@@ -74,14 +71,41 @@ void PhaseReport::add_rank(Tally& tally, Rank rank, const Phase& phase) {
     if (result.failure) tally.add_failure(rank, std::move(*result.failure));
 }
 
-// For rank 0 to say.
-void PhaseReport::take_logs(Tally& tally) {
+bool PhaseReport::logs(std::size_t index, Rank rank) const {
+    const auto* probe = std::get_if<ProbePhase>(&request_.plan.phase_of(index, rank));
+    return probe != nullptr && probe->log;
+}
+
+// For rank 0 to say: when it asks, piece by piece, and nothing at the end.
+void PhaseReport::hand_over_log(std::size_t index) {
+    Processes& processes = *team_.processes();
+    if (!logs(index, team_.first())) return;
+    static_cast<void>(processes.receive(0));
     watch_.log(team_.first()).take(kLogBatch, [&](std::size_t first, std::uint64_t start, auto rows) {
-        tally.logs.push_back({.rank = team_.first(),
-                              .first = first,
-                              .start = watch_.timeline().at(start),
-                              .rows = {rows.begin(), rows.end()}});
+        Packer packer;
+        packer.put(std::uint64_t{first});
+        packer.put(watch_.timeline().at(start));
+        for (const LoggedOperation& row : rows) packer.put(row);
+        processes.send(0, packer.take());
     });
+    processes.send(0, {});
+}
+
+// Of one rank after the other, so that no message and nobody's memory grows with what all of them have done.
+void PhaseReport::take_logs(std::size_t index) {
+    if (team_.processes() == nullptr) return;
+    Processes& processes = *team_.processes();
+    for (Rank rank = 1; rank < team_.size(); ++rank) {
+        if (!logs(index, rank)) continue;
+        processes.send(rank, {});
+        for (std::string piece = processes.receive(rank); !piece.empty(); piece = processes.receive(rank)) {
+            Unpacker unpacker(piece);
+            const auto first = unpacker.get<std::uint64_t>(), start = unpacker.get<std::uint64_t>();
+            std::vector<LoggedOperation> rows;
+            while (!unpacker.at_end()) rows.push_back(unpacker.get<LoggedOperation>());
+            report_.log(request_.plan.phase_of(index, rank), rank, unix_seconds(watch_.timeline(), start), first, rows);
+        }
+    }
 }
 
 }  // namespace strakes

@@ -40,7 +40,9 @@ class PhaseReport {
 
   private:
     void add_rank(Tally& tally, Rank rank, const Phase& phase);
-    void take_logs(Tally& tally);
+    [[nodiscard]] bool logs(std::size_t index, Rank rank) const;
+    void hand_over_log(std::size_t index);
+    void take_logs(std::size_t index);
 
     const PlanRequest& request_;
     Report& report_;

@@ -1,4 +1,4 @@
-// Threads share one removal; processes take a share each; libcephfs has a client of its own for it.
+// Everybody removes a share; libcephfs has a client of its own for it.
 #include "session/plan_cleaning.hpp"
 
 #include <cstdint>
@@ -15,13 +15,8 @@ void PlanCleaning::work([[maybe_unused]] Rank rank) {
         watch_.progress(rank).at("cleaning up");
         if (workspace_.inside_ceph()) {
             work_inside_ceph(rank);
-        } else if (team_.processes() != nullptr) {
-            sweep();
         } else {
-            if (rank == 0)
-                removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), watch_.removed());
-            team_.barrier();
-            removal_->work(pace());
+            sweep(rank);
         }
     }
 #ifdef STRAKES_CEPHFS
@@ -49,16 +44,28 @@ Pace PlanCleaning::pace() const {
     return {request_.impact, team_.size(), clock, nullptr, start, end};
 }
 
-// Of ranks that are processes: each takes its share of the entries, and rank 0 looks at what is left at the end.
-void PlanCleaning::sweep() {
-    TreeRemoval(workspace_.root(), workspace_.name(), watch_.removed(), {team_.first(), team_.size()}).work(pace());
-    const bool last = team_.first() == 0;
-    if (!last) workspace_.close();
+// Ranks that are threads share one removal, those that are processes take a share each; rank 0 looks at what is left at
+// the end.
+void PlanCleaning::sweep(Rank rank) {
+    const bool processes = team_.processes() != nullptr;
+    const auto removal_of = [this](TreeRemoval::Share share) {
+        return std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), watch_.removed(), share);
+    };
+    if (processes)
+        removal_ = removal_of({.number = team_.first(), .of = team_.size()});
+    else if (rank == 0)
+        removal_ = removal_of({.threads = team_.size()});
     team_.barrier();
-    if (!last) return;
-    removal_ = std::make_unique<TreeRemoval>(workspace_.root(), workspace_.name(), watch_.removed());
+    removal_->work(pace());
+    if (processes && rank != 0) {
+        removal_.reset();
+        workspace_.close();
+    }
+    team_.barrier();
+    if (rank != 0) return;
+    removal_ = removal_of({});
     removal_->work();
-    swept_ = workspace_.remove();
+    if (processes) swept_ = workspace_.remove();
 }
 
 PlanCleaning::Outcome PlanCleaning::outcome() {

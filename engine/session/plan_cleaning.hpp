@@ -33,7 +33,7 @@ class PlanCleaning {
 
   private:
     void work_inside_ceph(Rank rank);
-    void sweep();
+    void sweep(Rank rank);
     [[nodiscard]] Pace pace() const;
 
     const PlanRequest& request_;

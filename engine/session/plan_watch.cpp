@@ -23,8 +23,9 @@ PlanWatch::PlanWatch(const PlanRequest& request, Report& report, Crew& crew, Tea
       team_(team),
       news_(news),
       timeline_(team.timeline()),
-      progress_(team.first(), team.first() == 0 ? team.size() : team.count()),
+      progress_(team.first(), team.count()),
       logs_(team.first(), team.count()),
+      seconds_(team.first() == 0 ? SecondRows::kMostRows : SecondRows::most_of(team.processes()->nodes())),
       ranks_left_(team.count()) {}
 
 void PlanWatch::raise(Halt halt) noexcept {
@@ -42,11 +43,6 @@ void PlanWatch::begin_phase(std::size_t index) {
     first_ = {};
     first_taken_ = false;
     phase_ = index;
-    // What other processes said of the phase before.
-    for (Rank other = team_.first() + team_.count(); other < progress_.size(); ++other) {
-        progress_.of(other).publish(0, 0);
-        progress_.of(other).finished.store(false, std::memory_order_relaxed);
-    }
 }
 
 void PlanWatch::take_timeline() {
@@ -65,7 +61,7 @@ void PlanWatch::finish_timed(Rank rank, std::uint64_t end) {
     }
     if (first_taken_.exchange(true)) return;
     first_.at = timeline_.at(end);
-    for (Rank other = 0; other < progress_.size(); ++other) {
+    for (Rank other = team_.first(); other < team_.first() + progress_.size(); ++other) {
         first_.work.bytes += progress_.of(other).bytes.load(std::memory_order_relaxed);
         first_.work.operations += progress_.of(other).operations.load(std::memory_order_relaxed);
     }
@@ -105,23 +101,36 @@ void PlanWatch::cancel_over_limit() {
 
 // One that does not answer at all; otherwise, of those that are not waiting for others, the one with the least
 // operations.
-PlanWatch::Rank PlanWatch::slowest_rank() const noexcept {
-    Rank slowest = 0;
+PlanWatch::Standing PlanWatch::slowest_rank() const {
+    Standing slowest{.rank = team_.first(), .silent = false, .stage = {}, .operations = 0};
     auto least = std::tuple{true, true, UINT64_MAX};
-    for (Rank rank = 0; rank < progress_.size(); ++rank) {
-        const Progress& progress = progress_.of(rank);
-        const auto mine =
-            std::tuple{!progress.silent.load(), progress.stage.load() == kWaiting, progress.operations.load()};
-        if (mine >= least) continue;
+    const auto take = [&](Standing standing, bool waiting) {
+        const auto mine = std::tuple{!standing.silent, waiting, standing.operations};
+        if (mine >= least) return;
         least = mine;
-        slowest = rank;
+        slowest = std::move(standing);
+    };
+    for (Rank rank = team_.first(); rank < team_.first() + progress_.size(); ++rank) {
+        const Progress& progress = progress_.of(rank);
+        const char* stage = progress.stage.load();
+        take({.rank = rank, .silent = false, .stage = stage, .operations = progress.operations.load()},
+             stage == kWaiting);
+    }
+    for (const OtherNode& node : others_) {
+        if (!node.silent && node.beat.slowest == kNobody) continue;
+        const bool named = node.beat.slowest != kNobody;
+        take({.rank = named ? node.beat.slowest : node.first,
+              .silent = node.silent || node.beat.slowest_silent != 0,
+              .stage = named ? std::string(view_of(node.beat.stage)) : "starting",
+              .operations = is_here(node.beat) ? node.beat.slowest_operations : 0},
+             node.beat.slowest_waiting != 0);
     }
     return slowest;
 }
 
-void PlanWatch::report_rank(Rank rank, std::string what, std::string remedy) {
+void PlanWatch::report_rank(const Standing& standing, std::string what, std::string remedy) {
+    const Rank rank = standing.rank;
     const Phase& phase = request_.plan.phase_of(phase_.load(), rank);
-    const Progress& progress = progress_.of(rank);
     const std::string entry = std::visit(
         [&]<class Body>(const Body& body) {
             std::uint32_t owner = owner_for(rank, body.rank_shift, request_.plan.ranks);
@@ -131,12 +140,12 @@ void PlanWatch::report_rank(Rank rank, std::string what, std::string remedy) {
         },
         phase);
     std::string why = "rank " + std::to_string(rank);
-    if (progress.silent.load())
+    if (standing.silent)
         why += " does not answer; last heard of, it was at '";
     else
         why += " is at '";
-    why += progress.stage.load();
-    why += "' after " + std::to_string(progress.operations.load()) + " operations of phase '" + phase_name(phase) + "'";
+    why += standing.stage;
+    why += "' after " + std::to_string(standing.operations) + " operations of phase '" + phase_name(phase) + "'";
     const Failure failure{.what = std::move(what),
                           .path = request_.id + "/" + entry,
                           .operation = std::string(phase_operation(phase)),
@@ -156,11 +165,17 @@ void PlanWatch::say_progress() {
                             .bytes = 0,
                             .operations = 0,
                             .ranks_done = 0};
-    for (Rank rank = 0; rank < progress_.size(); ++rank) {
+    for (Rank rank = team_.first(); rank < team_.first() + progress_.size(); ++rank) {
         const Progress& progress = progress_.of(rank);
         running.bytes += progress.bytes.load(std::memory_order_relaxed);
         running.operations += progress.operations.load(std::memory_order_relaxed);
         running.ranks_done += progress.finished.load(std::memory_order_relaxed) ? 1 : 0;
+    }
+    for (const OtherNode& node : others_) {
+        if (!is_here(node.beat)) continue;
+        running.bytes += node.beat.bytes;
+        running.operations += node.beat.operations;
+        running.ranks_done += node.beat.finished_ranks;
     }
     report_.progress(running);
     seconds_.look(index + 1, timeline_.clock.to_ns(elapsed(start, timeline_.clock.now())), running.bytes,
@@ -176,11 +191,12 @@ void PlanWatch::look_at_node() {
 
 std::uint64_t PlanWatch::heartbeat() const noexcept {
     std::uint64_t sum = phase_.load() + removed_.load(std::memory_order_relaxed);
-    for (Rank rank = 0; rank < progress_.size(); ++rank) {
+    for (Rank rank = team_.first(); rank < team_.first() + progress_.size(); ++rank) {
         const Progress& progress = progress_.of(rank);
         sum += progress.operations.load(std::memory_order_relaxed) +
                (progress.stage.load(std::memory_order_relaxed) == kWaiting ? 1 : 0);
     }
+    for (const OtherNode& node : others_) sum += node.beat.operations + node.beat.waiting_ranks;
     return sum;
 }
 
@@ -235,14 +251,17 @@ void PlanWatch::hear(const Order& order) {
     glimpse(order.glimpse_phases);
 }
 
-void PlanWatch::hear(Rank rank, const Beat& beat, const char* stage) {
-    Progress& progress = progress_.of(rank);
-    const bool here = beat.phase == phase_.load() + 1;  // and not in the phase before
-    progress.publish(here ? beat.operations : 0, here ? beat.bytes : 0);
-    progress.finished.store(here && beat.finished != 0, std::memory_order_relaxed);
-    progress.at(stage);
+void PlanWatch::hear(std::size_t node, const NodeBeat& beat) {
+    if (others_.size() <= node) others_.resize(node + 1);
+    others_[node].beat = beat;
     if (beat.halt != 0) raise(static_cast<Halt>(beat.halt));
     glimpse(beat.finished_phases);
+}
+
+void PlanWatch::set_silent(std::size_t node, bool silent, Rank first) {
+    if (others_.size() <= node) others_.resize(node + 1);
+    others_[node].silent = silent;
+    others_[node].first = first;
 }
 
 // A rank has finished these phases: what has this one done so far?

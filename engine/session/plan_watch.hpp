@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "crew/beat.hpp"
 #include "crew/crew.hpp"
@@ -74,12 +75,28 @@ class PlanWatch {
     [[nodiscard]] Beat beat() const;
     [[nodiscard]] Order order() const;
     void hear(const Order& order);
-    void hear(Rank rank, const Beat& beat, const char* stage);
-    void set_silent(Rank rank, bool silent) { progress_.of(rank).silent = silent; }
+    // Of the ranks of a node that are other processes; `first` of the plan is the first of them.
+    void hear(std::size_t node, const NodeBeat& beat);
+    void set_silent(std::size_t node, bool silent, Rank first);
 
   private:
-    [[nodiscard]] Rank slowest_rank() const noexcept;
-    void report_rank(Rank rank, std::string what, std::string remedy);
+    // A rank and how far it is.
+    struct Standing {
+        Rank rank = 0;
+        bool silent = false;
+        std::string stage;
+        std::uint64_t operations = 0;
+    };
+    // What the ranks of a node that are other processes have come to.
+    struct OtherNode {
+        NodeBeat beat;
+        bool silent = false;
+        Rank first = 0;
+    };
+
+    [[nodiscard]] Standing slowest_rank() const;
+    [[nodiscard]] bool is_here(const NodeBeat& beat) const noexcept { return beat.phase == phase_.load() + 1; }
+    void report_rank(const Standing& standing, std::string what, std::string remedy);
     void glimpse(std::size_t phases);
 
     const PlanRequest& request_;
@@ -88,7 +105,8 @@ class PlanWatch {
     Team& team_;
     int news_;
     Timeline timeline_;
-    Gathered<Progress> progress_;  // of all ranks; those of other processes as they say
+    Gathered<Progress> progress_;    // of the ranks of this process
+    std::vector<OtherNode> others_;  // by node; of the watching thread of rank 0
     Gathered<OperationLog> logs_;
     SecondRows seconds_;
 

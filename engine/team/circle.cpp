@@ -37,6 +37,23 @@ std::vector<std::string> Circle::all(std::string_view mine) {
     return forwards;
 }
 
+// Along the tree of from_first: a member speaks for those that come after it, up to its lowest digit.
+std::vector<std::string> Circle::to_first(std::string_view mine) {
+    std::vector<std::string> said{std::string(mine)};
+    for (Rank step = 1; step < size(); step *= 2) {
+        if ((mine_ & step) != 0) {
+            Packer packer;
+            for (const std::string& each : said) packer.put_text(each);
+            send(mine_ - step, packer.take());
+            return {};
+        }
+        if (step >= size() - mine_) continue;
+        const std::string bytes = receive(mine_ + step);
+        for (Unpacker unpacker(bytes); !unpacker.at_end();) said.emplace_back(unpacker.get_text());
+    }
+    return said;
+}
+
 std::string Circle::from_first(std::string mine) {
     // The lowest digit of a member's number decides from whom it hears; those below that digit hear from it.
     const Rank lowest = mine_ == 0 ? std::bit_ceil(size()) : mine_ & (~mine_ + 1);

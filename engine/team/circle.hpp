@@ -26,6 +26,8 @@ class Circle {
     [[nodiscard]] std::uint64_t least(std::uint64_t mine) { return ~most(~mine); }
     // What each of them said, by member.
     [[nodiscard]] std::vector<std::string> all(std::string_view mine);
+    // The same at member 0 alone, nothing at all others: that grows less.
+    [[nodiscard]] std::vector<std::string> to_first(std::string_view mine);
     // What member 0 said.
     [[nodiscard]] std::string from_first(std::string mine);
 

@@ -160,6 +160,32 @@ TEST_CASE("nobody passes the start line before all have come to it, and all lear
     }
 }
 
+TEST_CASE("all processes know the same crowd from what each says of itself") {
+    const std::vector<std::string> introductions{introduction("n1", "a", 2), introduction("n2", "b", 9),
+                                                 introduction("n1", "a", 2), introduction("n1", "c", 2),
+                                                 introduction("n2", "b", 3)};
+    const Crowd expected(introductions);
+    Mail mail;
+    std::atomic<int> wrong{0};
+    run_all(expected, mail, [&](MailPost& post) {
+        const Crowd crowd = Crowd::meet(post, introductions[post.rank()]);
+        if (crowd.size() != expected.size() || crowd.nodes().size() != 3) ++wrong;
+        for (Rank rank = 0; rank < crowd.size(); ++rank) {
+            if (crowd.node_of(rank).host != expected.node_of(rank).host ||
+                crowd.node_of(rank).ranks != expected.node_of(rank).ranks ||
+                crowd.place_of(rank) != expected.place_of(rank) || crowd.pid_of(rank) != expected.pid_of(rank))
+                ++wrong;
+            const Crowd::Share share = crowd.share_of(rank, std::vector<Rank>{0, 1, 2, 3, 4});
+            const Crowd::Share known = expected.share_of(rank, std::vector<Rank>{0, 1, 2, 3, 4});
+            if (share.ranks != known.ranks || share.processors.count() != known.processors.count()) ++wrong;
+        }
+    });
+    CHECK(wrong == 0);
+    CHECK(mail.is_empty());
+    CHECK(expected.node_of(4).ranks == std::vector<Rank>{1, 4});
+    CHECK(expected.place_of(2) == 1);
+}
+
 TEST_CASE("ranks that share a machine share its processors, also where they pass for several nodes") {
     const Crowd crowd({introduction("n1", "a", 2), introduction("n1", "a", 2), introduction("n2", "a", 2),
                        introduction("n3", "b", 9)});

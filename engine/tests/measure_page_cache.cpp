@@ -97,3 +97,28 @@ TEST_CASE("an empty file has nothing resident, and a descriptor that is no file 
     close(ends[0]);
     close(ends[1]);
 }
+
+TEST_CASE("of a huge file some pages are looked at, and how far that may be wrong is said") {
+    constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kHuge = std::uint64_t{1} << 30U;
+    const ScratchFile file;
+    REQUIRE(ftruncate(file.fd(), static_cast<off_t>(kHuge)) == 0);
+    const auto look = [&file] {
+        const auto found = strakes::residency_by_mincore(file.fd(), kHuge, kMost);
+        REQUIRE(found.has_value());
+        CHECK(found->method == "mincore-sample");
+        CHECK(found->file_bytes == kHuge);
+        CHECK(found->error_bytes > 0);
+        CHECK(found->error_bytes < kHuge / 50);
+        return *found;
+    };
+    CHECK(look().resident_bytes == 0);
+    // A quarter, in pieces of all sizes.
+    std::vector<char> data(std::size_t{1} << 20U, 'x');
+    for (std::uint64_t offset = 0; offset < kHuge / 4; offset += data.size())
+        REQUIRE(pwrite(file.fd(), data.data(), data.size(), static_cast<off_t>(4 * offset)) ==
+                static_cast<ssize_t>(data.size()));
+    const Residency quarter = look();
+    CHECK(quarter.resident_bytes + quarter.error_bytes >= kHuge / 4);
+    CHECK(quarter.resident_bytes <= kHuge / 4 + quarter.error_bytes);
+    CHECK(strakes::residency_by_mincore(file.fd(), kHuge)->resident_bytes == kHuge / 4);
+}

@@ -30,3 +30,26 @@ TEST_CASE("rows are a second apart, say what was done in between, and belong to 
     REQUIRE(second.size() == 1);
     CHECK(second[0].bytes == 4);
 }
+
+TEST_CASE("rows of a long phase become longer, not more, and leave nothing out") {
+    constexpr std::size_t kMost = 8;
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    SecondRows seconds(kMost);
+    for (std::uint64_t second = 0; second <= 100; ++second) seconds.look(1, second * kSecond, 10 * second, second);
+    const auto rows = seconds.take(1);
+    CHECK(rows.size() <= kMost);
+    CHECK(rows.size() >= kMost / 2);
+    std::uint64_t end_ns = 0, bytes = 0, operations = 0;
+    for (const auto& row : rows) {
+        CHECK(row.end_ns == end_ns + row.took_ns);
+        CHECK(row.bytes == 10 * row.operations);
+        end_ns = row.end_ns;
+        bytes += row.bytes;
+        operations += row.operations;
+    }
+    CHECK(bytes == 10 * operations);
+    CHECK(operations == end_ns / kSecond);
+    CHECK(end_ns > 80 * kSecond);
+    CHECK(SecondRows::most_of(1) >= 3600);
+    CHECK(SecondRows::most_of(500) * 500 <= 60'000);
+}

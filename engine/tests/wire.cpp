@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -34,7 +35,7 @@ Descriptor knock(std::uint16_t port, std::string_view words) {
 
 TEST_CASE("silent connections and strangers keep nobody waiting") {
     constexpr std::uint32_t kRanks = 12;
-    Switchboard switchboard(kRanks, false);
+    Switchboard switchboard(kRanks, Reach::network);
     const std::string where = switchboard.where();
     REQUIRE_FALSE(where.empty());
     const auto port = Unpacker(where).get<std::uint16_t>();
@@ -47,7 +48,7 @@ TEST_CASE("silent connections and strangers keep nobody waiting") {
     std::vector<Connected> connected(kRanks);
     std::vector<std::thread> processes;
     for (std::uint32_t rank = 1; rank < kRanks; ++rank)
-        processes.emplace_back([&, rank] { connected[rank] = connect_to(where, true, rank); });
+        processes.emplace_back([&, rank] { connected[rank] = connect_to(where, rank); });
     for (std::thread& process : processes) process.join();
     CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(2));
     const std::vector<Descriptor> connections = switchboard.take();
@@ -119,7 +120,7 @@ std::string pretend(std::uint16_t& port, const Secret& secret, Second second, Co
 }  // namespace
 
 TEST_CASE("who does not know the secret takes nobody's place and learns nothing") {
-    Switchboard switchboard(3, true);
+    Switchboard switchboard(3, Reach::network);
     const std::string where = switchboard.where();
     Unpacker unpacker(where);
     const auto port = unpacker.get<std::uint16_t>();
@@ -155,7 +156,7 @@ TEST_CASE("who does not know the secret takes nobody's place and learns nothing"
     say(second.get(), proof_of(Side::process, secret, greeting, nonce));
     CHECK(hear(second.get(), sizeof(Digest)).bytes.empty());
     std::vector<Connected> connected(3);
-    for (std::uint32_t rank = 1; rank < 3; ++rank) connected[rank] = connect_to(where, true, rank);
+    for (std::uint32_t rank = 1; rank < 3; ++rank) connected[rank] = connect_to(where, rank);
     const std::vector<Descriptor> connections = switchboard.take();
     for (std::uint32_t rank = 1; rank < 3; ++rank) {
         CHECK(connected[rank].why.empty());
@@ -192,30 +193,66 @@ TEST_CASE("a process talks to no exchange that does not know the secret, and doe
 }
 
 TEST_CASE("the processes of one node meet where no other machine knocks") {
-    for (const bool one_node : {true, false}) {
-        Switchboard switchboard(2, one_node);
-        const std::string where = switchboard.where();
-        const auto port = Unpacker(where).get<std::uint16_t>();
-        // The whole of 127.0.0.0/8 is this machine; only 127.0.0.1 is the loop that is listened on.
-        const Descriptor descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-        address.sin_port = htons(port);
-        const int status = ::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-        CHECK((status != 0) == one_node);
-        CHECK(connect_to(where, true, 1).why.empty());
-        (void)switchboard.take();
+    constexpr std::uint32_t kRanks = 5;
+    Switchboard switchboard(kRanks, Reach::node);
+    const std::string where = switchboard.where();
+    CHECK(Unpacker(where).get<std::uint16_t>() == 0);  // no port
+    for (std::uint32_t rank = 1; rank < kRanks; ++rank) CHECK(connect_to(where, rank).why.empty());
+    const std::vector<Descriptor> connections = switchboard.take();
+    CHECK(std::ranges::count_if(connections, [](const Descriptor& each) { return bool(each); }) == kRanks - 1);
+}
+
+namespace {
+
+class FewDescriptors {
+  public:
+    explicit FewDescriptors(rlim_t count) {
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+        const rlimit few{.rlim_cur = count, .rlim_max = before_.rlim_max};
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    }
+    FewDescriptors(const FewDescriptors&) = delete;
+    FewDescriptors& operator=(const FewDescriptors&) = delete;
+    ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("too few descriptors for all ranks are said before anybody connects") {
+    const FewDescriptors few(256);
+    for (const Reach reach : {Reach::node, Reach::network}) {
+        const Switchboard switchboard(250, reach);
+        CHECK(switchboard.where().empty());
+        CHECK(switchboard.why().find("ulimit -n") != std::string::npos);
     }
 }
 
-TEST_CASE("too few descriptors for all ranks are said before anybody connects") {
-    rlimit limit{};
-    REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    const rlimit few{.rlim_cur = 256, .rlim_max = limit.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-    const Switchboard switchboard(250, true);
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    CHECK(switchboard.where().empty());
-    CHECK(switchboard.why().find("ulimit -n") != std::string::npos);
+TEST_CASE("strangers that fill the descriptor table keep nobody out") {
+    constexpr std::uint32_t kRanks = 4;
+    const FewDescriptors few(200);
+    Switchboard switchboard(kRanks, Reach::network);
+    const std::string where = switchboard.where();
+    const auto port = Unpacker(where).get<std::uint16_t>();
+    // Until there is none left for those that connect, who are in this process, too; then they get theirs back.
+    std::vector<Descriptor> strangers, spare;
+    for (int i = 0; i < 20; ++i) spare.emplace_back(::dup(STDIN_FILENO));
+    for (;;) {
+        Descriptor next(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (!next) break;
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(port);
+        static_cast<void>(::connect(next.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+        strangers.push_back(std::move(next));
+    }
+    CHECK(strangers.size() > 50);
+    for (std::uint32_t rank = 1; rank < kRanks; ++rank) {
+        spare.resize(spare.size() - 2);
+        CHECK(connect_to(where, rank).why.empty());
+    }
+    CHECK(switchboard.take().size() == kRanks);
 }

@@ -143,13 +143,55 @@ TEST_CASE("several ranks remove one tree together") {
             fs::create_directories(directory.path() / std::to_string(tree) / std::to_string(leaf));
     const Descriptor opened = open_directory(directory.path());
     std::atomic<std::uint64_t> removed{0};
-    TreeRemoval removal(opened.get(), "tree", removed);
+    TreeRemoval removal(opened.get(), "tree", removed, {.threads = 2});
     {
         const std::jthread one([&] { removal.work(); });
         const std::jthread two([&] { removal.work(); });
     }
     CHECK(removal.left().empty());
+    TreeRemoval(opened.get(), "tree", removed).work();
     CHECK(directory.entries().empty());
+}
+
+TEST_CASE("whatever the shape of a tree, processes remove about as much of it each, and threads of one remove all") {
+    constexpr std::uint32_t kProcesses = 4;
+    constexpr int kFiles = 1200;
+    struct Shape {
+        int directories;  // beside each other
+        int depth;        // above the files
+    };
+    for (const Shape shape : {Shape{1, 1}, Shape{1, 3}, Shape{3, 2}, Shape{200, 1}}) {
+        for (const std::uint32_t processes : {kProcesses, 1U}) {
+            const TestDirectory directory;
+            fs::remove(directory.path() / kMarker);
+            for (int i = 0; i < kFiles; ++i) {
+                fs::path below = directory.path();
+                for (int level = 0; level < shape.depth; ++level) below /= std::to_string(i % shape.directories);
+                fs::create_directories(below);
+                std::ofstream(below / ("file" + std::to_string(i)));
+            }
+            const Descriptor opened = open_directory(directory.path());
+            std::vector<std::atomic<std::uint64_t>> removed(kProcesses);
+            std::vector<std::unique_ptr<TreeRemoval>> removals;
+            for (std::uint32_t number = 0; number < processes; ++number)
+                removals.push_back(std::make_unique<TreeRemoval>(
+                    opened.get(), "tree", removed[number],
+                    TreeRemoval::Share{.number = number, .of = processes, .threads = kProcesses / processes}));
+            {
+                std::vector<std::jthread> threads;
+                for (std::uint32_t i = 0; i < kProcesses; ++i)
+                    threads.emplace_back([&, i] { removals[i % processes]->work(); });
+            }
+            for (std::uint32_t number = 0; number < processes; ++number) {
+                CHECK(removed[number] > kFiles / processes * 3 / 4);
+                CHECK(removals[number]->left().empty());
+            }
+            TreeRemoval last(opened.get(), "tree", removed[0]);
+            last.work();
+            CHECK(last.left().empty());
+            CHECK(directory.entries().empty());
+        }
+    }
 }
 
 TEST_CASE("what is mounted inside is left and named") {

@@ -29,7 +29,7 @@ constexpr std::uint64_t kStatFiles = 100;
 constexpr std::uint64_t kReadPieces = 256;
 // A sleep ends so late at most on a quiet machine, with the slack below; the rest is waited for awake.
 constexpr std::uint64_t kAwakeNs = 60'000;
-constexpr std::uint64_t kLongestSleepNs = 20'000'000;  // until a halt is seen
+constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // until a halt is seen
 constexpr unsigned long kSlackNs = 1'000;
 
 void sleep_ns(std::uint64_t nanoseconds) noexcept {

@@ -12,7 +12,6 @@ struct alignas(64) Progress {
     // A string that lives for ever: what the rank is at, for the message about one that hangs.
     std::atomic<const char*> stage{"starting"};
     std::atomic<bool> finished{false};  // with the timed section
-    std::atomic<bool> silent{false};    // of another process, and nothing has been heard of it for a while
 
     void at(const char* what) noexcept { stage.store(what, std::memory_order_relaxed); }
     // After one operation. One writer, so no atomic addition is needed.

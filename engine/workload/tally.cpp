@@ -33,6 +33,7 @@ void put(Packer& packer, const CacheState& cache) {
     packer.put(cache.file_bytes);
     packer.put(cache.resident_before_bytes);
     packer.put(cache.resident_after_bytes);
+    packer.put(cache.error_bytes);
 }
 
 void get(Unpacker& unpacker, CacheState& cache) {
@@ -40,6 +41,7 @@ void get(Unpacker& unpacker, CacheState& cache) {
     cache.file_bytes = unpacker.get<std::uint64_t>();
     cache.resident_before_bytes = unpacker.get<std::uint64_t>();
     cache.resident_after_bytes = unpacker.get<std::uint64_t>();
+    cache.error_bytes = unpacker.get<std::uint64_t>();
 }
 
 void put(Packer& packer, const CounterDelta& delta) {
@@ -125,7 +127,6 @@ void Tally::merge(Tally&& later) {
     for (RankFailure& failure : later.failures)
         if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
     std::ranges::move(later.nodes, std::back_inserter(nodes));
-    std::ranges::move(later.logs, std::back_inserter(logs));
     if (parts.size() < later.parts.size()) parts.resize(later.parts.size());
     for (std::size_t part = 0; part < later.parts.size(); ++part) parts[part].merge(std::move(later.parts[part]));
 }
@@ -170,14 +171,6 @@ std::string Tally::pack() const {
             packer.put(row.took_ns);
             put(packer, row.delta);
         }
-    }
-    packer.put(std::uint64_t{logs.size()});
-    for (const LoggedRows& log : logs) {
-        packer.put(log.rank);
-        packer.put(log.first);
-        packer.put(log.start);
-        packer.put(std::uint64_t{log.rows.size()});
-        for (const LoggedOperation& row : log.rows) packer.put(row);
     }
     packer.put(std::uint64_t{parts.size()});
     for (const Tally& part : parts) packer.put_text(part.pack());
@@ -228,15 +221,6 @@ Tally Tally::unpack(std::string_view bytes) {
             get(unpacker, row.delta);
         }
         tally.nodes.push_back(std::move(node));
-    }
-    for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left) {
-        LoggedRows log;
-        log.rank = unpacker.get<std::uint32_t>();
-        log.first = unpacker.get<std::uint64_t>();
-        log.start = unpacker.get<std::uint64_t>();
-        for (auto rows = unpacker.get<std::uint64_t>(); rows > 0 && !unpacker.at_end(); --rows)
-            log.rows.push_back(unpacker.get<LoggedOperation>());
-        tally.logs.push_back(std::move(log));
     }
     for (auto left = unpacker.get<std::uint64_t>(); left > 0 && !unpacker.at_end(); --left)
         tally.parts.push_back(unpack(unpacker.get_text()));

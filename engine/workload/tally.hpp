@@ -33,14 +33,6 @@ struct RankFailure {
     Failure failure;
 };
 
-// A piece of a rank's log.
-struct LoggedRows {
-    std::uint32_t rank = 0;
-    std::uint64_t first = 0;  // number of the first operation
-    std::uint64_t start = 0;  // of the rank, on the timeline
-    std::vector<LoggedOperation> rows;
-};
-
 struct NodeCounters {
     std::string host;
     std::uint32_t first_rank = 0;
@@ -72,8 +64,7 @@ struct Tally {
     Latencies latencies;
     std::vector<RankFailure> failures;  // the first of them
     std::vector<NodeCounters> nodes;
-    std::vector<LoggedRows> logs;  // of ranks that are other processes
-    std::vector<Tally> parts;      // of a mixed phase: its ranks once more, without failures, nodes and logs
+    std::vector<Tally> parts;  // of a mixed phase: its ranks once more, without failures and nodes
 
     // One rank more, of this process.
     void add(const RankResult& result, const Latencies& latencies, const Timeline& timeline);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -88,6 +89,7 @@ class TransferFile {
         cache.method = found.method;
         cache.file_bytes = found.file_bytes;
         cache.*resident = found.resident_bytes;
+        cache.error_bytes = std::max(cache.error_bytes, found.error_bytes);
         return std::nullopt;
     }
 

@@ -99,9 +99,11 @@ struct CacheState {
     std::uint64_t file_bytes = 0;
     std::uint64_t resident_before_bytes = 0;
     std::uint64_t resident_after_bytes = 0;
+    std::uint64_t error_bytes = 0;  // of each, at most, where they are samples
 
     void add(const CacheState& other) {
         if (method == "none") method = other.method;
+        error_bytes += other.error_bytes;
         file_bytes += other.file_bytes;
         resident_before_bytes += other.resident_before_bytes;
         resident_after_bytes += other.resident_after_bytes;

@@ -6,13 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
-#include "system/descriptor.hpp"
 #include "system/enter.hpp"
 
 namespace strakes {
@@ -22,6 +24,11 @@ namespace {
 // Plans make 17 levels at most; what is deeper is not ours.
 constexpr int kMostLevels = 32;
 constexpr int kMostGrowingLooks = 3;
+// More directories are not shared: enough to be divided as they are. Nor do more processes read one directory, which
+// each of them reads whole.
+constexpr std::size_t kMostShared = 256;
+constexpr std::uint32_t kMostReaders = 64;
+constexpr std::size_t kEnoughEach = 8;
 
 struct CloseDirectory {
     void operator()(DIR* stream) const noexcept { ::closedir(stream); }
@@ -51,22 +58,98 @@ TreeRemoval::TreeRemoval(int directory, std::string name, std::atomic<std::uint6
     : directory_(directory), name_(std::move(name)), removed_(removed) {
     struct stat status{};
     if (::fstat(directory, &status) == 0) device_ = status.st_dev;
-    if (const Stream stream = read_directory(directory)) {
-        while (const dirent* entry = ::readdir(stream.get())) {
-            if (!is_dot(entry->d_name) && hash(entry->d_name) % share.of == share.number)
-                entries_.emplace_back(entry->d_name);
+    shared_.push_back({.own = {}, .directory = directory_, .path = name_});
+    share_out(share);
+}
+
+// Level by level: few directories are gone into by all, so that what is in them is divided; of many each gets some.
+void TreeRemoval::share_out(Share share) {
+    struct Found {
+        std::size_t shared;
+        std::string name;
+        bool operator<(const Found& other) const { return std::tie(shared, name) < std::tie(other.shared, other.name); }
+    };
+    std::size_t first = 0;
+    std::vector<Found> found;
+    const auto look = [&] {
+        found.clear();
+        for (std::size_t i = first; i < shared_.size(); ++i) {
+            const Stream stream = read_directory(shared_[i].directory);
+            while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr)
+                if (!is_dot(entry->d_name) && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
+                    found.push_back({i, entry->d_name});
         }
+        first = shared_.size();
+        // Directories are not read in the same order everywhere.
+        std::ranges::sort(found, std::less<>());
+    };
+    look();
+    for (int level = 0; level < kMostLevels && !found.empty(); ++level) {
+        const std::size_t workers = std::size_t{share.of} * share.threads;
+        const std::size_t enough = workers == 1 ? 0 : share.of > kMostReaders ? workers : kEnoughEach * workers;
+        if (found.size() >= enough || shared_.size() + found.size() > kMostShared) break;
+        if (share.of > kMostReaders) {
+            // Far from each other, since neighbours are on one node.
+            const std::uint32_t stride = (share.of + kMostReaders - 1) / kMostReaders;
+            if (share.number % stride != 0) return;
+            share = {.number = share.number / stride, .of = (share.of + stride - 1) / stride, .threads = share.threads};
+        }
+        std::vector<Found> kept;
+        for (const Found& each : found) {
+            Descriptor own(enter_directory(shared_[each.shared].directory, each.name.c_str()));
+            struct stat status{};
+            if (!own || ::fstat(own.get(), &status) != 0 || status.st_dev != device_) {
+                kept.push_back(each);
+                continue;
+            }
+            const int directory = own.get();
+            shared_.push_back(
+                {.own = std::move(own), .directory = directory, .path = shared_[each.shared].path + "/" + each.name});
+        }
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            if (i % share.of == share.number) pieces_.push_back({.shared = kept[i].shared, .name = kept[i].name});
+        look();
     }
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (i % share.of == share.number) pieces_.push_back({.shared = found[i].shared, .name = found[i].name});
+    parts_ = share.of * share.threads;
+    for (std::size_t i = 0; i < shared_.size(); ++i)
+        for (std::uint32_t thread = 0; thread < share.threads; ++thread)
+            pieces_.push_back({.shared = i, .name = {}, .part = share.number * share.threads + thread});
 }
 
 void TreeRemoval::work(const Pace& pace) {
     Paths left;
     Walk walk{.pace = pace};
-    for (std::size_t i = next_.fetch_add(1); i < entries_.size(); i = next_.fetch_add(1))
-        remove(directory_, entries_[i], name_ + "/" + entries_[i], true, 0, left, walk);
+    for (std::size_t i = next_.fetch_add(1); i < pieces_.size(); i = next_.fetch_add(1)) {
+        const Piece& piece = pieces_[i];
+        const Shared& shared = shared_[piece.shared];
+        if (piece.name.empty())
+            remove_part(piece, left, walk);
+        else
+            remove(shared.directory, piece.name, shared.path + "/" + piece.name, true, 0, left, walk);
+    }
     const std::lock_guard lock(mutex_);
     for (std::string& path : left)
         if (left_.size() < kMostLeft) left_.push_back(std::move(path));
+}
+
+// As empty(), of those whose names fall to this part.
+void TreeRemoval::remove_part(const Piece& piece, Paths& left, Walk& walk) {
+    const Shared& shared = shared_[piece.shared];
+    Paths left_now;
+    for (bool progress = true; progress;) {
+        const Stream stream = read_directory(shared.directory);
+        progress = false;
+        left_now.clear();
+        while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
+            if (is_dot(entry->d_name) || entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) continue;
+            if (parts_ > 1 && hash(entry->d_name) % parts_ != piece.part) continue;
+            const std::string name = entry->d_name;
+            if (remove(shared.directory, name, shared.path + "/" + name, false, 0, left_now, walk)) progress = true;
+        }
+    }
+    left.insert(left.end(), left_now.begin(), left_now.end());
 }
 
 void TreeRemoval::Walk::count_one() noexcept {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "system/descriptor.hpp"
 #include "team/pace.hpp"
 
 namespace strakes {
@@ -19,14 +20,17 @@ namespace strakes {
 // Shared by the ranks: each calls work(), which returns when nothing is left to take.
 class TreeRemoval {
   public:
-    // One of several processes that do this together takes one of as many shares of the entries.
+    // One of several processes that do this together takes one of as many shares; each of them has so many threads
+    // that call work().
     struct Share {
         std::uint32_t number = 0;
         std::uint32_t of = 1;
+        std::uint32_t threads = 1;
     };
 
     // Of everything in the directory; `name` is its own, for messages. Counts what is gone in `removed`, which others
-    // may watch.
+    // may watch. Looks at the upper levels to share them evenly, so nobody removes anything before all have made
+    // theirs. Directories that were shared stay, empty: one removal by one process follows.
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed)
         : TreeRemoval(directory, std::move(name), removed, Share{}) {}
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share);
@@ -48,6 +52,23 @@ class TreeRemoval {
         void count_one() noexcept;
     };
 
+    // A directory in which several remove at a time.
+    struct Shared {
+        Descriptor own;  // none for the topmost
+        int directory;
+        std::string path;
+    };
+    // A directory below a shared one, whole; or of a shared one the entries that are no directories, as far as their
+    // names fall to this part of so many.
+    struct Piece {
+        std::size_t shared;
+        std::string name;  // empty: entries
+        std::uint32_t part = 0;
+    };
+
+    void share_out(Share share);
+    void remove_part(const Piece& piece, Paths& left, Walk& walk);
+
     // Whether it is gone; what is not goes to `left`.
     bool remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
                 Paths& left, Walk& walk);
@@ -58,7 +79,9 @@ class TreeRemoval {
     int directory_;
     std::string name_;
     dev_t device_ = 0;
-    std::vector<std::string> entries_;
+    std::vector<Shared> shared_;
+    std::vector<Piece> pieces_;
+    std::uint32_t parts_ = 1;  // of the entries of shared directories
     std::atomic<std::size_t> next_{0};
     std::atomic<std::uint64_t>& removed_;
     std::mutex mutex_;

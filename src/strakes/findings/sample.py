@@ -29,13 +29,14 @@ class Beginning(Record):
 class PageCache(Record):
     """What the page cache held of a file, before and after a phase.
 
-    ``method`` "none" where the kernel does not tell.
+    ``method`` "none" where the kernel does not tell; ``error_bytes``: by how much it may be wrong where it is a sample.
     """
 
     method: str = "none"
     file_bytes: int | None = None
     resident_before_bytes: int = 0
     resident_after_bytes: int = 0
+    error_bytes: int = 0
 
     def always_written(self) -> Sequence[str]:
         """Return what was found, nothing too."""

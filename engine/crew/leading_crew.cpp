@@ -1,0 +1,217 @@
+// Beats of nodes come in, orders go out; who is lost is named once.
+#include "crew/leading_crew.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "session/plan_watch.hpp"
+
+namespace strakes {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSayEvery{1000};
+constexpr milliseconds kLookEvery{200};
+constexpr std::uint32_t kOwnNode = UINT32_MAX;  // as a name among the connections
+constexpr const char* kLookThere =
+    "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then run it again.";
+
+}  // namespace
+
+LeadingCrew::LeadingCrew(World& world, int news, Connections connections, milliseconds gone_after)
+    : ProcessCrew(world, news),
+      local_(world.crowd.node_of(0).ranks, std::move(connections.local), gone_after),
+      ready_(::epoll_create1(EPOLL_CLOEXEC)),
+      gone_after_(gone_after) {
+    const auto add = [this](int descriptor, std::uint32_t name) {
+        epoll_event event{.events = EPOLLIN, .data = {.u32 = name}};
+        ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, descriptor, &event);
+    };
+    add(local_.descriptor(), kOwnNode);
+    const auto now = Time::now();
+    for (std::uint32_t node = 0; node < connections.nodes.size(); ++node) {
+        nodes_.push_back(nullptr);
+        if (!connections.nodes[node]) continue;
+        add(connections.nodes[node].get(), node);
+        nodes_.back() = std::make_unique<OtherNode>(
+            OtherNode{.wire = Wire<Order, NodeBeat>(std::move(connections.nodes[node])), .beat = {}, .heard = now});
+    }
+}
+
+std::unique_ptr<Team> LeadingCrew::team_for(const PlanRequest& request) {
+    if (lacks(request.plan)) return make_team({.seed = 0, .ranks = 1, .ranks_per_node = {}, .phases = {}});
+    ++number_;
+    say_to_all({.plan = number_});
+    world_.performer.perform([&] { static_cast<void>(world_.everybody().from_first(request.line)); });
+    // Without all of them there is no plan whose error this could be.
+    world_.performer.wait(kLookEvery, [this] {
+        hear_all(nullptr);
+        if (!gone_) return;
+        std::fprintf(stderr, "strakes-engine-mpi: %s: %s\n", gone_->failure.what.c_str(), gone_->failure.why.c_str());
+        abandon();
+        ::_exit(1);
+    });
+    std::unique_ptr<Team> team = make_team(request.plan);
+    local_.begin(number_, part_of(0).first, part_of(0).count);
+    const auto now = Time::now();
+    for (const auto& node : nodes_)
+        if (node) node->heard = now;
+    looked_at_ = now;
+    return team;
+}
+
+void LeadingCrew::hear_all(PlanWatch* plan) {
+    std::array<epoll_event, 64> ready{};
+    for (int count = static_cast<int>(ready.size()); count == static_cast<int>(ready.size());) {
+        count = ::epoll_wait(ready_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+        for (int i = 0; i < count; ++i) {
+            const std::uint32_t name = ready.at(static_cast<std::size_t>(i)).data.u32;
+            if (name == kOwnNode)
+                hear_own_node(plan);
+            else
+                hear(name, plan);
+        }
+    }
+    if (const std::string mine = failure(); !mine.empty()) lose(world_.post.rank(), Loss::failed, mine);
+}
+
+void LeadingCrew::hear_own_node(PlanWatch* plan) {
+    local_.hear();
+    const NodeBeat beat = local_.sum(nullptr);
+    signalled_ |= beat.signalled != 0;
+    take_loss(beat);
+    if (plan != nullptr) plan->hear(0, beat);
+}
+
+void LeadingCrew::hear(std::size_t node, PlanWatch* plan) {
+    OtherNode& other = *nodes_[node];
+    other.wire.hear([&](const NodeBeat& beat) {
+        other.heard = Time::now();
+        other.beat = beat;
+        signalled_ |= beat.signalled != 0;
+        take_loss(beat);
+        if (plan != nullptr && beat.plan == number_) plan->hear(node, beat);
+    });
+    if (other.wire.is_open()) return;
+    ::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, other.wire.descriptor(), nullptr);
+    if (other.beat.leaving == 0) lose(world_.crowd.nodes()[node].ranks.front(), Loss::ended, {});
+}
+
+void LeadingCrew::attend(PlanWatch* plan) {
+    const auto now = Time::now();
+    hear_all(plan);
+    if (plan == nullptr) return;
+    if (now - looked_at_ >= kLookEvery) look_for_silence(*plan, now);
+    Order order = plan->order();
+    order.plan = number_;
+    const bool changed = std::memcmp(&order, &told_, sizeof order) != 0;
+    if (!changed && now - told_at_ < kSayEvery) return;
+    told_ = order;
+    told_at_ = now;
+    say_to_all(order);
+}
+
+bool LeadingCrew::is_silent(std::size_t node, Time::time_point now) const {
+    return part_of(node).count > 0 && now - nodes_[node]->heard > silent_after(gone_after_);
+}
+
+// Where this thread itself was held up, nobody else is blamed for it; a node whose part is over says nothing more.
+void LeadingCrew::look_for_silence(PlanWatch& plan, Time::time_point now) {
+    const bool held_up = now - std::exchange(looked_at_, now) > silent_after(gone_after_) / 2;
+    local_.look_for_silence(now);
+    hear_own_node(&plan);
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        OtherNode* other = nodes_[node].get();
+        const Part part = part_of(node);
+        if (other == nullptr || part.count == 0) continue;
+        if (held_up || (other->beat.plan == number_ && other->beat.phase == 0)) other->heard = now;
+        plan.set_silent(node, is_silent(node, now), part.first);
+        if (now - other->heard > gone_after_) lose(world_.crowd.nodes()[node].ranks.front(), Loss::silent, {});
+    }
+}
+
+void LeadingCrew::take_loss(const NodeBeat& beat) {
+    if (beat.loss != Loss::none) lose(beat.lost, beat.loss, view_of(beat.failure));
+}
+
+void LeadingCrew::lose(Crowd::Rank rank, Loss loss, std::string_view why) {
+    if (gone_) return;
+    std::string what = "a rank is gone", reason = "it ended without a message: it was killed, or it crashed";
+    std::string remedy = kLookThere;
+    if (loss == Loss::silent) {
+        what = "a rank does not answer";
+        reason = "nothing was heard from it for " +
+                 std::to_string(std::chrono::round<std::chrono::seconds>(gone_after_).count()) +
+                 " s (STRAKES_SILENCE_S): it was stopped, or its node hangs or cannot be reached";
+    } else if (loss == Loss::failed) {
+        what = "a rank cannot go on";
+        reason = why;
+        remedy =
+            "The file system has no part in this. Look at MPI and its network on that node, and then run it again.";
+    }
+    const std::string& host = world_.crowd.node_of(rank).host;
+    gone_ = Gone{.rank = rank_in_plan(rank),
+                 .host = host,
+                 .failure = {.what = std::move(what),
+                             .path = {},
+                             .operation = {},
+                             .why = "process " + std::to_string(world_.crowd.pid_of(rank)) + " on " + host + " (rank " +
+                                    std::to_string(rank) + " of those started): " + std::move(reason),
+                             .error_name = {},
+                             .remedy = std::move(remedy)}};
+}
+
+// Launchers lose what a process says right before its end.
+void LeadingCrew::abandon() {
+    std::this_thread::sleep_for(kLookEvery);
+    say_to_all({.plan = number_, .abandon = 1});
+    std::this_thread::sleep_for(kLookEvery);
+}
+
+void LeadingCrew::say_to_all(const Order& order) {
+    local_.say(order);
+    for (const auto& node : nodes_)
+        if (node) node->wire.say(order);
+}
+
+void LeadingCrew::say_heartbeat(Output& output, const std::string& plan_id) {
+    enum class State : std::uint8_t { alive, silent, gone };
+    std::vector<State> states(world_.crowd.size(), State::alive);
+    const auto name_silent = [&states](const NodeBeat& beat) {
+        for (std::size_t i = 0; i < beat.silent_ranks; ++i) states[beat.silent.at(i)] = State::silent;
+    };
+    const auto now = Time::now();
+    const NodeBeat own = local_.sum(nullptr);
+    name_silent(own);
+    if (own.loss == Loss::ended) states[own.lost] = State::gone;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        if (!nodes_[node]) continue;
+        const OtherNode& other = *nodes_[node];
+        const auto& ranks = world_.crowd.nodes()[node].ranks;
+        name_silent(other.beat);
+        if (other.beat.loss == Loss::ended) states[other.beat.lost] = State::gone;
+        if (!other.wire.is_open())
+            for (const Crowd::Rank rank : ranks) states[rank] = State::gone;
+        else if (is_silent(node, now))
+            for (std::size_t place = 0; place < part_of(node).count; ++place) states[ranks[place]] = State::silent;
+    }
+    Heartbeat heartbeat{.plan_id = plan_id, .alive = {}, .silent = {}, .gone = {}};
+    for (Crowd::Rank rank = 0; rank < states.size(); ++rank) {
+        const State state = states[rank];
+        auto& list = state == State::alive    ? heartbeat.alive
+                     : state == State::silent ? heartbeat.silent
+                                              : heartbeat.gone;
+        list.push_back(rank);
+    }
+    strakes::say_heartbeat(output, heartbeat);
+}
+
+}  // namespace strakes

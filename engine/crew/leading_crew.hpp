@@ -1,0 +1,59 @@
+// The first process: it hears the leaders of nodes, and the ranks of its own node, and says to them what holds.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "crew/connections.hpp"
+#include "crew/local_ranks.hpp"
+#include "crew/process_crew.hpp"
+
+namespace strakes {
+
+class LeadingCrew final : public ProcessCrew {
+  public:
+    // A process or a node of which nothing is heard for so long has gone: links that fail over need more than the usual
+    // time.
+    LeadingCrew(World& world, int news, Connections connections, std::chrono::milliseconds gone_after = kGoneAfter);
+
+    std::unique_ptr<Team> team_for(const PlanRequest& request) override;
+    [[nodiscard]] int descriptor() const override { return ready_.get(); }
+    void attend(PlanWatch* plan) override;
+    void say_heartbeat(Output& output, const std::string& plan_id) override;
+    [[nodiscard]] std::optional<Gone> gone() const override { return gone_; }
+    [[nodiscard]] bool signalled() const override { return signalled_; }
+    void abandon() override;
+    // The session is over.
+    void dismiss() { say_to_all({.plan = number_, .leave = 1}); }
+
+  private:
+    struct OtherNode {
+        Wire<Order, NodeBeat> wire;
+        NodeBeat beat;
+        Time::time_point heard;
+    };
+
+    void hear_all(PlanWatch* plan);
+    void hear(std::size_t node, PlanWatch* plan);
+    void hear_own_node(PlanWatch* plan);
+    void look_for_silence(PlanWatch& plan, Time::time_point now);
+    [[nodiscard]] bool is_silent(std::size_t node, Time::time_point now) const;
+    void say_to_all(const Order& order);
+    void take_loss(const NodeBeat& beat);
+    void lose(Crowd::Rank rank, Loss loss, std::string_view why);
+
+    std::vector<std::unique_ptr<OtherNode>> nodes_;  // by number; none for this one
+    LocalRanks local_;
+    Descriptor ready_;  // an epoll of their connections
+    Order told_;
+    Time::time_point told_at_, looked_at_;
+    std::chrono::milliseconds gone_after_;
+    std::optional<Gone> gone_;
+    bool signalled_ = false;
+};
+
+}  // namespace strakes

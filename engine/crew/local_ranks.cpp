@@ -1,0 +1,147 @@
+// One value out of many beats: sums, the furthest phase, who is furthest behind.
+#include "crew/local_ranks.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "workload/progress.hpp"
+
+namespace strakes {
+
+namespace {
+
+constexpr std::string_view kStarting = "starting";
+
+}  // namespace
+
+LocalRanks::LocalRanks(std::vector<std::uint32_t> ranks, std::vector<Descriptor> connections,
+                       std::chrono::milliseconds gone_after)
+    : ranks_(std::move(ranks)),
+      ready_(::epoll_create1(EPOLL_CLOEXEC)),
+      gone_after_(gone_after),
+      silent_after_(silent_after(gone_after)),
+      looked_at_(Time::now()) {
+    for (std::uint32_t place = 0; place < connections.size(); ++place) {
+        others_.push_back(nullptr);
+        if (!connections[place]) continue;
+        epoll_event event{.events = EPOLLIN, .data = {.u32 = place}};
+        ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, connections[place].get(), &event);
+        others_.back() = std::make_unique<Other>(
+            Other{.wire = Wire<Order, Beat>(std::move(connections[place])), .beat = {}, .heard = looked_at_});
+    }
+}
+
+void LocalRanks::begin(std::uint64_t plan, std::uint32_t first, std::uint32_t count) {
+    plan_ = plan;
+    first_ = first;
+    count_ = count;
+    const auto now = Time::now();
+    for (const auto& other : others_)
+        if (other) other->heard = now;
+}
+
+void LocalRanks::hear() {
+    std::array<epoll_event, 64> ready{};
+    for (int count = static_cast<int>(ready.size()); count == static_cast<int>(ready.size());) {
+        count = ::epoll_wait(ready_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+        for (int i = 0; i < count; ++i) hear(ready.at(static_cast<std::size_t>(i)).data.u32);
+    }
+}
+
+void LocalRanks::hear(std::size_t place) {
+    Other& other = *others_[place];
+    other.wire.hear([&other](const Beat& beat) {
+        other.beat = beat;
+        other.heard = Time::now();
+    });
+    if (!view_of(other.beat.failure).empty()) lose(place, Loss::failed, other.beat.failure);
+    if (other.wire.is_open()) return;
+    ::epoll_ctl(ready_.get(), EPOLL_CTL_DEL, other.wire.descriptor(), nullptr);
+    if (other.beat.leaving == 0) lose(place, Loss::ended, {});
+}
+
+// Where this thread itself was held up, nobody else is blamed for it. One whose part of the plan is over says nothing.
+void LocalRanks::look_for_silence(Time::time_point now) {
+    const bool held_up = now - std::exchange(looked_at_, now) > silent_after_ / 2;
+    for (std::size_t place = 0; place < others_.size() && takes_part(place); ++place) {
+        if (!others_[place]) continue;
+        Other& other = *others_[place];
+        if (held_up || (other.beat.plan == plan_ && other.beat.phase == 0)) other.heard = now;
+        other.silent = now - other.heard > silent_after_;
+        if (now - other.heard > gone_after_) lose(place, Loss::silent, {});
+    }
+}
+
+void LocalRanks::lose(std::size_t place, Loss loss, const FailureText& why) {
+    if (loss_ != Loss::none) return;
+    lost_ = ranks_[place];
+    loss_ = loss;
+    failure_ = why;
+}
+
+void LocalRanks::say(const Order& order) {
+    for (const auto& other : others_)
+        if (other) other->wire.say(order);
+}
+
+NodeBeat LocalRanks::sum(const Beat* own) const {
+    NodeBeat node;
+    node.plan = plan_;
+    node.lost = lost_;
+    node.loss = loss_;
+    node.failure = failure_;
+    const auto raise_phase = [&](const Beat& beat) {
+        if (beat.plan == plan_) node.phase = std::max(node.phase, beat.phase);
+    };
+    if (own != nullptr) raise_phase(*own);
+    for (std::size_t place = 0; place < others_.size() && takes_part(place); ++place)
+        if (others_[place]) raise_phase(others_[place]->beat);
+    if (own != nullptr) add(node, 0, *own, false);
+    for (std::size_t place = 0; place < others_.size(); ++place)
+        if (others_[place]) add(node, place, others_[place]->beat, others_[place]->silent);
+    if (own != nullptr && node.loss == Loss::none && !view_of(own->failure).empty()) {
+        node.lost = ranks_.front();
+        node.loss = Loss::failed;
+        node.failure = own->failure;
+    }
+    return node;
+}
+
+void LocalRanks::add(NodeBeat& node, std::size_t place, const Beat& beat, bool silent) const {
+    node.signalled |= beat.signalled;
+    const bool begun = beat.plan == plan_;
+    if (!takes_part(place) || (begun && beat.phase == 0)) return;
+    if (silent && node.silent_ranks < NodeBeat::kMostSilent) node.silent.at(node.silent_ranks++) = ranks_[place];
+    // One that is in an earlier phase has done nothing yet of this one.
+    const bool here = begun && beat.phase == node.phase;
+    const std::uint64_t operations = here ? beat.operations : 0;
+    const std::string_view stage = begun ? view_of(beat.stage) : kStarting;
+    const bool waiting = stage == kWaiting;
+    if (begun) {
+        node.halt = std::max(node.halt, beat.halt);
+        node.finished_phases = std::max(node.finished_phases, beat.finished_phases);
+    }
+    if (here) {
+        node.operations += beat.operations;
+        node.bytes += beat.bytes;
+        node.finished_ranks += beat.finished;
+    }
+    node.waiting_ranks += waiting ? 1 : 0;
+    if (node.slowest != kNobody &&
+        std::tuple{!silent, waiting, operations} >=
+            std::tuple{node.slowest_silent == 0, node.slowest_waiting != 0, node.slowest_operations})
+        return;
+    node.slowest = first_ + static_cast<std::uint32_t>(place);
+    node.slowest_operations = operations;
+    node.slowest_silent = silent ? 1 : 0;
+    node.slowest_waiting = waiting ? 1 : 0;
+    node.stage = {};
+    stage.copy(node.stage.data(), node.stage.size() - 1);
+}
+
+}  // namespace strakes

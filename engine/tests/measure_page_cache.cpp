@@ -102,7 +102,7 @@ TEST_CASE("of a huge file some pages are looked at, and how far that may be wron
     constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kHuge = std::uint64_t{1} << 30U;
     const ScratchFile file;
     REQUIRE(ftruncate(file.fd(), static_cast<off_t>(kHuge)) == 0);
-    const auto look = [&file] {
+    const auto look = [&] {
         const auto found = strakes::residency_by_mincore(file.fd(), kHuge, kMost);
         REQUIRE(found.has_value());
         CHECK(found->method == "mincore-sample");

@@ -250,9 +250,7 @@ TEST_CASE("strangers that fill the descriptor table keep nobody out") {
         strangers.push_back(std::move(next));
     }
     CHECK(strangers.size() > 50);
-    for (std::uint32_t rank = 1; rank < kRanks; ++rank) {
-        spare.resize(spare.size() - 2);
-        CHECK(connect_to(where, rank).why.empty());
-    }
+    spare.clear();
+    for (std::uint32_t rank = 1; rank < kRanks; ++rank) CHECK(connect_to(where, rank).why.empty());
     CHECK(switchboard.take().size() == kRanks);
 }

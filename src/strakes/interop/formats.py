@@ -50,6 +50,8 @@ FORMATS: tuple[Format, ...] = (
 
 _MOST_SPACE = 64
 _MUCH_SPACE = re.compile(r"\s{65,}")
+# More than any number of a result has; patterns that look for a number anywhere would begin anew at every digit.
+_MANY_DIGITS = re.compile(r"\d{400}")
 
 
 _FAULTS_OF_A_FILE = (
@@ -63,6 +65,8 @@ def read_file(path: Path) -> tuple[Format, Foreign]:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     # Patterns that begin or end with white space take a time that grows with the square of how much there is of it.
     text = _MUCH_SPACE.sub(lambda space: "\n" if "\n" in space[0] else space[0][:_MOST_SPACE], text)
+    if _MANY_DIGITS.search(text):
+        raise BadInputError("the file contains no result", where=str(path), why="a number in it has 400 digits or more")
     for known in FORMATS:
         if _recognises(known, text):
             return known, _read(known, text, path)

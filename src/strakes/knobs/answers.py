@@ -14,7 +14,7 @@ _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
 def plain(text: str, pattern: str = "") -> str:
-    """The text without white space around it, or the part that the pattern's group finds.
+    """Return the text without white space around it, or the part that the pattern's group finds.
 
     >>> plain("users: 10\\nmax_cached_mb: 983\\n", r"^max_cached_mb: (\\d+)$")
     '983'
@@ -28,7 +28,7 @@ def plain(text: str, pattern: str = "") -> str:
 
 
 def in_brackets(text: str) -> str:
-    """The chosen one of several words.
+    """Return the chosen one of several words.
 
     >>> in_brackets("none [mq-deadline] kyber\\n")
     'mq-deadline'
@@ -37,19 +37,19 @@ def in_brackets(text: str) -> str:
 
 
 def of_ceph(text: str, section: str, option: str) -> str | None:
-    """An option in ``ceph config dump``: of that section as a whole, not of one daemon or host."""
+    """Return an option in ``ceph config dump``: of that section as a whole, not of one daemon or host."""
     try:
         rows: list[dict[str, Any]] = json.loads(text)
-        found = [
+        values = [
             row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == (section, option, "")
         ]
     except (ValueError, KeyError, TypeError):
         raise not_understood(text) from None
-    return str(found[0]) if found else None
+    return str(values[0]) if values else None
 
 
 def of_gluster(text: str, option: str) -> str | None:
-    """An option that somebody gave a volume, in ``gluster --xml volume info``."""
+    """Return an option that somebody gave a volume, in ``gluster --xml volume info``."""
     try:
         document = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -58,7 +58,7 @@ def of_gluster(text: str, option: str) -> str | None:
         raise MeasurementError(
             "the volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
         )
-    pairs = {one.findtext("name"): one.findtext("value") for one in document.iter("option")}
+    pairs = {element.findtext("name"): element.findtext("value") for element in document.iter("option")}
     return pairs.get(option)
 
 
@@ -78,5 +78,6 @@ def in_force(text: str, option: str) -> Mapping[str, str]:
 
 
 def not_understood(text: str) -> MeasurementError:
+    """Return the error for an answer that is not as it should be."""
     remedy = "Please report it with the version of the file system."
     return MeasurementError("the answer of a setting is not understood", where=repr(text[:200]), remedy=remedy)

@@ -1,4 +1,4 @@
-"""Which places the knobs of the catalogue are on a given target: devices, mounts, clusters and servers put into their words."""
+"""Which places the knobs of the catalogue are on a target: devices, mounts and servers put into their words."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Remembering:
         self._known: dict[tuple[str, ...], Completed] = {}
 
     def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        """Run a command, or give the answer that it had before."""
         words = tuple(argv)
         if words not in self._known:
             self._known[words] = self._run(words, timeout_s)
@@ -60,6 +61,7 @@ class Bindings:
         return self._by_words(knob, "")
 
     def in_force_words(self, knob: Knob) -> tuple[str, ...]:
+        """Return the command that asks the daemons for what they use."""
         return self._words(knob, knob.in_force)
 
     def _by_words(self, knob: Knob, host: str) -> tuple[KnobPlace, ...]:
@@ -108,8 +110,8 @@ class Bindings:
     def _hosts(self, knob: Knob) -> tuple[str, ...]:
         if self.target.servers is None:
             raise self._absent(knob, "it is on the servers; give --servers to reach them")
-        found = [server.address for server in self.target.describe().servers if server.role in _ROLES[knob.where]]
-        hosts = dict.fromkeys("localhost" if address == "0@lo" else address.partition("@")[0] for address in found)
+        addresses = [server.address for server in self.target.describe().servers if server.role in _ROLES[knob.where]]
+        hosts = dict.fromkeys("localhost" if address == "0@lo" else address.partition("@")[0] for address in addresses)
         if not hosts:
             raise self._absent(knob, f"none of its {knob.where}s is known")
         return tuple(hosts)

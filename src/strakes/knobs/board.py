@@ -1,8 +1,8 @@
 """A place in a cluster's own database where all its clients see which stores change its settings.
 
-Ceph has its key store, Gluster the ``user.`` options of a volume. Neither can make a key only where there is none, so each store writes a key
-of its own and then reads those of all: of two that come at once at least one sees the other. Gluster cannot remove a ``user.`` option: one that
-says nothing any more is a dash.
+Ceph has its key store, Gluster the ``user.`` options of a volume. Neither can make a key only where there is none, so
+each store writes a key of its own and then reads those of all: of two that come at once at least one sees the other.
+Gluster cannot remove a ``user.`` option: one that says nothing any more is a dash.
 """
 
 from __future__ import annotations

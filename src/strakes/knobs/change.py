@@ -47,6 +47,7 @@ class Effective:
 
     @property
     def as_wanted(self) -> bool:
+        """Whether every place and daemon uses the wanted value."""
         return not self.remarks
 
     @property
@@ -82,15 +83,17 @@ class Change(Mapping[str, Effective]):
         return len(self._effective)
 
     def add(self, effective: Effective) -> None:
+        """Take in one knob that was changed."""
         self._effective[effective.knob.name] = effective
 
     @property
     def remarks(self) -> tuple[str, ...]:
+        """All remarks of all knobs."""
         return tuple(remark for effective in self.values() for remark in effective.remarks)
 
 
 def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
-    """The knobs of these names, else all that the target's file system has. Raises BadInputError for a name that is none."""
+    """Return the knobs of these names, else all of the target's file system. Raises BadInputError for a wrong name."""
     known = knobs_of(target, catalogue())
     chosen = tuple(find(name, known) for name in names) if names else known
     remembering = Remembering(target.run)
@@ -124,7 +127,7 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
             yield change
         finally:
             change.restored = tuple(settle(root, journal, ask=target.run))
-            left = [one for one in change.restored if not one.done]
+            left = [restored for restored in change.restored if not restored.done]
             if left:
                 journal.give_up()
     finally:
@@ -132,7 +135,7 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
     if left:
         raise MeasurementError(
             "not every setting could be put back",
-            where=", ".join(one.place for one in left),
+            where=", ".join(restored.place for restored in left),
             why=left[0].why,
             remedy="Try again with: strakes knobs restore",
         )
@@ -158,7 +161,7 @@ def set_values(
         else:
             journal.hold()
     except BaseException:
-        if not all(one.done for one in settle(root, journal, ask=target.run)):
+        if not all(restored.done for restored in settle(root, journal, ask=target.run)):
             journal.give_up()
         raise
     finally:

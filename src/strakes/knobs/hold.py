@@ -1,8 +1,8 @@
 """One record for each place whose value is changed, beside the setting itself: two stores do not change the same place.
 
-It lies below ``/run/strakes`` of the machine that has the setting, so that it goes when the machine's settings go; ``STRAKES_RUN`` names
-another directory. Of a setting that a whole cluster keeps it lies in the cluster (:mod:`strakes.knobs.board`). What is in it is the value
-before the first change, and which store is to put it back.
+It lies below ``/run/strakes`` of the machine that has the setting, so that it goes when the machine's settings go;
+``STRAKES_RUN`` names another directory. Of a setting that a whole cluster keeps it lies in the cluster
+(:mod:`strakes.knobs.board`). What is in it is the value before the first change, and which store is to put it back.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def _refusal(place: KnobPlace, held: str, removal: str) -> BadInputError:
 
 # Linked to its name when it is whole: no kill leaves a record that says nothing.
 _TAKE = (
-    'umask 022; mkdir -p "${1%/*}" && printf %s "$2" >"$1.$$" && { ln "$1.$$" "$1" 2>/dev/null || head -c 65536 "$1"; }; '
+    'umask 022; mkdir -p "${1%/*}" && printf %s "$2" >"$1.$$" && '
+    '{ ln "$1.$$" "$1" 2>/dev/null || head -c 65536 "$1"; }; '
     'status=$?; rm -f "$1.$$"; exit $status'
 )
 _READ = '[ ! -f "$1" ] || head -c 65536 "$1"'
@@ -136,7 +137,7 @@ def _file(place: KnobPlace) -> Path:
 
 
 def _on_server(place: KnobPlace, script: str, ask: Runner, text: str) -> str:
-    """Return what the script says there; nothing where that user may keep no record: then nothing can be changed there."""
+    """Return what the script says; nothing where that user may keep no record: he can change nothing there either."""
     words = ("sh", "-c", script, "sh", str(_file(place)), text)
     done = Servers(place.servers).runner(place.host, ask)(words)
     return done.stdout.strip() if done.status == 0 else ""
@@ -234,7 +235,7 @@ def _is_left(held: str) -> bool:
 
 
 def _seen_from() -> str:
-    """Tell these files from those of other machines, of other containers, and of this machine before it started anew."""
+    """Tell these files from those of other machines and containers, and of this machine before it started anew."""
     mounts = os.stat("/proc/self/ns/mnt")
     return f"{boot_id()} {mounts.st_dev}:{mounts.st_ino}"
 

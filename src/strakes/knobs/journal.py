@@ -1,4 +1,6 @@
-"""The journal of changed knobs: a file for each set of changes, every line of it on the disk before what it announces is done.
+"""The journal of changed knobs: a file for each set of changes.
+
+Every line of it is on the disk before what it announces is done.
 
 It lies in ``knobs/open`` of the store while anything in it is to be put back, then in ``knobs/closed``.
 """
@@ -26,14 +28,18 @@ _FORMAT = 1
 _CLOSED_KEPT = 200
 _MOST_BYTES = 64 << 20
 
-# restored: put back. unchanged: it had the old value already. changed by others: neither ours nor the old one, so it was left.
+# restored: put back. unchanged: it had the old value already. changed by others: neither ours nor the old one, so it
+# was left.
 # gone: there is no such setting any more. kept: left as it is because a user said so.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One change. ``known``: what the system made of it was still written down (``effective``); ``outcome`` is "" until it is settled."""
+    """One change.
+
+    ``known``: what the system made of it was still written down (``effective``); ``outcome`` is "" until it is settled.
+    """
 
     number: int
     place: KnobPlace
@@ -47,7 +53,10 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class JournalState:
-    """A journal as it was read. ``held``: left open on purpose; ``given_up``: its process could not put everything back, and went on."""
+    """A journal as it was read.
+
+    ``held``: left open on purpose; ``given_up``: its process could not put everything back, and went on.
+    """
 
     id: str
     path: Path
@@ -63,10 +72,11 @@ class JournalState:
 
     @property
     def open_entries(self) -> tuple[JournalEntry, ...]:
+        """Those that are still to be put back."""
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """That of its process; in another container of this machine the lock tells."""
+        """Return that of its process; in another container of this machine the lock tells."""
         if self.given_up:
             return "dead"
         life = self.owner.life()
@@ -76,6 +86,7 @@ class JournalState:
 
 
 def directory(root: Path, which: Literal["open", "closed"]) -> Path:
+    """Return where the journals of a store lie that are open, or closed."""
     return root / "knobs" / which
 
 
@@ -108,11 +119,12 @@ class KnobJournal:
 
     @property
     def id(self) -> str:
+        """Its name."""
         return self.path.stem
 
     @classmethod
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
-        """A new one, of this process. Raises StrakesError when the store cannot be written."""
+        """Make a new one, of this process. Raises StrakesError when the store cannot be written."""
         now = time.time()
         with locked(root):
             _sweep(root)
@@ -144,7 +156,7 @@ class KnobJournal:
 
     @classmethod
     def claim(cls, root: Path, state: JournalState) -> Self | None:
-        """Go on writing one that another process left; None while somebody else writes it, or when it was closed meanwhile."""
+        """Go on writing one that another process left; None while somebody else writes it, or when it was closed."""
         with locked(root):
             if not state.path.exists():
                 return None
@@ -172,10 +184,11 @@ class KnobJournal:
         return self._last
 
     def did(self, number: int, effective: str | None) -> None:
-        """What the system made of it."""
+        """Note what the system made of it."""
         self._append({"is": "did", "number": number, "effective": effective})
 
     def settled(self, number: int, outcome: Outcome, found: str | None) -> None:
+        """Note what became of a change."""
         self._append({"is": "settled", "number": number, "outcome": outcome, "found": found})
 
     def tried(self) -> None:
@@ -242,7 +255,7 @@ def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesEr
 
 
 def closed_journals(root: Path) -> tuple[JournalState, ...]:
-    """The last ones, oldest first; what cannot be read is left out."""
+    """Read the last ones, oldest first; what cannot be read is left out."""
     states = []
     for path in _files(directory(root, "closed")):
         with suppress(StrakesError, FileNotFoundError):
@@ -251,7 +264,10 @@ def closed_journals(root: Path) -> tuple[JournalState, ...]:
 
 
 def read_journal(path: Path) -> JournalState:
-    """Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none."""
+    """Read a journal.
+
+    Raises BadInputError for one that is damaged or another user's, FileNotFoundError when there is none.
+    """
     try:
         with open_regular(path) as file:
             owner = os.fstat(file.fileno()).st_uid

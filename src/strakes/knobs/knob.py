@@ -10,7 +10,8 @@ from strakes.errors import BadInputError
 from strakes.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Whose setting it is. "cluster": kept by the file system for all servers or clients of a kind, and reached through any client.
+# Whose setting it is. "cluster": kept by the file system for all servers or clients of a kind, and reached through any
+# client.
 Where = Literal["client", "cluster", "metadata server", "data server"]
 # How an answer reads: the text as it is, the word in brackets, one named field, or what a tool of a file system prints.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
@@ -87,7 +88,7 @@ class Knob:
         return f"at least {least}" if least else f"at most {most}" if most else ""
 
     def parse(self, value: str | float) -> str:
-        """The value as the system writes it. Raises BadInputError for one that the knob does not take.
+        """Return the value as the system writes it. Raises BadInputError for one that the knob does not take.
 
         >>> Knob("x", (), "", "bytes", "client", "", least=4096).parse("64KiB")
         '65536'

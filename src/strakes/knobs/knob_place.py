@@ -1,4 +1,4 @@
-"""A place: one concrete file, parameter or option that a knob sets, with all that is needed to put it back years later."""
+"""A place: one concrete file, parameter or option that a knob sets, with all that is needed to put it back later."""
 
 from __future__ import annotations
 
@@ -74,18 +74,22 @@ class KnobPlace:
         return f"{self.host}: {self.name}" if self.host else self.name
 
     def to_json(self) -> dict[str, object]:
+        """Return what a journal keeps of it."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items() if value}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Raises TypeError for what is none."""
+        """Read a place from a journal. Raises TypeError for what is none."""
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
         }
         return cls(**values)
 
     def read(self, run: Runner) -> str | None:
-        """The value as it is written there; None where it has none of its own. Raises StrakesError, PlaceGoneError where it is gone."""
+        """Return the value as it is written there; None where it has none of its own.
+
+        Raises StrakesError, PlaceGoneError where it is gone.
+        """
         if self.file:
             text = self._read_file()
             return answers.in_brackets(text) if self.answer == "brackets" else answers.plain(text, self.field)
@@ -101,7 +105,7 @@ class KnobPlace:
         return answers.plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
-        """Raises StrakesError when the system refuses; what it made of the value is to be read."""
+        """Write a value; what the system made of it is to be read. Raises StrakesError when it refuses."""
         if self.file:
             self._write_file("" if value is None else value)
         elif self.answer == "lctl":
@@ -112,7 +116,7 @@ class KnobPlace:
                 raise self._refusal(done, "cannot be unset" if value is None else f"is not set to {value}")
 
     def still_writing(self, value: str | None) -> tuple[int, ...]:
-        """Processes that are at it: a command outlives the strakes that started it and was killed."""
+        """Return the processes that are at it: a command outlives the strakes that started it and was killed."""
         if self.file:
             return ()
         words = self.unset_words if value is None else self._words(value)
@@ -176,13 +180,13 @@ class KnobPlace:
         return PlaceGoneError(f"{self.knob} does not exist here", where=self.name, why=why)
 
     def _refusal(self, done: Completed, what: str) -> StrakesError:
-        said = done.stderr.strip() or done.stdout.strip()
-        lines = [line for line in said.splitlines() if line.strip()]
+        output = done.stderr.strip() or done.stdout.strip()
+        lines = [line for line in output.splitlines() if line.strip()]
         why = lines[-1].strip() if lines else f"exit status {done.status}"
         where = shlex.join(done.argv)
-        if any(words in said for words in _WORDS_OF_REFUSAL):
+        if any(words in output for words in _WORDS_OF_REFUSAL):
             return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
-        if any(words in said for words in _WORDS_OF_VALUES):
+        if any(words in output for words in _WORDS_OF_VALUES):
             return BadInputError(
                 f"{self.knob} {what}", where=where, why=why, remedy="strakes knobs list DIR shows its valid values."
             )

@@ -146,13 +146,13 @@ def catalogue() -> tuple[Knob, ...]:
     """
     knobs: list[Knob] = []
     places = sorted(
-        (one for one in (files("strakes.knobs") / "catalogue").iterdir() if one.name.endswith(".toml")),
-        key=lambda one: one.name,
+        (file for file in (files("strakes.knobs") / "catalogue").iterdir() if file.name.endswith(".toml")),
+        key=lambda file: file.name,
     )
     for place in places:
-        found = load(place.read_text(encoding="utf-8"), place.name)
+        more = load(place.read_text(encoding="utf-8"), place.name)
         known = {knob.name for knob in knobs}
-        for number, knob in enumerate(found):
+        for number, knob in enumerate(more):
             if knob.name in known:
                 file = TomlFile(place.name, place.read_text(encoding="utf-8"), {})
                 raise file.error(
@@ -160,12 +160,12 @@ def catalogue() -> tuple[Knob, ...]:
                     f"two knobs are called {knob.name}",
                     remedy="Give one of them another name.",
                 )
-        knobs += found
+        knobs += more
     return tuple(knobs)
 
 
 def load(text: str, name: str) -> tuple[Knob, ...]:
-    """The knobs of one file. Raises BadInputError with file, line and key."""
+    """Read the knobs of one file. Raises BadInputError with file, line and key."""
     file = parse_toml(text, name, "the catalogue")
     for key in file.values:
         if key not in ("file_systems", "knob"):
@@ -221,7 +221,7 @@ def _checked(file: TomlFile, keys: Keys, check: Callable[[object], Any], value: 
 
 
 def _contradiction(knob: Knob) -> tuple[str, str]:
-    """The key at fault and why; empty when all is well."""
+    """Return the key at fault and why; empty when all is well."""
     ways = [key for key, used in (("file", knob.file), ("read", knob.read), ("by_hand", knob.by_hand)) if used]
     numeric = knob.kind in ("integer", "number", "bytes")
     checks = (
@@ -254,7 +254,7 @@ def _contradiction(knob: Knob) -> tuple[str, str]:
 
 
 def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
-    """The knob of that name. Raises BadInputError with the nearest names."""
+    """Return the knob of that name. Raises BadInputError with the nearest names."""
     from difflib import get_close_matches
 
     known = {knob.name: knob for knob in (catalogue() if knobs is None else knobs)}

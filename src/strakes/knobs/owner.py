@@ -27,16 +27,18 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Self:
+        """Return the process that runs this."""
         pid = os.getpid()
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Raises KeyError or ValueError for what is none."""
+        """Read an owner from a journal. Raises KeyError or ValueError for what is none."""
         host, boot, namespace = (str(document[key]) for key in ("host", "boot", "namespace"))
         return cls(host, boot, namespace, int(document["pid"]), int(document["started"]))
 
     def life(self) -> Life:
+        """Tell whether the process lives."""
         if self.host != socket.gethostname():
             return "elsewhere"
         if self.boot != boot_id():
@@ -47,6 +49,7 @@ class Owner:
 
     @property
     def this_boot(self) -> bool:
+        """Whether it began since this machine was started."""
         return self.boot == boot_id()
 
     def __str__(self) -> str:

@@ -32,6 +32,7 @@ class Restored:
 
     @property
     def done(self) -> bool:
+        """Whether nothing is left to be done."""
         return self.outcome not in ("not put back", "in use")
 
     @property
@@ -40,14 +41,14 @@ class Restored:
         return self.outcome in ("restored", "unchanged", "gone", "kept")
 
     def __str__(self) -> str:
-        said = {
+        outcome = {
             "restored": f"put back to {_shown(self.before)}",
             "unchanged": f"has its old value {_shown(self.before)}",
             "changed by others": f"left at {_shown(self.value)}, not put back to {_shown(self.before)}",
             "kept": f"stays at {_shown(self.value)} (before: {_shown(self.before)})",
         }.get(self.outcome, self.outcome)
         return (
-            f"{self.knob}: {said}"
+            f"{self.knob}: {outcome}"
             + (f": {self.why}" if self.why else "")
             + (f" ({self.place})" if self.place != self.knob else "")
         )
@@ -90,10 +91,10 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
     """Everything open in a journal that we write, last change first; closes it when nothing is left."""
     states, _ = open_journals(root)
-    state = next((one for one in states if one.path == journal.path), None)
+    state = next((each for each in states if each.path == journal.path), None)
     if state is None:
         return []  # closed
-    newer = {entry.place.key for one in states if one.id > state.id for entry in one.open_entries}
+    newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
     done: list[Restored] = []
     silent = ""
     for entry in reversed(state.open_entries):
@@ -119,7 +120,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
                         "; ".join(filter(None, (error.why or error.what, error.remedy))),
                     )
                 )
-    if all(one.done for one in done):
+    if all(each.done for each in done):
         journal.close("kept" if keep else "restored")
     else:
         journal.tried()
@@ -150,19 +151,19 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
         why = f"the command that changes it is still running: process {', '.join(map(str, pids))}"
         return _outcome(state.id, entry, "not put back", None, why)
     try:
-        found = place.read(ask)
+        value = place.read(ask)
     except PlaceGoneError as error:
         return _settle(journal, entry, ask, "gone", None, error.why)
-    if found == entry.before:
-        return _settle(journal, entry, ask, "unchanged", found)
+    if value == entry.before:
+        return _settle(journal, entry, ask, "unchanged", value)
     ours = entry.effective if entry.known else entry.wanted
-    if found != ours:
+    if value != ours:
         why = f"strakes set {_shown(ours)}, but somebody else has changed it since"
         if not entry.known:
             why += ", or the system adjusted it (strakes was killed before it could read it back)"
         elif not state.owner.this_boot:
             why += ", or the machine was restarted"
-        return _settle(journal, entry, ask, "changed by others", found, why)
+        return _settle(journal, entry, ask, "changed by others", value, why)
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
@@ -175,7 +176,7 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
 
 
 def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
-    """Processes that change the place yet, after some patience."""
+    """Return the processes that change the place yet, after some patience."""
     deadline = time.monotonic() + DEFAULT_TIMEOUT_S
     while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -184,20 +185,20 @@ def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
 
 def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
     try:
-        found, why = entry.place.read(ask), ""
+        value, why = entry.place.read(ask), ""
     except StrakesError as error:
-        found, why = None, error.why or error.what
-    return _settle(journal, entry, ask, "kept", found, why)
+        value, why = None, error.why or error.what
+    return _settle(journal, entry, ask, "kept", value, why)
 
 
 def _settle(
-    journal: KnobJournal, entry: JournalEntry, ask: Runner, outcome: Outcome, found: str | None, why: str = ""
+    journal: KnobJournal, entry: JournalEntry, ask: Runner, outcome: Outcome, value: str | None, why: str = ""
 ) -> Restored:
-    journal.settled(entry.number, outcome, found)
+    journal.settled(entry.number, outcome, value)
     states, _ = open_journals(journal.root)
     if not any(other.place.key == entry.place.key for state in states for other in state.open_entries):
         give_back(entry.place, journal.root, ask)
-    return _outcome(journal.id, entry, outcome, found, why)
+    return _outcome(journal.id, entry, outcome, value, why)
 
 
 def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None, why: str = "") -> Restored:
@@ -205,7 +206,10 @@ def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None,
 
 
 def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
-    """What every command does first: put back what processes left that were killed. Says what it did; raises nothing of theirs."""
+    """Put back what processes left that were killed, as every command does first.
+
+    Says what it did; raises nothing of theirs.
+    """
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:
@@ -219,8 +223,8 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
         done = restore_journal(root, state, ask=ask)
         if done:
             say(f"{state.owner} ended without putting back the settings it had changed ({' '.join(state.command)}):")
-        for one in done:
-            say(f"  {one}")
+        for restored in done:
+            say(f"  {restored}")
 
 
 def _shown(value: str | None) -> str:

@@ -27,8 +27,9 @@ _BUSY_TIMEOUT_S = 5.0
 _BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT")
 _COLUMNS = "id, kind, name, target, file_system, status, created"
 _CREATE = (
-    "CREATE TABLE IF NOT EXISTS runs (id BLOB PRIMARY KEY, kind BLOB NOT NULL, name BLOB NOT NULL, target BLOB NOT NULL,"
-    " file_system BLOB NOT NULL, status BLOB NOT NULL, created BLOB NOT NULL, stamp TEXT NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS runs (id BLOB PRIMARY KEY, kind BLOB NOT NULL, name BLOB NOT NULL,"
+    " target BLOB NOT NULL, file_system BLOB NOT NULL, status BLOB NOT NULL, created BLOB NOT NULL,"
+    " stamp TEXT NOT NULL)"
 )
 
 
@@ -120,10 +121,10 @@ class Catalogue:
 def _stamp(run: Path) -> str:
     """Give a text that changes whenever run.json is replaced; empty for what is no run (yet)."""
     try:
-        found = (run / "run.json").stat()
+        status = (run / "run.json").stat()
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    return f"{found.st_mtime_ns}:{found.st_ino}:{found.st_size}"
+    return f"{status.st_mtime_ns}:{status.st_ino}:{status.st_size}"
 
 
 def _store(connection: sqlite3.Connection, summaries: list[RunSummary], stamps: dict[str, str]) -> None:

@@ -162,6 +162,7 @@ class AppendFile:
             raise store_error(error, path) from error
 
     def fileno(self) -> int:
+        """Return its descriptor."""
         return self._descriptor
 
     def drop_torn_line(self) -> None:
@@ -186,4 +187,5 @@ class AppendFile:
             raise
 
     def close(self) -> None:
+        """Close it."""
         os.close(self._descriptor)

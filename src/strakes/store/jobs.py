@@ -49,6 +49,7 @@ class Jobs:
         return self._directory
 
     def remember(self, job: Job) -> None:
+        """Keep the record of a job."""
         write_json(self._directory / f"{job.id}.json", {"schema": 1, **asdict(job)})
 
     def find(self, job: str) -> Job:
@@ -67,8 +68,8 @@ class Jobs:
             names = os.listdir(self._directory)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        found = [self._job(read_json(self._directory / name)) for name in names if name.endswith(".json")]
-        return sorted(found, key=lambda job: (job.submitted, job.id))
+        jobs = [self._job(read_json(self._directory / name)) for name in names if name.endswith(".json")]
+        return sorted(jobs, key=lambda job: (job.submitted, job.id))
 
     def take_note(self, run: str, variables: Mapping[str, str] = os.environ) -> None:
         """Inside a job that was submitted from here: the run that it measures."""
@@ -77,7 +78,7 @@ class Jobs:
             (self._directory / f"{job}.run").write_text(run, encoding="utf-8")
 
     def _job(self, record: Mapping[str, Any]) -> Job:
-        """Read a job. What the job itself says is in files beside the record, so that two hosts never write one file."""
+        """Read a job; what it says itself is in files beside the record, so that two hosts never write one file."""
         try:
             texts = (str(record[key]) for key in ("id", "name", "submitted", "output"))
             number, name, submitted, output = texts

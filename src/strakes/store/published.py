@@ -31,20 +31,24 @@ class PublishedRun(Run):
 
     @property
     def id(self) -> str:
+        """The id of the run that was published."""
         return str(self.manifest["id"])
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
+        """What is in its run.json."""
         manifest: dict[str, Any] = self._document["manifest"]
         return manifest
 
     @cached_property
     def environment(self) -> dict[str, Any]:
+        """Where it was measured."""
         environment: dict[str, Any] = self._document["findings"]["environment"]
         return environment
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
+        """What it found."""
         findings: dict[str, Any] = self._document["findings"]
         return findings
 

@@ -24,7 +24,8 @@ class Visit(Record):
     ``client_s``: how long a fixed piece of work took the client itself. ``servers``: what they counted meanwhile, but
     for those in ``servers_disturbed``. ``interruptions``: when servers did not serve; a visit that can be made again
     has then ended "interrupted". ``given``: the placements of its directories. ``kept``: the directory that stays from
-    visit to visit. ``neighbour``: what the probe felt. A trial of a search has ``stage``, ``low`` and ``settings``, too.
+    visit to visit. ``neighbour``: what the probe felt. A trial of a search has ``stage``, ``low`` and ``settings``,
+    too.
     """
 
     visit: int = 0
@@ -56,6 +57,7 @@ class Visit(Record):
 
     @property
     def ended_well(self) -> bool:
+        """Whether it was measured to its end."""
         return self.ended == "ok"
 
     @property

@@ -45,6 +45,7 @@ class Run:
 
     @property
     def id(self) -> str:
+        """The name of its directory."""
         return self.path.name
 
     @cached_property
@@ -54,18 +55,22 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
+        """Where it is measured."""
         return read_json(self.path / "environment.json")
 
     @cached_property
     def cells(self) -> list[Cell]:
+        """What is measured, in the order of the plan."""
         return _each(self.path, partial(from_record, Cell), self._rows("cells"))
 
     @cached_property
     def visits(self) -> list[Visit]:
+        """What was measured, in order."""
         return _each(self.path, partial(from_record, Visit), self._rows("visits"))
 
     @cached_property
     def events(self) -> list[RunEvent]:
+        """What else happened, in order."""
         return _each(self.path, event_from_record, self._rows("events"))
 
     def events_of(self, kind: type[E]) -> list[E]:
@@ -82,6 +87,7 @@ class Run:
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
+        """What it found; None before that was written."""
         path = self.path / "findings.json"
         return read_json(path) if path.exists() else None
 

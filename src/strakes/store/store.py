@@ -55,8 +55,9 @@ class Store:
         measured_at: datetime | None = None,
         elsewhere: bool = False,
     ) -> RunWriter:
-        """Begin a new run. Raises BadInputError for a store inside a workspace, EnvironmentLacksError if it cannot be written.
+        """Begin a new run.
 
+        Raises BadInputError for a store inside a workspace, EnvironmentLacksError if it cannot be written.
         An imported run was measured before (``measured_at``) and perhaps on a target that is not here (``elsewhere``).
         """
         if not elsewhere:
@@ -184,7 +185,7 @@ class Store:
             raise store_error(error, self.root) from error
 
     def _refuse_workspace(self) -> None:
-        """What lies in a workspace goes with it when its run ends."""
+        """Refuse a store there: what lies in a workspace goes with it when its run ends."""
         place = Path(os.path.realpath(self.root))
         for ancestor in (place, *place.parents):
             if os.path.lexists(ancestor / MARKER_NAME):

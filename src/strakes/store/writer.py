@@ -26,6 +26,7 @@ _LOCK_PATIENCE_S = 1.0  # somebody who only looks holds the lock for microsecond
 
 
 def utc_now() -> datetime:
+    """Return the time now."""
     return datetime.now(UTC)
 
 
@@ -55,6 +56,7 @@ class RunWriter:
 
     @property
     def id(self) -> str:
+        """The id of the run."""
         return self.path.name
 
     def write_cells(self, cells: Iterable[Cell]) -> None:

@@ -134,11 +134,11 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
             else f"its marker cannot be read: {error.strerror}"
         )
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             return NoMarker("its marker is not a regular file")
-        if not _trusted(found.st_uid):
-            return NoMarker(f"its marker belongs to user {_name_of(found.st_uid)}")
+        if not _trusted(status.st_uid):
+            return NoMarker(f"its marker belongs to user {_name_of(status.st_uid)}")
         text = os.read(descriptor, _MOST_MARKER_BYTES)
     except OSError as error:
         return NoMarker(f"its marker cannot be read: {error.strerror}")

@@ -236,8 +236,8 @@ class _Emptying:
 
 
 def _identity(directory: int) -> tuple[int, int]:
-    found = os.fstat(directory)
-    return found.st_dev, found.st_ino
+    status = os.fstat(directory)
+    return status.st_dev, status.st_ino
 
 
 def _why(error: OSError) -> str:
@@ -254,7 +254,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
         left = empty_directory(directory, path, spare=MARKER_NAME)
         if not left:
             break
-        if pause_s is None or any(one.why != _NOT_EMPTY for one in left):
+        if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
             return left
         # An engine whose front end was killed notices within a second and stops making files.
         time.sleep(pause_s)

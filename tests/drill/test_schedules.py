@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lab.running import Labs, need, own_labs
-from strakes.drill.schedules import ObservedEvent, ScheduleTrial, run_schedules
-from strakes.drill.trial import Pace
+from strakes.drill.schedules import ObservedEvent, ScheduleTrial, _serving, run_schedules
+from strakes.drill.trial import Pace, ServiceAnswers
 from strakes.failover.rehearsal.room import RoomPart
 from strakes.failover.rehearsal.schedule import ScheduledEvent
 from strakes.failover.split_brain import judge
@@ -39,6 +39,15 @@ def test_what_went_otherwise_than_predicted_is_told() -> None:
     assert "waited 1.0 s" in event(waited_s=1.0).disagreement and "waited 90.0 s" in event(waited_s=90.0).disagreement
     trial = ScheduleTrial(7, (event(), event(off=())), judge({"mds-a": []}, [], "mds-a"), 1.0)
     assert not trial.good and len(trial.disagreements) == 1
+
+
+def test_a_slow_answer_still_tells_who_serves_and_one_of_before_the_event_does_not() -> None:
+    def answer(sent_s: float, ended_s: float, node: str) -> dict[str, object]:
+        return {"client": "c0-x", "number": 1, "term": 1, "node": node, "sent_s": sent_s, "ended_s": ended_s, "due_s": sent_s}
+
+    slow = ServiceAnswers("x", (answer(100.5, 102.9, "mds-b"),))
+    assert _serving(slow, 100.0, 101.0) == "mds-b"
+    assert not _serving(slow, 101.0, 101.0) and not _serving(slow, 100.0, 103.0)
 
 
 @pytest.fixture

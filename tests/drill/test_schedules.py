@@ -43,7 +43,15 @@ def test_what_went_otherwise_than_predicted_is_told() -> None:
 
 def test_a_slow_answer_still_tells_who_serves_and_one_of_before_the_event_does_not() -> None:
     def answer(sent_s: float, ended_s: float, node: str) -> dict[str, object]:
-        return {"client": "c0-x", "number": 1, "term": 1, "node": node, "sent_s": sent_s, "ended_s": ended_s, "due_s": sent_s}
+        return {
+            "client": "c0-x",
+            "number": 1,
+            "term": 1,
+            "node": node,
+            "sent_s": sent_s,
+            "ended_s": ended_s,
+            "due_s": sent_s,
+        }
 
     slow = ServiceAnswers("x", (answer(100.5, 102.9, "mds-b"),))
     assert _serving(slow, 100.0, 101.0) == "mds-b"

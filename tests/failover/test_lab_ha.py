@@ -90,7 +90,14 @@ def cut_of_all_links_ended_well(trial: dict[str, Any]) -> None:
     assert len(trial["switched_off"]) == 1 and trial["served_after"] not in trial["switched_off"]
 
 
+def hung_service_was_started_anew(trial: dict[str, Any]) -> None:
+    """Its process was there all the time: what notices is the question to the service. Nobody is powered off for it."""
+    assert not trial["switched_off"] and trial["outage_s"] > 1.0
+    assert any(text == "is answered again" for _, text in moments(trial, "client"))
+
+
 _ENDED_WELL = {
+    "service-hung": hung_service_was_started_anew,
     "power-off": power_off_ended_well,
     "cut-one": cut_of_one_link_ended_well,
     "cut-all": cut_of_all_links_ended_well,

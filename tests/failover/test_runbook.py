@@ -61,7 +61,7 @@ def test_a_run_book_carried_out_step_by_step_makes_a_cluster_that_serves_and_fen
         if "site" in step.marks:
             continue
         nodes.follow(step)
-        if "crm_mon" in step.commands:
+        if "crm_resource --wait" in step.commands:
             nodes.wait("everything where it was planned", lambda: serves(first))
         powered_off = re.search(r"stonith_admin --fence (\S+)", step.commands)
         if powered_off:

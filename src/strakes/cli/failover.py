@@ -289,7 +289,7 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
 @click.option(
     "--fault",
     "faults",
-    type=click.Choice(["power-off", "cut-one", "cut-all"]),
+    type=click.Choice(["power-off", "cut-one", "cut-all", "service-hung"]),
     multiple=True,
     help="Cause only this fault. May be repeated.",
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from strakes.drill.faults.pair import CUT_ALL, CUT_ONE, POWER_OFF, PairFault
+from strakes.drill.faults.pair import CUT_ALL, CUT_ONE, HANG, POWER_OFF, PairFault
 from strakes.drill.guard import Promise
 from strakes.failover.split_brain import Acknowledgement, JournalRecord, SplitBrainJudgement, judge
 from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
@@ -58,6 +58,7 @@ class FaultTrial:
             POWER_OFF: moved and fenced,
             CUT_ONE: not moved and not self.switched_off,
             CUT_ALL: len(self.switched_off) == 1,
+            HANG: not self.switched_off,
         }
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
@@ -180,6 +181,8 @@ def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClient
         pair.wait_until("the other node to answer", lambda: answered(done_s, elsewhere=True), pace.answer_s)
     elif fault == CUT_ONE:
         time.sleep(pace.watch_s)
+    elif fault == HANG:
+        pair.wait_until("the service to answer again", lambda: answered(done_s, elsewhere=False), pace.answer_s)
     else:
         pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), pace.answer_s)
         cut_s = _powered_off(pair.buttons(done_s))[0].at_s

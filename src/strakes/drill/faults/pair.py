@@ -13,7 +13,7 @@ from strakes.failover.rehearsal.room import RoomPart
 from strakes.failover.timeline import Moment
 from strakes.lab.ha.pair import Pair
 
-POWER_OFF, CUT_ONE, CUT_ALL = "power-off", "cut-one", "cut-all"
+POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
 
 
 class PairEntry(NamedTuple):
@@ -27,6 +27,10 @@ PAIR_FAULTS: Mapping[str, PairEntry] = {
     POWER_OFF: PairEntry("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
     CUT_ONE: PairEntry("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
     CUT_ALL: PairEntry("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
+    HANG: PairEntry(
+        "the service is stopped (SIGSTOP): its process is there and does not answer",
+        lambda pair, node: pair.hang_service(node),
+    ),
 }
 
 

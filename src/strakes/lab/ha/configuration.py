@@ -146,7 +146,13 @@ def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) 
         group, "primitive", {"id": TARGET, "class": "ocf", "provider": "heartbeat", "type": "anything"}
     )
     values = Xml.SubElement(service, "instance_attributes", id=f"{TARGET}-values")
-    wanted = {"binfile": "/usr/bin/python3", "cmdline_options": f"{directory}/journal.py serve {journal}"}
+    wanted = {
+        "binfile": "/usr/bin/python3",
+        "cmdline_options": f"{directory}/journal.py serve {journal}",
+        # Whether it answers, and not only whether its process is there; one that hangs is killed after some seconds.
+        "monitor_hook": f"/usr/bin/python3 {directory}/journal.py look",
+        "stop_timeout": "5",
+    }
     for name, value in wanted.items():
         Xml.SubElement(values, "nvpair", id=f"{TARGET}-{name}", name=name, value=value)
     operations = Xml.SubElement(service, "operations")

@@ -1,6 +1,7 @@
 """The service of the lab and its clients: run by the distribution's Python, on nodes that have nothing else.
 
   journal.py serve DIRECTORY                  the service: answers a record when it is on disk in DIRECTORY/journal
+  journal.py look                             exit status 0 where the service of this machine answers
   journal.py ask NAME COUNT RATE ADDRESS...   COUNT clients, RATE records a second each, until standard input ends; a
                                               JSON line per record
 
@@ -27,6 +28,8 @@ START = "start"
 ONLY = "only-"
 _PATIENCE_S = 2.0
 _CONNECT_S = 0.5
+_LOOK_S = 10.0
+_LOOK = "look"
 
 
 class AcknowledgedJournal:
@@ -62,6 +65,11 @@ class AcknowledgedJournal:
             self._torn = False
             os.fdatasync(self._descriptor)
 
+    def reach(self) -> None:
+        """Return when a record could be written now, and its file is there. Raises OSError when it is not."""
+        with self._lock:
+            os.fdatasync(self._descriptor)
+
 
 class Answering(socketserver.StreamRequestHandler):
     """One client: ``client number`` comes, ``term node`` goes back when the record is kept."""
@@ -73,7 +81,10 @@ class Answering(socketserver.StreamRequestHandler):
         for line in self.rfile:
             client, number = line.decode().split()
             try:
-                journal.append(client, number)
+                if client == _LOOK:
+                    journal.reach()
+                else:
+                    journal.append(client, number)
             except OSError:
                 return  # closed without an answer
             self.wfile.write(f"{journal.term} {journal.node}\n".encode())
@@ -133,6 +144,14 @@ class Client:
         self._at = (self._at + 1) % len(self._addresses)
 
 
+def look() -> None:
+    """Ask the service of this machine. Raises OSError where it does not answer: its process may well be there."""
+    with socket.create_connection(("127.0.0.1", PORT), timeout=_LOOK_S) as connection:
+        connection.sendall(f"{_LOOK} 0\n".encode())
+        if not connection.makefile("rb").readline().endswith(b"\n"):
+            raise ConnectionError("closed without an answer")
+
+
 def serve(directory: str) -> None:
     with Service(directory) as service:
         service.serve_forever()
@@ -173,5 +192,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2])
+    elif sys.argv[1] == _LOOK:
+        look()
     else:
         ask(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5:])

@@ -92,9 +92,16 @@ class Pair:
 
     def kill_service(self, node: str) -> None:
         """Kill the journal's process there."""
+        self._signal_service(node, "KILL")
+
+    def hang_service(self, node: str) -> None:
+        """Stop the journal's process there: it is there, holds its connections and answers nobody."""
+        self._signal_service(node, "STOP")
+
+    def _signal_service(self, node: str, name: str) -> None:
         script = (
-            'for place in /proc/[0-9]*; do grep -qs "journal.py.serve" "$place/cmdline" && kill -KILL "${place#/proc/}"'
-            "; done; true"
+            'for place in /proc/[0-9]*; do grep -qs "journal.py.[s]erve" "$place/cmdline" && '
+            f'kill -{name} "${{place#/proc/}}"; done; true'
         )
         self.on(node, "sh", "-c", script)
 
@@ -113,7 +120,7 @@ class Pair:
         self.wait_whole(limit_s)
 
     def restore(self) -> None:
-        """Put everything right: cables in, BMCs answer, power on."""
+        """Put everything right: cables in, BMCs answer, power on, the service goes on."""
         for link in self._facts["links"]:
             self.connect(int(link))
         for loss in self._facts.get("losses", ()):
@@ -123,6 +130,8 @@ class Pair:
         for node in self.nodes:
             if not self.has_power(node):
                 self.power_on(node)
+            else:
+                self._signal_service(node, "CONT")
 
     def active(self) -> str:
         """Which node serves; empty where none is known to."""

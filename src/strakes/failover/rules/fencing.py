@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from strakes.failover.cib import Cib, Primitive, is_true, seconds
 from strakes.failover.rules.heartbeat import nodes_of
-from strakes.failover.rules.rule import OWN, PACEMAKER, SBD, rule
+from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 
 _BMC_AGENTS = (
@@ -432,86 +432,6 @@ def bmc_power(setup: Setup) -> Iterator[str]:
 
 
 @rule(
-    "fencing-level-names-nothing",
-    "error",
-    "pacemaker",
-    reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never succeeds.",
-    remedy="Correct the devices of the level.",
-    source=f"{PACEMAKER}/fencing.rst",
-)
-def levels(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    known = {device.id: device for device in cib.devices}
-    for node in setup.node_names:
-        for index, names in enumerate(cib.levels_of(node), 1):
-            for name in names:
-                if name not in known:
-                    yield f"cib: level {index} of {node} names {name}, which is no device"
-                elif node not in cib.fences(known[name]):
-                    yield f"cib: level {index} of {node} names {name}, which does not power it off"
-    for level in cib.levels:
-        if level.get("target") and setup.node_names and level["target"] not in setup.node_names:
-            yield f"cib: a level is for {level['target']}, which is no node"
-
-
-@rule(
-    "fencing-level-for-some-nodes",
-    "error",
-    "pacemaker",
-    reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to be enough.",
-    remedy="Give every node its levels.",
-    source=f"{PACEMAKER}/fencing.rst",
-)
-def some_levels(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    targeted = all("target" in level or "target-pattern" in level for level in cib.levels)
-    for node in setup.node_names:
-        if cib.levels and targeted and not cib.levels_of(node):
-            yield f"cib: {node} has no level, other nodes have"
-
-
-@rule(
-    "outlets-switched-one-by-one",
-    "error",
-    "pacemaker",
-    reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as powered off.",
-    remedy="All outlets of a node in the same level: devices=outlet-1,outlet-2",
-    source=f"{PACEMAKER}/fencing.rst",
-)
-def split_outlets(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
-    for node in setup.node_names:
-        its_outlets = {name for name, device in outlets.items() if node in cib.fences(device)}
-        if len(its_outlets) < 2:
-            continue
-        levels = cib.levels_of(node) or [(name,) for name in sorted(its_outlets)]
-        for index, names in enumerate(levels, 1):
-            in_level = its_outlets & set(names)
-            complete = in_level == its_outlets or any(name not in outlets for name in names)
-            if in_level and not complete:
-                yield f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"
-
-
-@rule(
-    "outlets-leave-a-feed-on",
-    "error",
-    "description",
-    reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do not power it off.",
-    remedy="One outlet on each feed of the node.",
-    source=OWN,
-)
-def feeds_left(setup: Setup) -> Iterator[str]:
-    for node in setup.described.nodes:
-        switched = [pdu.feed for pdu in node.pdus]
-        left = [feed for feed in node.power_feeds if feed not in switched]
-        if switched and left:
-            yield f"cluster.toml: the outlets of {node.name} leave it {', '.join(left)}"
-        for feed in sorted({feed for feed in switched if feed not in node.power_feeds}):
-            yield f"cluster.toml: an outlet of {node.name} is on {feed}, which does not feed it"
-
-
-@rule(
     "startup-fencing-off",
     "error",
     "pacemaker",
@@ -610,72 +530,3 @@ def unfencing(setup: Setup) -> Iterator[str]:
     for device in setup.pacemaker.devices:
         if device.agent in ("fence_scsi", "fence_mpath") and device.meta.get("provides") != "unfencing":
             yield f"cib: {device.id} ({device.agent}) has no meta provides=unfencing"
-
-
-@rule(
-    "watchdog-without-sbd",
-    "error",
-    "pacemaker",
-    reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a watchdog it goes on writing.",
-    remedy="Set up sbd (SBD_WATCHDOG_DEV), or remove stonith-watchdog-timeout.",
-    source=SBD,
-)
-def no_watchdog(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    if cib.watchdog_s != 0 and not watchdog_fences(setup):
-        yield f"cib: stonith-watchdog-timeout={cib.properties['stonith-watchdog-timeout']}, and no sbd"
-
-
-@rule(
-    "watchdog-with-two-nodes",
-    "error",
-    "pacemaker",
-    "corosync",
-    reason="A watchdog resets a node that has no quorum. With two_node a node always has it, and nobody is reset.",
-    remedy="A quorum device or a third node; or sbd with a shared disk; or BMCs.",
-    source=SBD,
-)
-def watchdog_alone(setup: Setup) -> Iterator[str]:
-    shared = any(device.agent in ("fence_sbd", "external/sbd") for device in setup.pacemaker.devices)
-    if watchdog_fences(setup) and not shared and not any(tie_breakers(setup)) and len(nodes_of(setup)) == 2:
-        yield "cib: stonith-watchdog-timeout with two nodes and no quorum device"
-
-
-@rule(
-    "watchdog-time-too-short",
-    "error",
-    "pacemaker",
-    "sbd",
-    reason="The survivor goes on before the watchdog of the lost node has reset it: for some seconds both write.",
-    remedy="stonith-watchdog-timeout of at least twice SBD_WATCHDOG_TIMEOUT.",
-    source=SBD,
-)
-def watchdog_time(setup: Setup) -> Iterator[str]:
-    waits = setup.pacemaker.watchdog_s
-    needed = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
-    if 0 < waits < needed:
-        yield f"cib: stonith-watchdog-timeout is {waits:g} s, sbd needs {needed:g} s"
-
-
-@rule(
-    "sbd-not-working",
-    "error",
-    "sbd",
-    reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher it hears of nothing.",
-    remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE where a disk is used.",
-    source=SBD,
-)
-def sbd(setup: Setup) -> Iterator[str]:
-    values = setup.sbd
-    watchdog = values.get("SBD_WATCHDOG_DEV", "/dev/watchdog")
-    if not watchdog.startswith("/dev/watchdog"):
-        yield f"sbd: SBD_WATCHDOG_DEV={watchdog}"
-    if not is_true(values.get("SBD_PACEMAKER", "yes")):
-        yield f"sbd: SBD_PACEMAKER={values['SBD_PACEMAKER']}"
-    with_disk = setup.cib and any(device.agent in ("external/sbd", "fence_sbd") for device in setup.cib.devices)
-    if with_disk and not values.get("SBD_DEVICE"):
-        yield "sbd: a device of Pacemaker uses the disk, and SBD_DEVICE is empty"
-    backing = {disk for resource in setup.drbd for disk in (*resource.disks, *resource.devices)}
-    for disk in filter(None, re.split(r"[;\s]+", values.get("SBD_DEVICE", ""))):
-        if disk in backing or disk.startswith("/dev/drbd"):
-            yield f"sbd: SBD_DEVICE={disk} is replicated by DRBD, or holds its data"

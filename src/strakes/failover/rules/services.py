@@ -10,9 +10,6 @@ from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
 _LINBIT = "https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc"
-_EXPORTS = ("exportfs", "nfsserver")
-_ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
-_CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
 
 
 def clone_of(setup: Setup, device: str) -> str:
@@ -27,12 +24,6 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
     for primitive in setup.pacemaker.services:
         if primitive.is_mount and primitive.device.startswith("/dev/drbd"):
             yield primitive, clone_of(setup, primitive.device)
-
-
-def _together(cib_group: tuple[Primitive, ...]) -> Iterator[tuple[Primitive, Primitive]]:
-    for number, earlier in enumerate(cib_group):
-        for later in cib_group[number + 1 :]:
-            yield earlier, later
 
 
 @rule(
@@ -376,178 +367,6 @@ def requires(setup: Setup) -> Iterator[str]:
         loose = next((value for value in asked if value in ("nothing", "quorum")), "")
         if loose:
             yield f"cib: {primitive.id} has requires={loose}"
-
-
-@rule(
-    "exported-before-mounted",
-    "error",
-    "pacemaker",
-    reason="What is exported or started before the file system is mounted is the empty directory below the mount point.",
-    remedy="Members of the group in this order: file system, server, export, address.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
-)
-def exported_early(setup: Setup) -> Iterator[str]:
-    for group in setup.pacemaker.groups.values():
-        for earlier, later in _together(group):
-            if (earlier.agent in _EXPORTS or earlier.standard in ("systemd", "lsb", "service")) and later.is_mount:
-                yield f"cib: {earlier.id} starts before {later.id} is mounted"
-
-
-@rule(
-    "address-before-mount",
-    "warning",
-    "pacemaker",
-    reason="Clients that reach the address before the file system is there get errors, or stale handles, instead of waiting.",
-    remedy="The address last in its group.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
-)
-def address_early(setup: Setup) -> Iterator[str]:
-    for group in setup.pacemaker.groups.values():
-        for earlier, later in _together(group):
-            if earlier.agent in _ADDRESSES and later.is_mount:
-                yield f"cib: {earlier.id} is up before {later.id} is mounted"
-
-
-@rule(
-    "service-not-with-its-mount",
-    "warning",
-    "pacemaker",
-    reason="An address or an export that is tied to nothing may run on the node that has not the file system.",
-    remedy="One group, or a colocation with score INFINITY.",
-    source=f"{PACEMAKER}/constraints.rst",
-)
-def loose(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    tied = {name for colocation in cib.colocations if colocation.score == _INFINITY for name, _ in colocation.resources}
-    mounts = [one for one in cib.services if one.is_mount and not one.clone]
-    for primitive in cib.services if mounts else ():
-        if primitive.agent not in (*_ADDRESSES, "exportfs") or primitive.clone:
-            continue
-        mates = cib.groups.get(primitive.group, (primitive,))
-        if len(mates) < 2 and not {primitive.id, primitive.group} & tied:
-            yield f"cib: {primitive.id} is tied to no other resource"
-
-
-@rule(
-    "one-place-mounted-twice",
-    "error",
-    "pacemaker",
-    reason="Two mounts on one directory hide each other; one device mounted by two resources may be mounted on both nodes.",
-    remedy="Give each its own device and its own directory.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
-)
-def mounted_twice(setup: Setup) -> Iterator[str]:
-    seen: dict[tuple[str, str], str] = {}
-    for primitive in setup.pacemaker.services:
-        if not primitive.is_mount:
-            continue
-        for what, value in (("directory", primitive.mount_point), ("device", primitive.device)):
-            bound = "bind" in primitive.values.get("options", "")
-            other = seen.setdefault((what, value), primitive.id)
-            if other != primitive.id and value and not (what == "device" and bound):
-                yield f"cib: {other} and {primitive.id} have the {what} {value}"
-
-
-@rule(
-    "mounted-on-both-nodes",
-    "error",
-    "pacemaker",
-    reason="A clone mounts the same ext4, XFS or ldiskfs on both nodes at once, which destroys it.",
-    remedy="No clone; or a cluster file system (gfs2, ocfs2) with fencing.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
-)
-def cloned_mount(setup: Setup) -> Iterator[str]:
-    for primitive in setup.pacemaker.services:
-        cloned = primitive.clone and (primitive.is_mount or primitive.agent == "ZFS")
-        if cloned and primitive.values.get("fstype", "") not in _CLUSTER_FILE_SYSTEMS:
-            yield f"cib: {primitive.id} is in the clone {primitive.clone}"
-
-
-@rule(
-    "pool-imported-twice",
-    "error",
-    "pacemaker",
-    reason="Two resources for one pool may import it on both nodes at once, which destroys it.",
-    remedy="One resource for each pool; zpool set multihost=on POOL",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
-)
-def forced_import(setup: Setup) -> Iterator[str]:
-    pools: dict[str, str] = {}
-    for primitive in setup.pacemaker.services:
-        if primitive.agent != "ZFS":
-            continue
-        other = pools.setdefault(primitive.values.get("pool", ""), primitive.id)
-        if other != primitive.id:
-            yield f"cib: {other} and {primitive.id} have the pool {primitive.values.get('pool')}"
-
-
-@rule(
-    "acknowledged-before-written",
-    "error",
-    "pacemaker",
-    reason="With async the NFS server acknowledges what is only in its memory: a take-over loses it.",
-    remedy="exportfs options=rw,sync",
-    source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
-)
-def asynchronous(setup: Setup) -> Iterator[str]:
-    for primitive in setup.pacemaker.services:
-        options = primitive.values.get("options", "").split(",")
-        if primitive.agent == "exportfs" and "async" in options:
-            yield f"cib: {primitive.id} exports with async"
-        risky = [option for option in options if option in ("nobarrier", "barrier=0", "data=writeback")]
-        if primitive.is_mount and risky:
-            yield f"cib: {primitive.id} mounts with {', '.join(risky)}"
-
-
-@rule(
-    "exports-collide",
-    "error",
-    "pacemaker",
-    reason="Clients know a file system by its fsid: two with one are one to them. Outside of a mount there is nothing to take over.",
-    remedy="fsid=N, another one for each export; the exported directory and nfs_shared_infodir on the mount.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
-)
-def exports(setup: Setup) -> Iterator[str]:
-    cib = setup.pacemaker
-    mounts = [one.mount_point for one in cib.services if one.is_mount and one.mount_point]
-    datasets = any(one.agent in ("ZFS", "ZFSexport") for one in cib.services)
-    seen: dict[str, tuple[str, str]] = {}
-    for primitive in cib.services:
-        directory = primitive.values.get("directory", "") if primitive.agent == "exportfs" else ""
-        state = primitive.values.get("nfs_shared_infodir", "") if primitive.agent == "nfsserver" else ""
-        for place in filter(None, (directory, state)):
-            within = any(f"{place}/".startswith(f"{mount}/") for mount in mounts)
-            if mounts and not within and not datasets:
-                yield f"cib: {primitive.id} has {place}, which is on no mount"
-        number = primitive.values.get("fsid", "")
-        if directory and number:
-            other, exported = seen.setdefault(number, (primitive.id, directory))
-            if exported != directory:
-                yield f"cib: {other} and {primitive.id} have fsid={number}"
-
-
-@rule(
-    "address-wrong",
-    "error",
-    "pacemaker",
-    reason="An address that two have, or that a node has of its own, answers from both: clients reach one or the other.",
-    remedy="An address of its own for each service.",
-    source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
-)
-def address(setup: Setup) -> Iterator[str]:
-    rings = setup.membership.one("nodelist").all("node") if setup.corosync else []
-    taken = {
-        value: node.get("name") or "a node" for node in rings for key, value in node.settings if key.endswith("_addr")
-    }
-    for node in setup.cluster.nodes if setup.cluster else ():
-        taken |= dict.fromkeys((*node.addresses.values(), node.bmc.address), node.name)
-    for primitive in setup.pacemaker.services:
-        ip = primitive.values.get("ip", "") if primitive.agent in _ADDRESSES else ""
-        other = taken.get(ip, "")
-        if ip and other:
-            yield f"cib: {primitive.id} and {other} have the address {ip}"
-        if ip and not primitive.clone:
-            taken[ip] = primitive.id
 
 
 @rule(

@@ -1,0 +1,91 @@
+"""Rules about levels of fencing: which devices have to act together, and which come after others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strakes.failover.rules.fencing import (
+    is_outlet,
+)
+from strakes.failover.rules.rule import OWN, PACEMAKER, rule
+from strakes.failover.setup import Setup
+
+
+@rule(
+    "fencing-level-names-nothing",
+    "error",
+    "pacemaker",
+    reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never succeeds.",
+    remedy="Correct the devices of the level.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def levels(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    known = {device.id: device for device in cib.devices}
+    for node in setup.node_names:
+        for index, names in enumerate(cib.levels_of(node), 1):
+            for name in names:
+                if name not in known:
+                    yield f"cib: level {index} of {node} names {name}, which is no device"
+                elif node not in cib.fences(known[name]):
+                    yield f"cib: level {index} of {node} names {name}, which does not power it off"
+    for level in cib.levels:
+        if level.get("target") and setup.node_names and level["target"] not in setup.node_names:
+            yield f"cib: a level is for {level['target']}, which is no node"
+
+
+@rule(
+    "fencing-level-for-some-nodes",
+    "error",
+    "pacemaker",
+    reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to be enough.",
+    remedy="Give every node its levels.",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def some_levels(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    targeted = all("target" in level or "target-pattern" in level for level in cib.levels)
+    for node in setup.node_names:
+        if cib.levels and targeted and not cib.levels_of(node):
+            yield f"cib: {node} has no level, other nodes have"
+
+
+@rule(
+    "outlets-switched-one-by-one",
+    "error",
+    "pacemaker",
+    reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as powered off.",
+    remedy="All outlets of a node in the same level: devices=outlet-1,outlet-2",
+    source=f"{PACEMAKER}/fencing.rst",
+)
+def split_outlets(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
+    for node in setup.node_names:
+        its_outlets = {name for name, device in outlets.items() if node in cib.fences(device)}
+        if len(its_outlets) < 2:
+            continue
+        levels = cib.levels_of(node) or [(name,) for name in sorted(its_outlets)]
+        for index, names in enumerate(levels, 1):
+            in_level = its_outlets & set(names)
+            complete = in_level == its_outlets or any(name not in outlets for name in names)
+            if in_level and not complete:
+                yield f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"
+
+
+@rule(
+    "outlets-leave-a-feed-on",
+    "error",
+    "description",
+    reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do not power it off.",
+    remedy="One outlet on each feed of the node.",
+    source=OWN,
+)
+def feeds_left(setup: Setup) -> Iterator[str]:
+    for node in setup.described.nodes:
+        switched = [pdu.feed for pdu in node.pdus]
+        left = [feed for feed in node.power_feeds if feed not in switched]
+        if switched and left:
+            yield f"cluster.toml: the outlets of {node.name} leave it {', '.join(left)}"
+        for feed in sorted({feed for feed in switched if feed not in node.power_feeds}):
+            yield f"cluster.toml: an outlet of {node.name} is on {feed}, which does not feed it"

@@ -1,0 +1,84 @@
+"""Rules about nodes that reset themselves: watchdogs and sbd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import is_true, seconds
+from strakes.failover.rules.fencing import (
+    tie_breakers,
+    watchdog_fences,
+)
+from strakes.failover.rules.heartbeat import nodes_of
+from strakes.failover.rules.rule import SBD, rule
+from strakes.failover.setup import Setup
+
+
+@rule(
+    "watchdog-without-sbd",
+    "error",
+    "pacemaker",
+    reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a watchdog it goes on writing.",
+    remedy="Set up sbd (SBD_WATCHDOG_DEV), or remove stonith-watchdog-timeout.",
+    source=SBD,
+)
+def no_watchdog(setup: Setup) -> Iterator[str]:
+    cib = setup.pacemaker
+    if cib.watchdog_s != 0 and not watchdog_fences(setup):
+        yield f"cib: stonith-watchdog-timeout={cib.properties['stonith-watchdog-timeout']}, and no sbd"
+
+
+@rule(
+    "watchdog-with-two-nodes",
+    "error",
+    "pacemaker",
+    "corosync",
+    reason="A watchdog resets a node that has no quorum. With two_node a node always has it, and nobody is reset.",
+    remedy="A quorum device or a third node; or sbd with a shared disk; or BMCs.",
+    source=SBD,
+)
+def watchdog_alone(setup: Setup) -> Iterator[str]:
+    shared = any(device.agent in ("fence_sbd", "external/sbd") for device in setup.pacemaker.devices)
+    if watchdog_fences(setup) and not shared and not any(tie_breakers(setup)) and len(nodes_of(setup)) == 2:
+        yield "cib: stonith-watchdog-timeout with two nodes and no quorum device"
+
+
+@rule(
+    "watchdog-time-too-short",
+    "error",
+    "pacemaker",
+    "sbd",
+    reason="The survivor goes on before the watchdog of the lost node has reset it: for some seconds both write.",
+    remedy="stonith-watchdog-timeout of at least twice SBD_WATCHDOG_TIMEOUT.",
+    source=SBD,
+)
+def watchdog_time(setup: Setup) -> Iterator[str]:
+    waits = setup.pacemaker.watchdog_s
+    needed = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
+    if 0 < waits < needed:
+        yield f"cib: stonith-watchdog-timeout is {waits:g} s, sbd needs {needed:g} s"
+
+
+@rule(
+    "sbd-not-working",
+    "error",
+    "sbd",
+    reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher it hears of nothing.",
+    remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE where a disk is used.",
+    source=SBD,
+)
+def sbd(setup: Setup) -> Iterator[str]:
+    values = setup.sbd
+    watchdog = values.get("SBD_WATCHDOG_DEV", "/dev/watchdog")
+    if not watchdog.startswith("/dev/watchdog"):
+        yield f"sbd: SBD_WATCHDOG_DEV={watchdog}"
+    if not is_true(values.get("SBD_PACEMAKER", "yes")):
+        yield f"sbd: SBD_PACEMAKER={values['SBD_PACEMAKER']}"
+    with_disk = setup.cib and any(device.agent in ("external/sbd", "fence_sbd") for device in setup.cib.devices)
+    if with_disk and not values.get("SBD_DEVICE"):
+        yield "sbd: a device of Pacemaker uses the disk, and SBD_DEVICE is empty"
+    backing = {disk for resource in setup.drbd for disk in (*resource.disks, *resource.devices)}
+    for disk in filter(None, re.split(r"[;\s]+", values.get("SBD_DEVICE", ""))):
+        if disk in backing or disk.startswith("/dev/drbd"):
+            yield f"sbd: SBD_DEVICE={disk} is replicated by DRBD, or holds its data"

@@ -99,11 +99,10 @@ class Pair:
         self._signal_service(node, "STOP")
 
     def _signal_service(self, node: str, name: str) -> None:
-        # Words of a command line are separated by NUL, which no pattern of grep matches. The brackets keep this shell out.
-        script = (
-            "for place in /proc/[0-9]*; do tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null | grep -q '[j]ournal.py serve' && "
-            f'kill -{name} "${{place#/proc/}}"; done; true'
-        )
+        # Words of a command line are separated by NUL, which no pattern matches; the brackets leave this shell out.
+        words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
+        finds = f"{words} | grep -q '[j]ournal.py serve'"
+        script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
     def bring_home(self, node: str, limit_s: float) -> None:

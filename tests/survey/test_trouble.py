@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from strakes.store.records import RunEvent, TroubleSeen
-from strakes.survey.session import note_trouble
+from strakes.analysis.evidence import as_known_last
+from strakes.store.records import InterruptionsEnded, RunEvent, TroubleSeen
+from strakes.survey.session import note_ends, note_trouble
+from strakes.targets.description import Interruption
 
 
 @pytest.mark.parametrize(("remote", "kept"), [(True, True), (False, False)])
@@ -28,3 +30,23 @@ def test_what_servers_complain_of_is_kept_and_told_once_for_each_side(remote: bo
     note_trouble(session, "before")
     assert events == ([TroubleSeen("before", sentences)] if kept else [])
     assert notes == ([sentences[0]] if kept else [])
+
+
+def test_an_interruption_that_lasted_when_its_run_ended_is_told_with_its_end_and_the_eviction() -> None:
+    lasting, over = Interruption("OST0", 100, None), Interruption("OST0", 100, 102, evicted=True)
+    older = Interruption("OST0", 10, 12)
+    events: list[RunEvent] = []
+
+    def session(*met: Interruption) -> Any:
+        return SimpleNamespace(
+            visits=[SimpleNamespace(interruptions=met)],
+            sides={"": SimpleNamespace(target=SimpleNamespace(interruptions=lambda: (older, over)))},
+            writer=SimpleNamespace(append_event=events.append),
+        )
+
+    note_ends(session(older))
+    assert events == []
+    note_ends(session(lasting))
+    assert events == [InterruptionsEnded((older, over))]
+    # The older one was not met.
+    assert as_known_last([lasting], [older, over]) == [over]

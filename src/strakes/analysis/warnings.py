@@ -23,6 +23,7 @@ from strakes.statistics.interval import Estimate, Interval, median
 from strakes.store import Run
 from strakes.store.records import (
     CellDropped,
+    InterruptionsEnded,
     LayoutGiven,
     NeighbourFelt,
     NodesChanged,
@@ -275,6 +276,10 @@ def _target(run: Run) -> list[RunWarning]:
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
+    # Of those that were met, and no others.
+    lost = evidence.as_known_last(
+        lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions]
+    )
     again = sum(1 for visit in run.visits if visit.ended == "interrupted")
     slow = slow_servers([visit for visit in run.visits if visit.cell not in drills], _SURE_OF_SERVERS)
     return [

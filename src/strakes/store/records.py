@@ -158,6 +158,14 @@ class TroubleSeen(RunEvent):
 
 
 @dataclass(frozen=True)
+class InterruptionsEnded(RunEvent):
+    """How interruptions that lasted when a visit ended went on, as it was known when all was done."""
+
+    event = "interruptions-ended"
+    interruptions: tuple[Interruption, ...]
+
+
+@dataclass(frozen=True)
 class OthersSeen(RunEvent):
     """Other measurements by strakes in the same directory: "before", "meanwhile" or "after"; who, a text each."""
 

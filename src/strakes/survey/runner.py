@@ -19,7 +19,7 @@ from strakes.survey.confirming import confirm
 from strakes.survey.placing import make_layouts, place_cells
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.sequence import measure_in_sequence
-from strakes.survey.session import Session, note_others, note_trouble
+from strakes.survey.session import Session, note_ends, note_others, note_trouble
 from strakes.survey.settings import settable_cells
 from strakes.targets.calls import UnansweredError
 from strakes.targets.ceph.inside import inside
@@ -95,6 +95,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
                 confirm(session, cells, facts)
             note_others(session, "after")
             note_trouble(session, "after")
+            note_ends(session)
             progress.update("cleaning up", 1.0, "")
     writer.finish("complete" if whole else "partial")
     return writer

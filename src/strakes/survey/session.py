@@ -16,7 +16,7 @@ from strakes.measure.prepared import grown, rounds_begun
 from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.neighbour.neighbour import Neighbour
 from strakes.store import Run, RunWriter
-from strakes.store.records import OthersSeen, TroubleSeen, Visit
+from strakes.store.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
 from strakes.survey.request import ProgressDisplay, Request
 from strakes.targets.clean import others_at_work
 from strakes.targets.description import Description
@@ -162,3 +162,12 @@ def note_trouble(session: Session, when: str) -> None:
         if sentences:
             session.writer.append_event(TroubleSeen(when, sentences))
             session.progress.note(" ".join(sentences))
+
+
+def note_ends(session: Session) -> None:
+    """Keep how interruptions went on that lasted when a visit ended."""
+    lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
+    for side in session.sides.values() if lasting else ():
+        known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)
+        if known:
+            session.writer.append_event(InterruptionsEnded(known))

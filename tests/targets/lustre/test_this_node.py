@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import Interruption, lost_between
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.state_history import lost_changes, parse_states
+from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.nfs import counters
-from targets.lustre.test_own import NAME, WELL, Client, connection, lustre
+from targets.lustre.test_own import LOST, NAME, WELL, Client, connection, lustre
+from targets.lustre.test_target import mount
 
 STATS = "\nsnapshot_time 1795231205.0 secs.nsecs\nopen 3 samples [reqs]"
 TWO = connection("lab-MDT0000", NAME, WELL, "10.0.0.7@tcp") | connection("lab-OST0000", NAME, WELL, "10.0.0.8@tcp")
@@ -92,3 +97,16 @@ def test_an_nfs_lease_that_expired_is_an_interruption_as_long_as_it_lasts() -> N
     well, expired = ({"client": counters(text.format(age), "/nfs")} for age in (0, 12))
     assert lost_between(well, expired) == lost_between(expired, well) == ("client",)
     assert lost_between(well, well) == ()
+
+
+def test_a_call_that_is_not_answered_names_the_targets_that_do_not_answer(tmp_path: Path) -> None:
+    known = Client(TWO | connection("lab-OST0003", NAME, LOST, "10.0.0.3@tcp"), f"lab-{NAME}")
+
+    def hangs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[0] == "stat":
+            raise CommandTimeout("no answer within 10 s", why="it printed nothing until then")
+        return known(argv, timeout_s)
+
+    with pytest.raises(CommandTimeout, match="no answer") as raised:
+        LustreTarget(tmp_path, replace(mount(tmp_path), source="10.0.0.1@tcp:/lab"), runner=hangs).facts()
+    assert "lab-OST0003 on 10.0.0.3 does not answer" in raised.value.why

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.targets.calls import Sizes
-from strakes.targets.command import Command
+from strakes.targets.command import Command, CommandTimeout
 from strakes.targets.description import (
     ConnectionChange,
     Description,
@@ -198,16 +198,16 @@ class LustreTarget(Target):
 
         From the kernel, which waits for nobody.
         """
+        return self._silent_targets() + self._health(Answers(self.run)).complaints
+
+    def _silent_targets(self) -> tuple[str, ...]:
         answers = Answers(self.run)
         now_s = time.time()
         lost = {name: known for name, known in self._states(answers).items() if known.lost(now_s)}
         where = addresses_in(answers, self._file_system, self._instance) if lost else {}
-        return (
-            tuple(
-                f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(now_s)}."
-                for name, known in lost.items()
-            )
-            + self._health(answers).complaints
+        return tuple(
+            f"{name} on {host_of(where.get(name, 'a server'))} does not answer: {known.in_words(now_s)}."
+            for name, known in lost.items()
         )
 
     def _health(self, answers: Answers) -> Health:
@@ -306,10 +306,15 @@ class LustreTarget(Target):
 
     @cached_property
     def _name(self) -> ClientName:
-        return self._ask(getname(self.mount.mount_point))
+        return getname(self.mount.mount_point).ask(self.run)
 
     def _ask(self, command: Command[T]) -> T:
-        return command.ask(self.run)
+        """Ask. Raises CommandTimeout that names the targets that do not answer; the kernel knows them."""
+        try:
+            return command.ask(self.run)
+        except CommandTimeout as error:
+            why = "; ".join((error.why, *self._silent_targets()))
+            raise CommandTimeout(error.what, where=error.where, why=why, remedy=error.remedy) from error
 
     def _newest(self, ask: Callable[[Form], T]) -> T:
         """In YAML; as text where ``lfs`` is too old for that, or writes it in another form."""

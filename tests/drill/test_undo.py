@@ -17,8 +17,8 @@ from conftest import ROOT, StrakesRunner
 from strakes.drill import journal
 from strakes.drill.faults.bmc import PowerOff
 from strakes.drill.faults.fault import Ask
-from strakes.drill.undo import Continue, RunCommand, from_record, to_record
-from strakes.errors import BadInputError
+from strakes.drill.undo import Continue, MountTargets, RunCommand, from_record, to_record
+from strakes.errors import BadInputError, MeasurementError
 from strakes.processes import process_start
 from strakes.store_root import default_root
 from strakes.targets.command import Completed
@@ -159,3 +159,26 @@ def test_a_password_that_others_can_read_is_refused_and_one_in_its_file_is_on_no
         and str(secret) in typed[0]
         and "9001" in typed[0]
     )
+
+
+def test_a_target_that_another_server_has_taken_over_is_not_mounted_and_the_others_are() -> None:
+    ran: list[str] = []
+
+    def ask(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        ran.append(" ".join(argv))
+        if argv[0] == "dead":
+            raise MeasurementError("a server cannot be reached")
+        mounts = (
+            "/dev/b /mnt/b lustre ro,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp 0 0\n" if argv[0] == "partner" else ""
+        )
+        return Completed(tuple(argv), 0, mounts, "")
+
+    undo = MountTargets(
+        ("labfs-MDT0001", "labfs-OST0001"),
+        ("mount mdt", "mount ost"),
+        ("dead cat /proc/mounts", "partner cat /proc/mounts"),
+    )
+    assert from_record(to_record(undo)) == undo
+    assert "labfs-MDT0001 was left where another server has mounted it" in undo.do(ask)
+    assert ran[2:] == ["mount ost"]
+    assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(ask) == "" and ran[-1] == "mount mdt"

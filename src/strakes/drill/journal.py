@@ -70,9 +70,9 @@ def put_right(path: Path) -> str:
         if not there:
             return ""
         pending = read(path)
-        pending.undo.do()
+        not_needed = pending.undo.do()
         path.unlink(missing_ok=True)
-        return pending.undo.text
+        return not_needed or pending.undo.text
 
 
 def all_pending(root: Path) -> tuple[Pending, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import time
@@ -13,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from strakes.errors import MeasurementError
+from strakes.errors import MeasurementError, StrakesError
 from strakes.processes import process_start
 from strakes.targets.command import Runner, run
 
@@ -31,8 +32,8 @@ class Undo(ABC):
     def text(self) -> str: ...
 
     @abstractmethod
-    def do(self, ask: Runner = run) -> None:
-        """Undo the fault. Raises StrakesError when it could not be done."""
+    def do(self, ask: Runner = run) -> str:
+        """Undo the fault; returns why it was not needed, where it was not. Raises StrakesError when it could not be done."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,48 @@ class RunCommand(Undo):
         waits = f", until {shlex.join(self.look)} says {self.answer!r}" if self.look else ""
         return f"run: {shlex.join(self.argv)}{waits}"
 
-    def do(self, ask: Runner = run) -> None:
+    def do(self, ask: Runner = run) -> str:
         run_command(self.argv, self.look, self.answer, ask)
+        return ""
+
+
+@dataclass(frozen=True)
+class MountTargets(Undo):
+    """Targets of Lustre, each mounted again unless another server has taken it over: two that had one would destroy it.
+
+    ``mounts``: a command line for each of ``names``; ``elsewhere``: command lines that show what other servers have
+    mounted. One of those that does not answer is passed over: its targets would stay without service.
+    """
+
+    kind: ClassVar[str] = "mount-targets"
+    names: tuple[str, ...]
+    mounts: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Say what is run, and when not."""
+        unless = ", unless another server has mounted it" if self.elsewhere else ""
+        return f"run: {'; '.join(self.mounts)}{unless}"
+
+    def do(self, ask: Runner = run) -> str:
+        """Mount those that nobody else has. Raises MeasurementError for the first that cannot be mounted, after all."""
+        taken: dict[str, str] = {}
+        for words in self.elsewhere:
+            with suppress(StrakesError):
+                mounts = ask(shlex.split(words)).stdout
+                taken |= {name: words for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", mounts)}
+        failure: StrakesError | None = None
+        for name, mount in zip(self.names, self.mounts, strict=True):
+            if name in taken:
+                continue
+            try:
+                run_command(tuple(shlex.split(mount)), (), "", ask)
+            except StrakesError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return "; ".join(f"{name} was left where another server has mounted it ({taken[name]})" for name in taken)
 
 
 @dataclass(frozen=True)
@@ -66,10 +107,11 @@ class Continue(Undo):
     def text(self) -> str:
         return f"kill -CONT {self.name} (process {self.pid})"
 
-    def do(self, ask: Runner = run) -> None:
+    def do(self, ask: Runner = run) -> str:
         if process_start(self.pid) == self.started:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -84,10 +126,11 @@ class StartMetadataServer(Undo):
     def text(self) -> str:
         return f"start mds.{self.name} of the lab in {self.lab}"
 
-    def do(self, ask: Runner = run) -> None:
+    def do(self, ask: Runner = run) -> str:
         from strakes.lab.ceph.again import start_metadata_server
 
         start_metadata_server(Path(self.lab), self.name)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -101,17 +144,18 @@ class RestorePair(Undo):
     def text(self) -> str:
         return f"connect every cable and switch on every node of the lab {self.lab}"
 
-    def do(self, ask: Runner = run) -> None:
+    def do(self, ask: Runner = run) -> str:
         from strakes.lab.ha.pair import Pair
         from strakes.lab.manager import status
 
         lab = status(self.lab)
         if lab is not None:
             Pair(lab.facts).restore()
+        return ""
 
 
 _KINDS: Mapping[str, type[Undo]] = {
-    kind.kind: kind for kind in (RunCommand, Continue, StartMetadataServer, RestorePair)
+    kind.kind: kind for kind in (RunCommand, MountTargets, Continue, StartMetadataServer, RestorePair)
 }
 
 

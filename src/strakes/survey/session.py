@@ -28,6 +28,8 @@ LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
 # Times of interruptions are in whole seconds: what follows is not to be taken for disturbed.
 _SETTLED_S = 1.0
+# A server that fails over takes about a minute or two.
+_BACK_WITHIN_S = 120.0
 # With a small budget nobody wants to wait so long for what will not come.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
@@ -83,10 +85,18 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
         if visit.ended != INTERRUPTED:
             break
         session.progress.note(f"{visit.interruptions[-1]} {cell.key} is measured again")
-        time.sleep(_SETTLED_S)
+        _wait_until_served(session.sides[cell.place.target].target)
     if visit.ended != "yielded":
         require_end(visit, session.sides[cell.place.target])
     return visit
+
+
+def _wait_until_served(target: Target) -> None:
+    """Wait until no server is lost any more: what is measured meanwhile would only be interrupted again."""
+    deadline = time.monotonic() + _BACK_WITHIN_S
+    while any(lost.ended_unix_s is None for lost in target.interruptions()) and time.monotonic() < deadline:
+        time.sleep(_SETTLED_S)
+    time.sleep(_SETTLED_S)
 
 
 def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:

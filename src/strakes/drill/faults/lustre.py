@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import shlex
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from strakes.drill.faults.command import struck_by
 from strakes.drill.faults.fault import Ask, Fault
-from strakes.drill.undo import RunCommand
+from strakes.drill.undo import MountTargets, RunCommand, Undo
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.failover.timeline import Moment
 from strakes.targets.command import Completed, Runner, run
@@ -151,15 +151,30 @@ class _ServerFault(_LustreFault):
         self.victim = victim
         strike, undo = self.commands()
         self._strike = self._there("sh", "-c", strike)
-        self.undo = RunCommand(self._there("sh", "-c", undo))
+        self.undo = undo if isinstance(undo, Undo) else RunCommand(self._there("sh", "-c", undo))
         self.text = f"on {self.host}: {strike}"
 
     @abstractmethod
-    def commands(self) -> tuple[str, str]:
-        """Return what is done on the server, and what puts it right, both for a shell.
+    def commands(self) -> tuple[str, str | Undo]:
+        """Return what is done on the server, and what puts it right, for a shell or otherwise.
 
         The latter twice does no harm.
         """
+
+    def mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
+        """Return what mounts targets where they were, unless another server has them meanwhile."""
+        others = [host for host in self._others(targets) if host not in (self.host, THIS_NODE)]
+        return MountTargets(
+            tuple(target.name for target in targets),
+            tuple(shlex.join(self._there("sh", "-c", target.mount_unless_mounted)) for target in targets),
+            tuple(shlex.join(self._servers.argv(host, ("cat", "/proc/mounts"))) for host in others)
+            if self._servers
+            else (),
+        )
+
+    def _others(self, targets: Sequence[MountedTarget]) -> dict[str, None]:
+        mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
+        return dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
 
     def _of_directory(self, ask: Ask) -> str:
         placement = self.file_system.placement(ask.directory)
@@ -201,17 +216,17 @@ class _ServerFault(_LustreFault):
 class UnmountTarget(_ServerFault):
     """In order: clients wait, and go on when it is mounted again."""
 
-    def commands(self) -> tuple[str, str]:
+    def commands(self) -> tuple[str, Undo]:
         """Unmount it, and mount it again."""
-        return self.victim.unmount, self.victim.mount_unless_mounted
+        return self.victim.unmount, self.mount_again([self.victim])
 
 
 class ForceUnmountTarget(_ServerFault):
     """Without waiting for anybody: clients are evicted, and their operations fail."""
 
-    def commands(self) -> tuple[str, str]:
+    def commands(self) -> tuple[str, Undo]:
         """Unmount it by force, and mount it again."""
-        return f"umount -f {shlex.quote(self.victim.mount_point)}", self.victim.mount_unless_mounted
+        return f"umount -f {shlex.quote(self.victim.mount_point)}", self.mount_again([self.victim])
 
 
 class StopServices(_ServerFault):
@@ -220,14 +235,14 @@ class StopServices(_ServerFault):
     Its management service too, unless another file system has targets there, which would miss it as well.
     """
 
-    def commands(self) -> tuple[str, str]:
+    def commands(self) -> tuple[str, Undo]:
         """Unmount them, and mount them again in their order."""
         file_system = self.victim.name.rpartition("-")[0]
         mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
             mine = list(self.there)
         stop = " && ".join(target.unmount for target in reversed(mine))
-        return stop, _each_of([target.mount_unless_mounted for target in mine])
+        return stop, self.mount_again(mine)
 
 
 def _each_of(commands: Iterable[str]) -> str:

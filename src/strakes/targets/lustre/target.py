@@ -31,6 +31,7 @@ from strakes.targets.lustre import posix
 from strakes.targets.lustre.answers import Answers
 from strakes.targets.lustre.connections import addresses, addresses_in, host_of, hosts, states, ways_to_servers
 from strakes.targets.lustre.health import Health, ask_health
+from strakes.targets.lustre.imports import parse_import
 from strakes.targets.lustre.lctl_param import get_param, set_param
 from strakes.targets.lustre.lfs_getdirstripe import default_stripe, dir_stripe, placement
 from strakes.targets.lustre.lfs_getname import ClientName, getname
@@ -246,6 +247,15 @@ class LustreTarget(Target):
     def server_addresses(self) -> dict[str, str]:
         """Return for each target the address of the server that it is on now, metadata targets first."""
         return addresses_in(Answers(self.run), self._file_system, self._instance)
+
+    def servers_of(self, name: str) -> tuple[str, ...]:
+        """Return the machines that may serve a target; all of the file system where this client is not told."""
+        with suppress(StrakesError):
+            imports = self._ask(get_param(f"*.{name}-*.import")).values.values()
+            addresses = [address for text in imports for address in parse_import(text).failover_addresses]
+            if addresses:
+                return tuple(dict.fromkeys(map(host_of, addresses)))
+        return hosts(self.server_addresses())
 
     def metadata_target_name(self, number: int) -> str:
         """Return a metadata target's name."""

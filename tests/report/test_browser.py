@@ -169,7 +169,7 @@ def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Pat
 def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the report of a survey of two minutes, measured on a simulated engine and clock."""
     place = tmp_path_factory.mktemp("survey")
-    run = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, place)
+    run, _ = survey(truth_named("churn"), noise_named(USUAL), 1, SURVEY, place)
     path = place / "survey.html"
     path.write_text(render_html(portrait_of(run)), encoding="utf-8")
     return path

@@ -59,9 +59,9 @@ def _cached_names(results: Results) -> list[RunWarning]:
     if not cells:
         return []
     quick = max(cells, key=lambda one: one.estimate.median if one.estimate and one.unit == "op/s" else 0.0)
-    figure = f"{quick.estimate.median:,.0f}/s" if quick.estimate and quick.unit == "op/s" else "this fast"
+    at_rate = f" at {quick.estimate.median:,.0f}/s" if quick.estimate and quick.unit == "op/s" else ""
     text = (
-        f"{quick.settings.get('operation', quick.id)} at {figure} was answered by the names and attributes that this "
+        f"{quick.settings.get('operation', quick.id)}{at_rate} was answered by the names and attributes that this "
         "node's kernel keeps in its memory since it made the files, not by the file system."
     )
     remedy = (

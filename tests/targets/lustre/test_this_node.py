@@ -10,6 +10,9 @@ import pytest
 
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import Interruption, lost_between
+from strakes.targets.lustre.answers import Answers
+from strakes.targets.lustre.connections import connections
+from strakes.targets.lustre.lfs_getname import ClientName
 from strakes.targets.lustre.recovery_status import parse_recovery
 from strakes.targets.lustre.state_history import lost_changes, parse_states
 from strakes.targets.lustre.target import LustreTarget
@@ -110,3 +113,20 @@ def test_a_call_that_is_not_answered_names_the_targets_that_do_not_answer(tmp_pa
     with pytest.raises(CommandTimeout, match="no answer") as raised:
         LustreTarget(tmp_path, replace(mount(tmp_path), source="10.0.0.1@tcp:/lab"), runner=hangs).facts()
     assert "lab-OST0003 on 10.0.0.3 does not answer" in raised.value.why
+
+
+def test_a_connection_over_the_loopback_is_to_this_node_whatever_its_configured_address() -> None:
+    name = ClientName("lab", NAME)
+    imported = (
+        f"\nname: lab-MDT0000-mdc-{NAME}\ntarget: lab-MDT0000_UUID\nstate: FULL\nimport_flags: [ x ]\n"
+        'failover_nids: [ "10.0.0.7@tcp" ]\ncurrent_connection: "0@lo"\nconnection_attempts: 1'
+    )
+    client = Client(TWO | {f"mdc.lab-MDT0000-mdc-{NAME}.import": imported})
+
+    def lfs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[:2] == ("lfs", "mdts"):
+            return Completed(tuple(argv), 0, "MDTS:\n0: lab-MDT0000_UUID ACTIVE\n", "")
+        return client(argv, timeout_s)
+
+    targets, _, _ = connections(Answers(lfs), "/mnt/lab", name)
+    assert [target.host for target in targets] == ["localhost"]

@@ -91,6 +91,7 @@ def connections(answers: Answers, path: str, name: ClientName) -> tuple[tuple[Co
     checks = answers.get(check("servers", path), LfsCheck((), {}))
     imports = _imports(answers, name)
     where = addresses(answers, name)
+    where |= {target: known.address for target, known in imports.items() if known.address == _LOOPBACK}
     failing = {_plain(device, name): why for device, why in checks.failing.items()}
     reached = {_plain(device, name) for device in checks.active}
     targets = tuple(

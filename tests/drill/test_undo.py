@@ -161,24 +161,46 @@ def test_a_password_that_others_can_read_is_refused_and_one_in_its_file_is_on_no
     )
 
 
+MDT_MOUNTED = "/dev/b /mnt/b lustre ro,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp 0 0\n"
+BOTH = MountTargets(
+    ("labfs-MDT0001", "labfs-OST0001"),
+    ("mount mdt", "mount ost"),
+    "own cat /proc/mounts",
+    ("first cat /proc/mounts", "second cat /proc/mounts"),
+)
+
+
+class Servers:
+    """Answers what each server has mounted; ``None``: it does not answer."""
+
+    def __init__(self, **mounts: str | None) -> None:
+        self.mounts = mounts
+        self.mounted: list[str] = []
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        if argv[0] == "mount":
+            self.mounted.append(argv[1])
+            return Completed(tuple(argv), 0, "", "")
+        mounts = self.mounts.get(argv[0], "")
+        return Completed(tuple(argv), 255 if mounts is None else 0, mounts or "", "No route to host" * (mounts is None))
+
+
 def test_a_target_that_another_server_has_taken_over_is_not_mounted_and_the_others_are() -> None:
-    ran: list[str] = []
+    servers = Servers(second=MDT_MOUNTED)
+    assert from_record(to_record(BOTH)) == BOTH
+    assert "labfs-MDT0001 was left where another server has mounted it" in BOTH.do(servers)
+    assert servers.mounted == ["ost"]
+    assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(servers) == "" and servers.mounted[-1] == "mdt"
 
-    def ask(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        ran.append(" ".join(argv))
-        if argv[0] == "dead":
-            raise MeasurementError("a server cannot be reached")
-        mounts = (
-            "/dev/b /mnt/b lustre ro,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp 0 0\n" if argv[0] == "partner" else ""
-        )
-        return Completed(tuple(argv), 0, mounts, "")
 
-    undo = MountTargets(
-        ("labfs-MDT0001", "labfs-OST0001"),
-        ("mount mdt", "mount ost"),
-        ("dead cat /proc/mounts", "partner cat /proc/mounts"),
-    )
-    assert from_record(to_record(undo)) == undo
-    assert "labfs-MDT0001 was left where another server has mounted it" in undo.do(ask)
-    assert ran[2:] == ["mount ost"]
-    assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(ask) == "" and ran[-1] == "mount mdt"
+def test_nothing_is_mounted_while_a_server_that_may_have_it_does_not_answer() -> None:
+    servers = Servers(first=None)
+    with pytest.raises(MeasurementError, match="cannot be mounted again safely") as refused:
+        BOTH.do(servers)
+    assert servers.mounted == [] and "first cat /proc/mounts" in str(refused.value)
+    assert "mount mdt; mount ost" in refused.value.remedy
+
+
+def test_what_somebody_has_mounted_by_hand_meanwhile_needs_no_answer_of_others() -> None:
+    both_mounted = MDT_MOUNTED + MDT_MOUNTED.replace("MDT", "OST")
+    assert BOTH.do(Servers(first=None, own=both_mounted)) == ""

@@ -59,13 +59,14 @@ class RunCommand(Undo):
 class MountTargets(Undo):
     """Targets of Lustre, each mounted again unless another server has taken it over: two that had one would destroy it.
 
-    ``mounts``: a command line for each of ``names``; ``elsewhere``: command lines that show what other servers have
-    mounted. One of those that does not answer is passed over: its targets would stay without service.
+    ``mounts``: a command line for each of ``names``; ``here`` and ``elsewhere``: command lines that show what their own
+    server and others have mounted. While another server does not answer, nobody knows whether it has them.
     """
 
     kind: ClassVar[str] = "mount-targets"
     names: tuple[str, ...]
     mounts: tuple[str, ...]
+    here: str = ""
     elsewhere: tuple[str, ...] = ()
 
     @property
@@ -75,12 +76,25 @@ class MountTargets(Undo):
         return f"run: {'; '.join(self.mounts)}{unless}"
 
     def do(self, ask: Runner = run) -> str:
-        """Mount those that nobody else has. Raises MeasurementError for the first that cannot be mounted, after all."""
+        """Mount those that nobody else has.
+
+        Raises MeasurementError for the first that cannot be mounted, after all, and where a server does not answer.
+        """
         taken: dict[str, str] = {}
+        silent: list[str] = []
         for words in self.elsewhere:
-            with suppress(StrakesError):
-                mounts = ask(shlex.split(words)).stdout
-                taken |= {name: words for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", mounts)}
+            try:
+                taken |= dict.fromkeys(self._mounted(words, ask), words)
+            except StrakesError as error:
+                silent.append(f"{words}: {error.why or error.what}")
+        left = [name for name in self.names if name not in taken]
+        if silent and set(left) - self._mounted(self.here, ask):
+            raise MeasurementError(
+                f"{', '.join(left)} cannot be mounted again safely",
+                where="; ".join(silent),
+                why="a server that does not answer may have them mounted, and two servers at one target destroy it",
+                remedy=f"When it answers: strakes failover undo. If it is surely off, run: {'; '.join(self.mounts)}",
+            )
         failure: StrakesError | None = None
         for name, mount in zip(self.names, self.mounts, strict=True):
             if name in taken:
@@ -92,6 +106,16 @@ class MountTargets(Undo):
         if failure is not None:
             raise failure
         return "; ".join(f"{name} was left where another server has mounted it ({taken[name]})" for name in taken)
+
+    def _mounted(self, words: str, ask: Runner) -> set[str]:
+        """Return which of the targets are mounted where ``words`` looks. Raises StrakesError where nobody answers."""
+        if not words:
+            return set()
+        seen = ask(shlex.split(words))
+        if seen.status != 0:
+            why = seen.stderr.strip() or f"status {seen.status}"
+            raise MeasurementError("a server does not tell what it has mounted", where=words, why=why)
+        return {name for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", seen.stdout)}
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ class _ServerFault(_LustreFault):
         return MountTargets(
             tuple(target.name for target in targets),
             tuple(shlex.join(self._there("sh", "-c", target.mount_unless_mounted)) for target in targets),
+            shlex.join(self._there("cat", "/proc/mounts")),
             tuple(shlex.join(self._servers.argv(host, ("cat", "/proc/mounts"))) for host in others)
             if self._servers
             else (),

@@ -25,7 +25,8 @@ FAILED_STATUS = 1
 def command(needs: Path, directory: Path | None, from_run: str | None, json: Output | None, **options: Any) -> int:
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL or UNKNOWN, with evidence.
 
-    examples/needs-s3.toml is an example. Exits with status 1 if a need is not met.
+    A need for more clients than can be measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
+    examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL.
     """
     from strakes.accept.answer_text import render, to_document
     from strakes.accept.judge import FAIL, judge

@@ -23,11 +23,13 @@ FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500", "io500-
     "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output; Parquet needs a file]"
 )
 def command(run: str, form: str, output: Output) -> int:
-    """Write RUN (an id, the beginning of one, or "latest") for other tools.
+    """Write RUN for other tools.
 
-    json holds the whole run; csv and parquet hold a table with one row per measured value; openmetrics holds the
-    estimates for Prometheus; ior-json holds the writes and reads in the form of IOR's summary; io500 holds a run of
-    IO500's phases in the form of its result_summary.txt, io500-json the same with intervals.
+    RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
+
+    json holds the whole run. csv and parquet hold a table with one row per measured value. openmetrics holds medians
+    and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON summary. io500 holds a run
+    of IO500's phases in the form of its result_summary.txt; io500-json is the same with intervals.
     """
     from strakes.store import Store
 

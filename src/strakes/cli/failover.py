@@ -113,9 +113,11 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
     "--schedules",
     metavar="N",
     type=click.IntRange(1, 10_000_000),
-    help="Instead: N random schedules of faults and repairs, each drawn from a seed.",
+    help="Instead, play N random sequences of faults and repairs, each from a seed of its own.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules.")
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules."
+)
 @json_option
 def rehearse_command(
     directory: Path, every: bool, singles: bool, schedules: int | None, seed: int, json: Output | None
@@ -197,11 +199,12 @@ def drill_command(
     fault: AskedFault,
     servers: Servers | None,
 ) -> int:
-    """Cause a fault on a live system while clients create files in DIR, and check that no acknowledged file is lost.
+    """Cause a fault on a live system, and measure how long clients wait.
 
-    On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone at
-    the end, even if strakes is killed or the clients hang. Exits with status 1 if an acknowledged file is missing, if
-    clients hang although the fault is undone, or if the servers are not in the same state as before.
+    Clients create files in DIR meanwhile; afterwards every acknowledged file must be there. On CephFS every client is
+    a session of libcephfs, elsewhere a thread on this machine's mount. The fault is undone at the end, even if strakes
+    is killed or the clients hang. Exits with status 1 if an acknowledged file is missing, if clients hang although the
+    fault is undone, or if the servers are not in the same state as before.
     """
     from strakes.cli.failover_text import print_drill
     from strakes.drill.alerts import AlertListener
@@ -253,9 +256,9 @@ def undo_command() -> int:
 @click.option("--moments", is_flag=True, help="Print every event with its time.")
 @json_option
 def timeline_command(directory: Path, drill: str | None, moments: bool, json: Output | None) -> None:
-    """Show recorded recoveries of a Lustre server: how long each client waited, and when it was back.
+    """Show recorded recoveries of a Lustre server: how long each client waited.
 
-    docs/guide/failover.md says which files a record has.
+    Without DRILL, all recordings in DIR are shown. docs/guide/failover.md says which files a recording has.
     """
     from strakes.cli.failover_text import print_timeline
     from strakes.failover.lustre_recording import drills_in, read_drill
@@ -308,9 +311,11 @@ def _pair_schedules(name: str, facts: Mapping[str, Any], seeds: range, pace: Pac
     "--schedules",
     metavar="N",
     type=click.IntRange(1, 10_000),
-    help="Instead: N random schedules of faults and repairs; what happens is compared with what the model predicts.",
+    help="Instead, play N random sequences of faults and repairs, and compare what happens with the model.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules.")
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="First seed of --schedules."
+)
 @json_option
 def pair_command(
     name: str,
@@ -323,9 +328,10 @@ def pair_command(
     seed: int,
     json: Output | None,
 ) -> int:
-    """Test the pair in the lab NAME (strakes lab up ha): power off a node, then cut one heartbeat link, then both.
+    """Test the pair of the lab NAME (strakes lab up ha) with real faults.
 
-    Clients send records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve
+    It powers off a node, cuts one heartbeat link, cuts both, and makes the service hang. Clients send
+    records meanwhile. Every acknowledged record must be there afterwards, and two nodes must never serve
     at the same time. Each fault is undone, even if strakes is killed. Exits with status 1 if a record is missing or
     the wrong node serves.
     """

@@ -12,9 +12,11 @@ from strakes.cli.options import OUTPUT, Output
 @click.command("figure")
 @click.argument("run", metavar="[RUN]", default="latest")
 @click.argument("name", metavar="[FIGURE]", required=False)
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE", help="Write the figure to FILE, as .svg, .png or .pdf.")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE", help="Write to FILE (.svg, .png or .pdf)  [default: FIGURE.svg]"
+)
 def command(run: str, name: str | None, output: Output | None) -> int:
-    """Write FIGURE of RUN into a file; without FIGURE, list the figures of RUN.
+    """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 
     RUN is a run id from strakes runs, the beginning of one, or "latest" (the default).
     """

@@ -13,10 +13,10 @@ from strakes.cli.options import OUTPUT, Output
     "-o", "--output", type=OUTPUT, default="-", help="Write to FILE  [default: standard output]", metavar="FILE"
 )
 def command(run: str | None, output: Output) -> int:
-    """Write a Markdown page that tells the users of a file system how to use it, from a finished survey or study.
+    """Write a Markdown page that tells users how to use a file system, from a finished survey or study.
 
-    RUN is a run id from strakes runs, or a file written by strakes export  [default: the run that strakes advise would
-    use]. Nothing is measured. Every line names its evidence, and what is not known is listed.
+    RUN is a run id from strakes runs, or a file written by strakes export. The default is the run that strakes advise
+    would use. Nothing is measured. Every line names its evidence, and what is not known is listed.
     """
     from strakes.advise.choose import size_classes
     from strakes.advise.paste import class_layouts

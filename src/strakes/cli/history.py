@@ -16,9 +16,7 @@ FAILED_STATUS = 1
 @click.option(
     "--cell", "cells", multiple=True, metavar="PATTERN", help="Use only cells whose id matches, such as '*:write'."
 )
-@click.option(
-    "--since", type=SECONDS, metavar="TIME", help="Let only changes in the last TIME, such as 14d, decide the verdict."
-)
+@click.option("--since", type=SECONDS, metavar="TIME", help="Judge only changes of the last TIME, such as 14d.")
 @click.option(
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )
@@ -29,8 +27,9 @@ def command(
     """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 
     Runs with the same DIR and options are one repeated measurement. NAME selects measurements of that name, such as
-    survey, transfer-size or ior. A figure is SLOWER or FASTER when its level changed. The test uses ranks of the runs'
-    medians and is corrected for the number of figures; it needs at least ten runs, five of them after the change.
+    survey, transfer-size or ior. A figure is SLOWER or FASTER when its level changed. An outlier
+    does not count as a change. The test needs at least ten runs, five of them after the change; it is corrected for
+    the number of figures.
     """
     from datetime import UTC, datetime, timedelta
     from os.path import abspath

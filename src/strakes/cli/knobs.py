@@ -42,7 +42,10 @@ def command(ctx: click.Context) -> None:
 @servers_option
 @_JSON
 def list_command(directory: Path | None, servers: Servers | None, as_json: bool) -> None:
-    """List the settings of the file system under DIR with their values; without DIR, all known settings."""
+    """List the settings of the file system under DIR with their values.
+
+    Without DIR, list all settings that strakes knows, without values.
+    """
     from strakes.knobs.change import Reading, in_force, read
     from strakes.knobs.loader import catalogue
 
@@ -65,7 +68,10 @@ def list_command(directory: Path | None, servers: Servers | None, as_json: bool)
 @servers_option
 @_JSON
 def get_command(directory: Path, names: Sequence[str], servers: Servers | None, as_json: bool) -> int:
-    """Show the value of each setting in every place. Exits with status 1 if a setting has no value here."""
+    """Show the value of each setting, in every place that has one.
+
+    Exits with status 1 if a setting has no value here.
+    """
     from strakes.knobs.change import in_force, read
 
     target = _target(directory, servers)
@@ -127,9 +133,9 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
 @click.option("--keep", is_flag=True, help="Leave the values as they are now and forget the old ones.")
 @_JSON
 def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
-    """Put back the settings that strakes knobs set or a killed command changed; with DIR, only those changed for DIR.
+    """Put back the settings that strakes knobs set or a killed command changed.
 
-    Exits with status 1 if an old value could not be put back.
+    With DIR, only those changed for DIR. Exits with status 1 if an old value could not be put back.
     """
     from strakes.knobs.restore import restore
     from strakes.store_root import default_root
@@ -153,7 +159,10 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
 @click.option("--all", "with_closed", is_flag=True, help="Also show changes that have already been put back or kept.")
 @_JSON
 def journal_command(directory: Path | None, with_closed: bool, as_json: bool) -> None:
-    """Show the settings that strakes has changed and not yet put back, and who changed them."""
+    """Show the settings that strakes has changed and not yet put back.
+
+    Each change has its time and the command that made it. With DIR, show only those changed for DIR.
+    """
     from strakes.knobs.journal import closed_journals, open_journals
     from strakes.store_root import default_root
 

@@ -27,7 +27,7 @@ _LOOK_IN = click.option(
     "--at",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Also look for labs in DIR, which is needed only if the link to a lab is lost.",
+    help="Also look for labs in DIR. Needed only if strakes lost its link to a lab made with --at DIR.",
 )
 
 _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
@@ -145,9 +145,10 @@ def mount_command(name: str, at: Path | None) -> None:
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @_LOOK_IN
 def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) -> int:
-    """Run a command on a node of a lab: strakes lab exec ha mds-a crm_mon -1
+    """Run a command on a node of a lab.
 
-    Labs of the kinds ha, hosts and slurm have nodes. strakes itself is available on every node.
+    For example: strakes lab exec ha mds-a crm_mon -1. Labs of the kinds ha, hosts and slurm have nodes. strakes itself
+    is available on every node.
     """
     import os
 

@@ -166,7 +166,7 @@ precision_option = click.option(
     default=0.1,
     show_default=True,
     metavar="SHARE",
-    help="Repeat each cell until its interval is this narrow (relative half-width).",
+    help="Repeat each cell (a combination of settings) until its interval is this narrow (relative half-width).",
 )
 html_option = click.option(
     "--html",
@@ -189,15 +189,15 @@ _AMOUNT_OPTIONS = (
         "--files",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Files that each metadata phase makes, all ranks together; of the study population: at its end, of "
-        "recovery: before a fail-over.",
+        help="Files that each metadata phase creates, all ranks together. Study population: files at its end. Study "
+        "recovery: files before a fail-over.",
     ),
     click.option(
         "--phase",
         "phase_s",
         type=SECONDS,
         metavar="TIME",
-        help="How long each phase is to take, such as 30s  [default: as the budget allows]",
+        help="Length of each phase, such as 30s  [default: as the budget allows]",
     ),
 )
 
@@ -205,7 +205,7 @@ _AMOUNT_OPTIONS = (
 compare_with_option = click.option(
     "--compare-with",
     metavar="LIST",
-    help="Also say where the site stands beside systems that others measured: io500, or a CSV file of its columns.",
+    help="Also compare the site with systems of others: those of the IO500 list (io500), or of a CSV file like it.",
 )
 like_option = click.option(
     "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare both runs."
@@ -286,15 +286,15 @@ impact_option = click.option(
     multiple=True,
     callback=_read_with(parse_impact),
     metavar="LIMIT",
-    help="Limit the load of all ranks together to 200MiB/s or 5000ops/s. May be given twice, once for each.",
+    help="Limit the load of all ranks together, such as 200MiB/s or 5000ops/s. May be given once for each.",
 )
 neighbour_option = click.option(
     "--neighbour",
     "neighbour_s",
     callback=_read_with(_parse_neighbour),
     metavar="LIMIT",
-    help="Protect other users: slow down, and stop if that does not help, when their 99th percentile latency would "
-    "exceed the limit, such as p99=20ms.",
+    help="Protect other users: when their 99th percentile latency exceeds this limit, such as p99=20ms, slow down; "
+    "stop if that does not help.",
 )
 # ``servers`` is a Servers or None.
 servers_option = click.option(
@@ -311,8 +311,8 @@ _LAUNCH_OPTIONS = (
         type=click.Choice(LAUNCHERS),
         default="local",
         show_default=True,
-        help="How to start ranks: as threads on this host (local), or as processes by mpiexec (mpi), by srun (slurm) "
-        "or by a command of yours (command).",
+        help="How to start ranks (parallel workers): as threads on this host (local), or as processes by "
+        "mpiexec (mpi), srun (slurm) or --launcher-command (command).",
     ),
     click.option(
         "-n",

@@ -49,16 +49,16 @@ def command() -> None:
     "at",
     required=True,
     metavar="SCALE",
-    help="Forecast for this size: any of clients, ranks, mdts, osts, files and link, such as clients=2000,mdts=5.",
+    help="Forecast for this size: any of clients, ranks, mdts, osts, files, link; such as clients=2000,link=25GB/s.",
 )
 @click.option(
     "--system",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Use the limits that data sheets state, from this TOML file; see the guide page on forecasts.",
+    help="Use limits from data sheets, written in this TOML file (docs/guide/predict.md).",
 )
 @click.option(
-    "--seal", is_flag=True, help="Keep the forecast under a hash, to be scored when the large system is measured."
+    "--seal", is_flag=True, help="Store the forecast under a hash, to score it when the large system is measured."
 )
 @json_option
 @click.option(
@@ -100,7 +100,10 @@ def forecast(
 @click.argument("run", metavar="RUN")
 @json_option
 def score_command(name: str, run: str, json: Output | None) -> None:
-    """Say how good a sealed forecast was, by RUN of the large system."""
+    """Compare a sealed forecast with RUN, a measurement of the large system.
+
+    FORECAST is the id that strakes predict --seal printed, the beginning of it, or its file.
+    """
     from strakes.predict.forecast_text import say_record
     from strakes.predict.gather import figures_of
     from strakes.predict.sealed import keep_scores, open_sealed, record_so_far, score
@@ -128,19 +131,27 @@ def score_command(name: str, run: str, json: Output | None) -> None:
 
 @command.command("namespace")
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--mdts", type=click.IntRange(1, 1024), help="Share DIR among that many metadata targets.")
-@click.option("--need", type=click.FloatRange(0, min_open=True), help="Operations a second that the tree has to bear.")
+@click.option("--mdts", metavar="N", type=click.IntRange(1, 1024), help="Share DIR among N metadata targets.")
 @click.option(
-    "--each", type=click.FloatRange(0, min_open=True), help="Operations a second that one metadata target carries."
+    "--need", metavar="N", type=click.FloatRange(0, min_open=True), help="Operations a second that DIR has to serve."
+)
+@click.option(
+    "--each",
+    metavar="N",
+    type=click.FloatRange(0, min_open=True),
+    help="Operations a second that one metadata target can serve.",
 )
 @click.option(
     "--changed-within",
     type=SECONDS,
     default="7d",
     show_default=True,
+    metavar="TIME",
     help="Weigh directories by what changed within this time.",
 )
-@click.option("--limit", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time.")
+@click.option(
+    "--limit", metavar="TIME", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time."
+)
 @json_option
 def namespace(
     directory: Path,
@@ -153,9 +164,8 @@ def namespace(
 ) -> None:
     """Say how many metadata targets DIR needs, and what to put where.
 
-    Counts entries and recent changes; changes nothing. Give --mdts, or --need and --each: what the tree has to bear,
-    and
-    what one target carries (strakes study namespace-scaling DIR measures it).
+    Counts entries and recent changes below DIR; changes nothing. Give --mdts, or both --need and --each (strakes study
+    namespace-scaling DIR measures what one target can serve).
     """
     from strakes.errors import BadInputError
     from strakes.predict.namespace import commands, place, targets_needed, walk

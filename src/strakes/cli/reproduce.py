@@ -31,13 +31,13 @@ _SHARE_OF_REST = 0.2
     default=100_000,
     show_default=True,
     metavar="N",
-    help="S3: number of files that the population grows to.",
+    help="For S3: number of files at the end of its population.",
 )
 @click.option(
     "--against",
     metavar="DIR2",
     type=click.Path(path_type=Path),
-    help="Also measure DIR2, interleaved with DIR, as S2 did with its two devices.",
+    help="Also measure DIR2, in turn with DIR, as S2 did with its two devices.",
 )
 def command(
     source: str,
@@ -51,9 +51,9 @@ def command(
 ) -> int:
     """Repeat the measurements of SOURCE at a scale that fits here, and show its values beside yours.
 
-    SOURCE: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files, S4 metadata targets, S5
-    access patterns. Published values are never mixed with measured ones. What DIR cannot do is left out, with the
-    reason.
+    SOURCE is one of five publications: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files,
+    S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. What DIR cannot do is
+    left out, with the reason.
     """
     from strakes.cli.measure import perform, report_path
     from strakes.literature.sources import SOURCES

@@ -34,7 +34,7 @@ from strakes.errors import BadInputError
     "--against",
     metavar="DIR2",
     type=click.Path(path_type=Path),
-    help="Also measure DIR2, interleaved with DIR, and compare the two.",
+    help="Also measure DIR2, in turn with DIR, and compare the two.",
 )
 @like_option
 @fault_options
@@ -55,8 +55,8 @@ def command(
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
-    With --against, every block measures every cell on both file systems, and the report says which is faster, with
-    intervals.
+    With --against, both file systems are measured in turn, and the report says which is faster, with intervals.
+    The options about faults (--fault to --bmc-password-file) are for the study recovery only.
     """
     from strakes.cli.measure import measure
     from strakes.studies.against import Against

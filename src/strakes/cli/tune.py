@@ -44,7 +44,7 @@ def command(
     """Search for the best settings for the application in APP.toml on DIR by experiment.
 
     The search varies what can be varied on DIR: transfer size, writers, files, interface, layout and, with --knobs,
-    system settings, which are put back after every trial. At the end, the default and the best settings are measured
+    system settings, which are put back after every trial. At the end, the present and the best settings are measured
     again in turn. The result is the gain with its interval, or an upper limit of what any setting can gain.
     """
     from strakes.advise.app import read_app

@@ -10,8 +10,18 @@ from strakes.cli.options import SECONDS, Output, OutputType, json_option, server
 from strakes.cli.say import say, say_lines
 from strakes.targets.command import Servers
 
-_STORE_HELP = "Where it is kept (default: watch in the store of strakes)."
+_STORE_HELP = "Directory with the recorded data (default: watch in the store of strakes)."
 _LEVEL_HELP = "A service level, such as 'p99 of create <= 20 ms in 99 % of minutes'; may be repeated."
+
+
+_alarms_option = click.option(
+    "--alarms-a-month",
+    type=click.FloatRange(0.001, 1000),
+    default=1.0,
+    show_default=True,
+    metavar="N",
+    help="Accept this many false alarms a month, all series together.",
+)
 
 
 class _WatchGroup(click.Group):
@@ -27,7 +37,7 @@ class _WatchGroup(click.Group):
 def command() -> None:
     """Watch a file system in production: what changed, when, where, who causes the load, and how sure that is.
 
-    strakes watch DIR... watches in the foreground until it is stopped.
+    strakes watch DIR... is short for strakes watch run DIR...
     """
 
 
@@ -35,18 +45,19 @@ def command() -> None:
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @click.option(
-    "--metrics", metavar="[ADDRESS:]PORT", help="Answer scrapes of Prometheus there (default address: 127.0.0.1)."
+    "--metrics", metavar="[ADDRESS:]PORT", help="Serve metrics for Prometheus there (default address: 127.0.0.1)."
 )
 @click.option("--alertmanager", metavar="URL", help="Send alarms to this Alertmanager.")
-@click.option("--mail", metavar="ADDRESS", help="Mail alarms, by the mail server of this host.")
+@click.option("--mail", metavar="ADDRESS", help="Send alarms by mail, through the mail server of this host.")
 @click.option(
-    "--command", "alarm_command", metavar="WORDS", help="Start this for each alarm; it gets the event as JSON."
+    "--command",
+    "alarm_command",
+    metavar="WORDS",
+    help="Run this for each alarm, with the event as JSON on its standard input.",
 )
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option("--no-probe", is_flag=True, help="Only read counters; write nothing to DIR.")
-@click.option(
-    "--alarms-a-month", type=click.FloatRange(0.001, 1000), default=1.0, help="False alarms of all series together."
-)
+@_alarms_option
 @servers_option
 def run_command(
     directories: tuple[Path, ...],
@@ -60,7 +71,10 @@ def run_command(
     alarms_a_month: float,
     servers: Servers | None,
 ) -> int:
-    """Watch DIR in the foreground: read counters where that is allowed, and probe with a few operations a second."""
+    """Watch DIR in the foreground until stopped.
+
+    Reads the counters that it may read, and probes DIR with a few operations a second.
+    """
     import shlex
     import signal
     import threading
@@ -112,14 +126,22 @@ def run_command(
 
 
 @command.command("report")
-@click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Look back so far (default: 30d).")
+@click.option("--since", type=SECONDS, default="30d", metavar="TIME", help="Report on the last TIME (default: 30d).")
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @click.option("--level", "levels", metavar="TEXT", multiple=True, help=_LEVEL_HELP)
 @click.option(
-    "--html", "page", type=OutputType(), metavar="FILE", default="watch.html", help="The page (default: watch.html)."
+    "--html",
+    "page",
+    type=OutputType(),
+    metavar="FILE",
+    default="watch.html",
+    help="Write the page to FILE (default: watch.html).",
 )
 def report_command(since: float, store_directory: Path | None, levels: tuple[str, ...], page: Output) -> int:
-    """Write a page of what changed, when, who, and how the service levels were kept; it works offline."""
+    """Write a page: what changed, when, who caused it, and the service levels.
+
+    The page is one file that works offline.
+    """
     import time
 
     from strakes.accept.service_level import parse_service_level
@@ -135,13 +157,18 @@ def report_command(since: float, store_directory: Path | None, levels: tuple[str
 
 
 @command.command("compare")
-@click.option("--before", required=True, metavar="DATE", help="Compare what was seen until then ...")
-@click.option("--after", required=True, metavar="DATE", help="... with what was seen from then on.")
-@click.option("--over", type=SECONDS, default="28d", metavar="TIME", help="So far on each side (default: 28d).")
+@click.option("--before", required=True, metavar="DATE", help="End of the time before, such as 2026-11-01.")
+@click.option("--after", required=True, metavar="DATE", help="Start of the time after, such as 2026-11-02T06:00.")
+@click.option(
+    "--over", type=SECONDS, default="28d", metavar="TIME", help="How long before and after to compare (default: 28d)."
+)
 @click.option("--store", "store_directory", metavar="DIR", type=click.Path(path_type=Path), help=_STORE_HELP)
 @json_option
 def compare_command(before: str, after: str, over: float, store_directory: Path | None, json: Output | None) -> int:
-    """Tell whether an upgrade cost anything: SLOWER, FASTER, SAME or INCONCLUSIVE. SLOWER exits with status 1."""
+    """Compare before and after an upgrade: SLOWER, FASTER, SAME or INCONCLUSIVE.
+
+    Exits with status 1 if a figure is SLOWER.
+    """
     import json as json_module
     import math
     from dataclasses import asdict
@@ -178,17 +205,24 @@ def _store(directory: Path | None) -> Path:
 
 @command.command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--time", "time_column", metavar="COL", help="The column with the time: Unix time or ISO 8601.")
-@click.option("--value", "value_column", metavar="COL", help="The column with the figure that is watched.")
-@click.option("--by", metavar="COL", multiple=True, help="A series for each value of this column; may be repeated.")
-@click.option("--cause", metavar="COL", multiple=True, help="A further column that may explain a change.")
+@click.option("--time", "time_column", metavar="COL", help="Column with the time: Unix time or ISO 8601.")
+@click.option("--value", "value_column", metavar="COL", help="Column with the figure to watch.")
 @click.option(
-    "--equals", is_flag=True, help="The series are equals, such as data targets: tell which falls behind the others."
+    "--by", metavar="COL", multiple=True, help="Make a series for each value of this column; may be repeated."
 )
-@click.option("--worse", type=click.Choice(["down", "up"]), default="down", help="Which way is worse (default: down).")
 @click.option(
-    "--alarms-a-month", type=click.FloatRange(0.001, 1000), default=1.0, help="False alarms of all series together."
+    "--cause", metavar="COL", multiple=True, help="Another column that may explain a change; may be repeated."
 )
+@click.option(
+    "--equals", is_flag=True, help="The series should behave alike, such as data targets: name one that falls behind."
+)
+@click.option(
+    "--worse",
+    type=click.Choice(["down", "up"]),
+    default="down",
+    help="Direction that is worse; up for latencies (default: down).",
+)
+@_alarms_option
 @json_option
 def replay_command(
     files: tuple[Path, ...],
@@ -201,10 +235,10 @@ def replay_command(
     alarms_a_month: float,
     json: Output | None,
 ) -> int:
-    """Run the detectors over what was recorded.
+    """Find changes in recorded data, as strakes watch would have.
 
-    FILE is a CSV file (--time and --value name its columns), or one or several recordings of counters: output of
-    lctl get_param after lines that begin with ### and the Unix time, one file a machine.
+    FILE is a CSV file (--time and --value name its columns), or one recording of counters for each machine: output of
+    lctl get_param, each after a line of ### and the Unix time.
     """
     import json as json_module
 

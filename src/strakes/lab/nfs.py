@@ -23,7 +23,10 @@ class NfsOptions(LabOptions):
     """What ``lab up nfs`` takes."""
 
     server: str = choice(
-        "auto", "kernel", "ganesha", text="Which server: the kernel's, nfs-ganesha, or the first that can be here."
+        "auto",
+        "kernel",
+        "ganesha",
+        text="NFS server: the kernel's, nfs-ganesha, or the first of them that works here (auto).",
     )
     vers: str = choice("4.2", "4.1", "4.0", text="Version of NFS.")
     nconnect: int = count(1, "Connections of the client to its server.")

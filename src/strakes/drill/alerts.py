@@ -28,6 +28,7 @@ class AlertListener:
             ) from error
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report every line that is appended to the file to ``seen``, until ``stop`` is set."""
         over = False
         while not over:
             over = stop.wait(_LOOK_EVERY_S)

@@ -27,6 +27,7 @@ class Timing:
 
     @property
     def seconds(self) -> float:
+        """Return how long the clients work, in seconds."""
         return self.before_s + self.after_s
 
     @property
@@ -43,7 +44,11 @@ class Timing:
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool) -> ProbePhase:
-    """``sessions``: every client is a session of libcephfs, and so a client to the servers; else a thread on the mount."""
+    """Return the phase in which the clients write.
+
+    With ``sessions`` every client is a session of libcephfs, and so a client to the servers; otherwise it is a thread
+    on the mount.
+    """
     return ProbePhase(
         WATCH,
         "file-create",

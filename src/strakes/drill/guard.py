@@ -1,7 +1,7 @@
 """The promise that a fault is undone: on disk, and kept by a process of its own where the drill cannot.
 
-That process waits for the drill's end, however it comes. It is in a session of its own and takes no signals of the terminal: what kills the
-drill does not kill it.
+That process waits for the drill's end, however it comes. It is in a session of its own and takes no signals of the
+terminal: what kills the drill does not kill it.
 """
 
 from __future__ import annotations
@@ -35,17 +35,21 @@ class Promise:
         )
 
     def keep(self) -> str:
-        """Undo, unless it is done; what was done. Raises StrakesError when it could not be: the next strakes command tries again."""
+        """Undo the fault unless that is done, and return what was done.
+
+        Raises StrakesError when the fault could not be undone: the next strakes command tries again.
+        """
         return put_right(self._path)
 
     def close(self) -> None:
-        """From now on it is the guard's to keep, where it is not kept."""
+        """Leave the promise to the guard, where it is not kept yet, and wait for its end."""
         assert self._guard.stdin is not None
         self._guard.stdin.close()
         self._guard.wait()
 
 
 def main() -> int:
+    """Wait until the drill has ended, then undo its fault; return 0 when it is undone, 1 when every try failed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # The end of the file: the drill has closed it, or is dead.

@@ -1,6 +1,6 @@
-"""Faults that are still to be put right: a file for each, on the disk before the fault is done, in ``drills`` of the store.
+"""Faults that are still to be undone: one file for each in ``drills`` of the store, written before the fault is done.
 
-The drill itself puts them right; where it is killed its guard does (guard.py); where that is killed too, or the power
+The drill itself undoes them; where it is killed its guard does (guard.py); where that is killed too, or the power
 fails, the next strakes command does.
 """
 
@@ -36,11 +36,15 @@ class Pending:
 
 
 def directory(root: Path) -> Path:
+    """Return the directory of the store that holds the faults still to be undone."""
     return root / "drills"
 
 
 def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Put on disk what will be to undo. Raises StrakesError when the store cannot be written: then the fault must not be done."""
+    """Write to disk how the fault will be undone, and return the file.
+
+    Raises StrakesError when the store cannot be written: then the fault must not be done.
+    """
     try:
         directory(root).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -65,7 +69,10 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
 
 
 def put_right(path: Path) -> str:
-    """Undo one fault, unless somebody else has; what was done, empty when nothing was. Raises StrakesError when it could not be."""
+    """Undo one fault, unless another process has, and return what was done, empty for nothing.
+
+    Raises StrakesError when the fault could not be undone.
+    """
     with _held(path) as there:
         if not there:
             return ""
@@ -103,7 +110,10 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 
 def read(path: Path) -> Pending:
-    """Read one. Raises BadInputError for one that is damaged, or another user's: its commands are not run in our name."""
+    """Read one file of a fault.
+
+    Raises BadInputError for a file that is damaged or belongs to another user: its commands are not run in our name.
+    """
     if path.stat().st_uid != os.geteuid():
         raise BadInputError(
             "a drill's journal belongs to another user",
@@ -143,7 +153,7 @@ def _held(path: Path) -> Iterator[bool]:
 
 
 def try_all(root: Path) -> Iterator[tuple[Pending, str, StrakesError | None]]:
-    """``strakes failover undo``: each that no living process is at work with, newest first, with what was done or what failed."""
+    """Undo each fault that no living process is at work with, newest first, and yield what was done or what failed."""
     for pending in reversed(all_pending(root)):
         if pending.owner.life() == "alive":
             continue

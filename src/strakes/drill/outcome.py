@@ -19,9 +19,12 @@ _FILE = re.compile(r"f(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class DrillOutcome:
-    """``lost``: acknowledged and not there afterwards; ``unanswered``: there although they ended with an error; ``repeated``: done a second
-    time by the server after the first was lost to the client; ``errors``: how often each was met. ``lacking``: what the fault has left.
-    ``interruptions``: when targets did not serve the clients' mount, as the file system remembers it.
+    """What came of a drill.
+
+    ``lost`` files were acknowledged and are not there; ``unanswered`` ones are there although they ended with an error;
+    ``repeated`` ones were done a second time by the server after the first answer was lost. ``errors`` counts each
+    error, ``lacking`` says what the fault has left. ``interruptions`` says when targets did not serve the clients'
+    mount, as the file system remembers it.
     """
 
     line: Timeline
@@ -82,4 +85,5 @@ def file_of(name: str) -> tuple[int, int] | None:
 
 
 def document(outcome: DrillOutcome) -> str:
+    """Return the outcome as JSON."""
     return json.dumps({"schema": 1, **asdict(outcome), "back_after_s": outcome.line.back_after_s}, indent=1)

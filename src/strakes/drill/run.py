@@ -1,4 +1,6 @@
-"""The drill itself: probes on a fixed schedule, the fault in their midst, undone in the end, and every acknowledged file looked for."""
+"""The drill itself: probes on a fixed schedule, a fault among them, its undoing, and a check of every acknowledged
+file.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,13 @@ class Drill:
 
     @property
     def text(self) -> str:
+        """Return what the clients do, in words."""
         rate = f"{self.rate_per_s:g} files a second from each for {self.timing.seconds:g} s"
         return f"{kind_of_clients(self.plan)}: {rate}, in {self.directory}"
 
     @property
     def plan(self) -> Plan:
+        """Return the plan that the engine runs."""
         return Plan(self.clients, (watch_phase(self.rate_per_s, self.timing, sessions=self.sessions),), seed=1)
 
 

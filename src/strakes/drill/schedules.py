@@ -1,4 +1,6 @@
-"""Random schedules of faults and repairs on the pair of the lab: what the model predicts of each event, and what happened."""
+"""Random schedules of faults and repairs on the pair of the lab: what the model predicts for each event, and what
+happens.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,15 @@ from strakes.failover.timeline import outage_of
 from strakes.lab.ha.configuration import TARGET, cluster, modelled
 from strakes.lab.ha.pair import Pair
 
-# An answer that came since then tells who serves now: a client waits up to 2 s for it, longer on a machine that others use.
+# An answer that came since then tells who serves now: a client waits up to 2 s for it, longer on a machine that
+# others use.
 _FRESH_S = 4.0
 # For the start of programs, above what the configuration's time-outs promise, on a machine that others use too.
 _SLACK_S = 20.0
 _MOST_WAIT_S = 120.0
 _LOOK_EVERY_S = 0.3
-# While programs wait for a processor, what was promised takes longer; that is not held against the pair, up to so many times its limit.
+# While programs wait for a processor, what was promised takes longer; that is not held against the pair, up to so
+# many times its limit.
 _MOST_STRETCH = 3.0
 _PRESSURE = Path("/proc/pressure/cpu")
 _FENCED = re.compile(r"Operation (?:off|reboot) of (\S+) .*: OK")
@@ -40,7 +44,10 @@ _FENCED = re.compile(r"Operation (?:off|reboot) of (\S+) .*: OK")
 
 @dataclass(frozen=True)
 class ObservedEvent:
-    """One event: what was predicted, what was seen when it had settled, and how long clients waited; empty where it agrees."""
+    """One event: what was predicted, and what was seen when the pair had settled.
+
+    ``waited_s`` is how long clients waited, in seconds.
+    """
 
     text: str
     predicted: str
@@ -56,7 +63,10 @@ class ObservedEvent:
         if self.predicted != self.seen:
             return f"{self.seen or 'nobody'} serves, {self.predicted or 'nobody'} was predicted"
         if self.predicted_off != self.seen_off:
-            return f"powered off: {', '.join(self.seen_off) or 'nobody'}, predicted: {', '.join(self.predicted_off) or 'nobody'}"
+            return (
+                f"powered off: {', '.join(self.seen_off) or 'nobody'}, predicted: "
+                f"{', '.join(self.predicted_off) or 'nobody'}"
+            )
         least_s, most_s = self.predicted_wait_s
         if self.seen and not least_s - 1.0 <= self.waited_s <= most_s + _SLACK_S:
             return f"clients waited {self.waited_s:.1f} s, {least_s:.1f} to {most_s:.1f} s was predicted"
@@ -94,9 +104,9 @@ def run_schedules(
     say: Callable[[str], None],
     drawn: Sequence[Sequence[ScheduledEvent]] = (),
 ) -> tuple[ScheduleTrial, ...]:
-    """Do one schedule for each seed, or those in ``drawn``; after each the pair is made whole again, also when strakes is killed.
+    """Do one schedule for each seed, or those in ``drawn``.
 
-    Raises MeasurementError where the pair does not become whole again.
+    After each the pair is made whole again, also when strakes is killed. Raises MeasurementError where that fails.
     """
     pair.make_whole(pace.answer_s)
     setup = pair_setup(pair, directory)
@@ -208,7 +218,10 @@ def _joined(pair: Pair, prediction: Prediction) -> bool:
 
 
 def _waited_for_processor_s() -> float:
-    """How long, since the machine started, some program was ready to run and had no processor; 0 where the kernel does not count it."""
+    """Return for how many seconds since the machine started some program waited for a processor.
+
+    The value is 0 where the kernel does not count it.
+    """
     try:
         match = re.search(r"some .*total=(\d+)", _PRESSURE.read_text())
     except OSError:
@@ -217,7 +230,7 @@ def _waited_for_processor_s() -> float:
 
 
 def _serving(answers: ServiceAnswers, since_s: float, told_since_s: float) -> str:
-    """Return who answered last of what was sent since the one moment, and told since the other; empty where nobody did."""
+    """Return who gave the last answer that was sent and told since the two moments, empty where nobody did."""
     told = [one for one in answers.acknowledged() if one.sent_s > since_s and one.told_s > told_since_s]
     return max(told, key=lambda one: one.told_s).record.node if told else ""
 

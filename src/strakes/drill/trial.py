@@ -25,7 +25,11 @@ _CLIENTS_END_S = 30.0
 
 @dataclass(frozen=True)
 class Pace:
-    """``watch_s``: how long nothing is waited for to happen; ``answer_s``: the most that the pair may take for an answer."""
+    """The clients of a trial, and its times in seconds.
+
+    ``watch_s`` is how long it waits to see that nothing happens; ``answer_s`` is the longest that the pair may take for
+    an answer.
+    """
 
     clients: int = 4
     rate_per_s: float = 10.0
@@ -37,8 +41,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class FaultTrial:
-    """``switched_off``: nodes that the pair itself made sure to be off, and after how many seconds their BMC was asked for it;
-    ``outage_s``: the longest that any client waited for an answer, None where one was never answered again."""
+    """What came of one fault on the pair.
+
+    ``switched_off`` gives the nodes that the pair itself made sure to be off, and after how many seconds their BMC was
+    asked for it. ``outage_s`` is the longest that any client waited for an answer, None where one was never answered
+    again.
+    """
 
     fault: str
     served_before: str
@@ -151,6 +159,7 @@ class ServiceAnswers:
     given: tuple[Mapping[str, Any], ...]
 
     def acknowledged(self) -> list[Acknowledgement]:
+        """Return the writes that were answered without an error."""
         return [
             Acknowledgement(
                 JournalRecord(one["term"], one["node"], one["client"], one["number"]), one["sent_s"], one["ended_s"]
@@ -198,9 +207,10 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Node -> seconds until the pair asked its BMC to cut its power; of one that has none, whether it is off.
+    """Return for each node how many seconds passed until the pair asked its BMC to cut its power.
 
-    A BMC is also asked now and then for its own sake: only the question that came last before the word that the node is off belongs to it.
+    For a node without a BMC the value says whether it is off. A BMC is also asked at other times: only the last
+    question before the word that the node is off counts.
     """
     if fault != POWER_OFF:
         found: dict[str, float] = {}

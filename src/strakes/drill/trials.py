@@ -26,7 +26,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """All trials of one fault. A time is None where there is none: nothing was powered off, nobody was answered again."""
+    """All trials of one fault.
+
+    A time is None where nothing was powered off, or nobody was answered again.
+    """
 
     fault: str
     runs: int
@@ -81,6 +84,7 @@ def _spread(times_s: Sequence[float]) -> Spread | None:
 
 
 def document(trials: Sequence[FaultTrial]) -> str:
+    """Return all trials, and one row for each fault, as JSON."""
     return json.dumps(
         {"schema": 1, "rows": [asdict(one) for one in rows(trials)], "trials": [asdict(one) for one in trials]},
         indent=1,

@@ -1,4 +1,4 @@
-"""What puts a fault right again: known, and on disk, before the fault is done, so that another process can do it too."""
+"""How a fault is undone: known, and on disk, before the fault is done, so that another process can do it too."""
 
 from __future__ import annotations
 
@@ -29,11 +29,15 @@ class Undo(ABC):
 
     @property
     @abstractmethod
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """Return what will be done, in words."""
 
     @abstractmethod
     def do(self, ask: Runner = run) -> str:
-        """Undo the fault; returns why it was not needed, where it was not. Raises StrakesError when it could not be done."""
+        """Undo the fault, and return why that was not needed, empty where it was.
+
+        Raises StrakesError when the fault could not be undone.
+        """
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,12 @@ class RunCommand(Undo):
 
     @property
     def text(self) -> str:
+        """Return the command, and the answer that is waited for."""
         waits = f", until {shlex.join(self.look)} says {self.answer!r}" if self.look else ""
         return f"run: {shlex.join(self.argv)}{waits}"
 
     def do(self, ask: Runner = run) -> str:
+        """Run the command, and wait for its effect. Raises MeasurementError when it fails, or has no effect."""
         run_command(self.argv, self.look, self.answer, ask)
         return ""
 
@@ -129,9 +135,11 @@ class Continue(Undo):
 
     @property
     def text(self) -> str:
+        """Return the signal and the process that gets it."""
         return f"kill -CONT {self.name} (process {self.pid})"
 
     def do(self, ask: Runner = run) -> str:
+        """Let the process go on, if it is still the one that was stopped."""
         if process_start(self.pid) == self.started:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
@@ -148,9 +156,11 @@ class StartMetadataServer(Undo):
 
     @property
     def text(self) -> str:
+        """Return which metadata server of which lab is started."""
         return f"start mds.{self.name} of the lab in {self.lab}"
 
     def do(self, ask: Runner = run) -> str:
+        """Start the metadata server again."""
         from strakes.lab.ceph.again import start_metadata_server
 
         start_metadata_server(Path(self.lab), self.name)
@@ -166,9 +176,11 @@ class RestorePair(Undo):
 
     @property
     def text(self) -> str:
+        """Return what is restored in which lab."""
         return f"connect every cable and switch on every node of the lab {self.lab}"
 
     def do(self, ask: Runner = run) -> str:
+        """Restore cables and power of the lab, if it still exists."""
         from strakes.lab.ha.pair import Pair
         from strakes.lab.manager import status
 
@@ -184,7 +196,10 @@ _KINDS: Mapping[str, type[Undo]] = {
 
 
 def run_command(argv: tuple[str, ...], look: tuple[str, ...], answer: str, ask: Runner) -> None:
-    """Run a command. Raises MeasurementError with its own words when it fails, or when what it should bring about does not come."""
+    """Run a command, and wait until ``look`` gives the answer.
+
+    Raises MeasurementError with the command's own words when it fails, or when the answer does not come.
+    """
     done = ask(argv, COMMAND_S)
     if done.status != 0:
         raise MeasurementError(

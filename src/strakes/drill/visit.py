@@ -1,4 +1,6 @@
-"""A visit of a study that is a drill: its plan with a fault in the midst, and what came of it beside the engine's own figures."""
+"""A visit of a study that is a drill: its plan with a fault in the middle, and what came of it beside the engine's
+figures.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Metadata that survives: plan, check and rehearse the fail-over of a pair of servers, and read what a recovery was like."""
+"""Fail-over of a pair of servers: plan it, check it, rehearse it, and read how a recovery went."""

@@ -1,4 +1,4 @@
-"""Configuration in braces: corosync.conf (``key: value`` lines) and DRBD's (``key value;``), read into the same tree."""
+"""Configuration in braces, as a tree: corosync.conf (``key: value`` lines) and DRBD's files (``key value;``)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Block:
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
+        """Return all blocks of this name directly within this one."""
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:

@@ -22,15 +22,18 @@ class Check:
 
     @property
     def failed(self) -> bool:
+        """Tell whether a rule found an error or a program refused its configuration."""
         return any(one.severity == "error" for one in self.findings) or any(
             one.state == "refuses" for one in self.verdicts
         )
 
 
 def check(setup: Setup) -> Check:
+    """Apply all rules to the setup, and ask the programs about their own configuration."""
     found, passed_over = findings(setup)
     return Check(setup.where, found, verdicts(setup), passed_over, len(all_rules()))
 
 
 def document(result: Check) -> str:
+    """Return the check as JSON."""
     return json.dumps({"schema": 1, "ok": not result.failed, **asdict(result)}, indent=2)

@@ -1,4 +1,4 @@
-"""Pacemaker's configuration with its effective values: templates, groups, clones, defaults and references are resolved."""
+"""Pacemaker's configuration with its effective values: templates, groups, defaults and references are resolved."""
 
 from __future__ import annotations
 
@@ -47,7 +47,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class Primitive:
-    """``clone`` and ``group`` are the ids of what it is in; ``meta`` are its effective meta attributes, those of the defaults included."""
+    """One resource or fencing device.
+
+    ``clone`` and ``group`` are the ids of what it belongs to; ``meta`` are its effective meta attributes, defaults
+    included.
+    """
 
     id: str
     standard: str
@@ -62,6 +66,7 @@ class Primitive:
     default_timeout_s: float = _DEFAULT_TIMEOUT_S
 
     def operation(self, name: str, role: str = "") -> Operation | None:
+        """Return the first operation of this name, and of this role where one is given; None without one."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
@@ -71,14 +76,17 @@ class Primitive:
 
     @property
     def is_drbd(self) -> bool:
+        """Tell whether this is a DRBD resource."""
         return self.agent == "drbd"
 
     @property
     def is_mount(self) -> bool:
+        """Tell whether this mounts a file system."""
         return self.agent in ("Filesystem", "Lustre")
 
     @property
     def is_lustre(self) -> bool:
+        """Tell whether this mounts a Lustre target."""
         return self.agent == "Lustre" or (self.is_mount and self.values.get("fstype") == "lustre")
 
     @property
@@ -88,12 +96,16 @@ class Primitive:
 
     @property
     def mount_point(self) -> str:
+        """Return the directory that this is mounted on, empty where none is given."""
         return (self.values.get("directory") or self.values.get("mountpoint", "")).rstrip("/")
 
 
 @dataclass(frozen=True)
 class Location:
-    """``nodes`` are those it is about; ``certain`` is False where a rule also asks for the time, or for what nobody knows beforehand."""
+    """One preference for nodes, or against them.
+
+    ``certain`` is False where a rule also asks for the time, or for what nobody knows beforehand.
+    """
 
     id: str
     resources: tuple[str, ...]
@@ -114,6 +126,8 @@ class Colocation:
 
 @dataclass(frozen=True)
 class Order:
+    """One action that waits for another; a set of resources gives one of these for each pair."""
+
     id: str
     first: str
     first_action: str
@@ -137,18 +151,22 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
+        """Return the properties of the cluster."""
         return self._merged("./configuration/crm_config/cluster_property_set")
 
     @cached_property
     def defaults(self) -> dict[str, str]:
+        """Return the default meta attributes of resources."""
         return self._merged("./configuration/rsc_defaults/meta_attributes")
 
     @cached_property
     def operation_defaults(self) -> dict[str, str]:
+        """Return the default attributes of operations."""
         return self._merged("./configuration/op_defaults/meta_attributes")
 
     @cached_property
     def primitives(self) -> tuple[Primitive, ...]:
+        """Return all resources and fencing devices, with their effective values."""
         resources = self.root.find("./configuration/resources")
         return tuple(self._walk(resources, (), "", "")) if resources is not None else ()
 
@@ -181,20 +199,24 @@ class Cib:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
+        """Return the names of the nodes."""
         return tuple(node.get("uname", "") for node in self.root.iterfind("./configuration/nodes/node"))
 
     @cached_property
     def node_attributes(self) -> dict[str, dict[str, str]]:
+        """Return the permanent attributes of each node, by its name."""
         return {
             node.get("uname", ""): self._block(node, "instance_attributes")
             for node in self.root.iterfind("./configuration/nodes/node")
         }
 
     def constraints(self, tag: str) -> list[dict[str, str]]:
+        """Return the attributes of all constraints with this tag."""
         return [dict(one.attrib) for one in self.root.iterfind(f"./configuration/constraints/{tag}")]
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
+        """Return every preference for nodes, one for each rule."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             identity = element.get("id", "")
@@ -212,6 +234,7 @@ class Cib:
 
     @cached_property
     def colocations(self) -> tuple[Colocation, ...]:
+        """Return every colocation; a set of resources gives several."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
             identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
@@ -235,6 +258,7 @@ class Cib:
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
+        """Return every order; a set of resources gives several."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_order"):
             kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
@@ -253,6 +277,7 @@ class Cib:
 
     @cached_property
     def levels(self) -> list[dict[str, str]]:
+        """Return the attributes of all fencing levels."""
         return [dict(one.attrib) for one in self.root.iterfind("./configuration/fencing-topology/fencing-level")]
 
     def levels_of(self, node: str) -> list[tuple[str, ...]]:
@@ -267,6 +292,7 @@ class Cib:
 
     @cached_property
     def alerts(self) -> int:
+        """Return the number of alert programs."""
         return len(self.root.findall("./configuration/alerts/alert"))
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
@@ -286,6 +312,7 @@ class Cib:
         return values.get("pcmk_host_check") == "none" or not named
 
     def needs_no_hosts(self, device: Primitive) -> bool:
+        """Tell whether devices of this agent fence every node without a list of hosts."""
         return device.agent in _FOR_EVERY_NODE
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
@@ -298,7 +325,10 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """How long a node without quorum is waited for that its watchdog resets; 0 where that is not used, -1 where it follows from sbd."""
+        """Return how long Pacemaker waits until the watchdog has reset a node without quorum, in seconds.
+
+        The value is 0 where watchdogs are not used, -1 where it follows from sbd.
+        """
         return (
             seconds(self.properties.get("stonith-watchdog-timeout", "0"))
             if not self.properties.get("stonith-watchdog-timeout", "").startswith("-")

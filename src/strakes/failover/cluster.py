@@ -38,7 +38,8 @@ class Bmc:
 class Pdu:
     """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power.
 
-    By SNMP before version 3 a ``community`` is all it asks for; else ``user``, and ``password_script``, which prints the password.
+    SNMP before version 3 needs ``community`` only; otherwise the outlet needs ``user``, and ``password_script``, which
+    prints the password.
     """
 
     agent: str
@@ -74,10 +75,11 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """One device and what is served from it. ``address`` is the service's own (``ADDRESS/BITS``), which moves with it.
+    """One device and what is served from it.
 
-    ``devices``: node -> the disk below DRBD; where the nodes share their disks, the same on both, or nothing beside a ``pool`` of ZFS,
-    which is made of ``vdevs``. Its nodes are those that can serve it.
+    ``address`` is the service's own (``ADDRESS/BITS``), which moves with it. ``devices`` gives the disk below DRBD by
+    node. Where the nodes share their disks it is the same on both, or empty with a ``pool`` of ZFS, which is made of
+    ``vdevs``. ``nodes`` are those that can serve it.
     """
 
     name: str
@@ -110,16 +112,17 @@ class ServedTarget:
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
 
     def partner(self, node: str) -> str:
-        """The other node that can serve it."""
+        """Return the other node that can serve the target."""
         return next(name for name in self.nodes if name != node)
 
 
 @dataclass(frozen=True)
 class FileSystem:
-    """``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they shall follow from the number of clients.
+    """The file system that the cluster serves.
 
-    ``watch``: addresses on the clients' network that always answer; a node that reaches none of them serves only when no other does.
-    ``mgs``: NIDs of the MGS of a Lustre file system where another cluster has it.
+    ``recovery_hard_s`` and ``recovery_soft_s`` are 0 where they follow from the number of clients. ``watch`` are
+    addresses on the clients' network that always answer: a node that reaches none of them serves only when no other
+    does. ``mgs`` are the NIDs of the MGS of a Lustre file system where another cluster has it.
     """
 
     kind: str
@@ -136,13 +139,19 @@ class FileSystem:
 
 @dataclass(frozen=True)
 class Alerts:
+    """Who is told of events: a mail address, and a file that holds the URL of a webhook."""
+
     mail_to: str = ""
     webhook_url_file: str = ""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """``quorum_host`` is empty where two nodes are enough for themselves; ``survivor`` wins when each would power the other off."""
+    """The whole description.
+
+    ``quorum_host`` is empty where the two nodes need no third; ``survivor`` wins when each node would power the other
+    off.
+    """
 
     name: str
     drbd: str
@@ -158,6 +167,7 @@ class Cluster:
 
     @cached_property
     def heartbeats(self) -> tuple[Network, ...]:
+        """Return the networks that carry the heartbeat."""
         return tuple(network for network in self.networks if network.heartbeat)
 
     @cached_property
@@ -187,11 +197,11 @@ class Cluster:
         return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:
-        """Raises StopIteration for a name that no node has."""
+        """Return the node of this name. Raises StopIteration when there is none."""
         return next(node for node in self.nodes if node.name == name)
 
     def target(self, name: str) -> ServedTarget:
-        """Raises StopIteration for a name that no target has."""
+        """Return the target of this name. Raises StopIteration when there is none."""
         return next(target for target in self.targets if target.name == name)
 
     def targets_of(self, node: str) -> tuple[ServedTarget, ...]:
@@ -199,4 +209,5 @@ class Cluster:
         return tuple(target for target in self.targets if node in target.nodes)
 
     def network(self, name: str) -> Network:
+        """Return the network of this name. Raises StopIteration when there is none."""
         return next(network for network in self.networks if network.name == name)

@@ -46,7 +46,8 @@ def require_whole(cluster: Cluster, where: str) -> None:
         raise BadInputError(
             "a Lustre file system has one MGS",
             where=where,
-            remedy='Give one target role = "mgs" or "mgs+mdt", or the NIDs of another cluster that has it: mgs = ["NID", "NID"].',
+            remedy='Give one target role = "mgs" or "mgs+mdt", or the NIDs of another cluster that has it: '
+            'mgs = ["NID", "NID"].',
         )
     if cluster.node(cluster.survivor).quorum_only:
         raise BadInputError("the survivor serves nothing", where=where, why=f"{cluster.survivor} is quorum_only")

@@ -229,7 +229,11 @@ class _Storage:
 
 
 def _storage(section: ConfigurationSection, servers: tuple[str, ...]) -> _Storage:
-    """Take ``devices`` (one on each node, replicated by DRBD), ``device`` (one that both nodes reach) or ``pool`` with ``vdevs`` (ZFS)."""
+    """Read where a target is stored.
+
+    It is ``devices`` (one on each node, replicated by DRBD), ``device`` (one that both nodes reach) or ``pool`` with
+    ``vdevs`` (ZFS).
+    """
     device, pool = section.text("device", ""), section.text("pool", "")
     if not device and not pool:
         devices = section.mapping("devices")

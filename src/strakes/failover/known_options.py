@@ -45,7 +45,7 @@ class Option:
     required: bool = False
 
     def complaint(self, value: str) -> str:
-        """What the value ought to be; empty where it is taken."""
+        """Return what the value ought to be, empty where it is accepted."""
         if not self.kind or value.startswith("lrm://"):
             return ""
         if "|" in self.kind:
@@ -59,7 +59,10 @@ class Option:
 
 
 def _out_of_range(kind: str, value: str) -> str:
-    """A number between two others; those of DRBD have a unit, and the letter behind them is the one that they have without."""
+    """Return the limits that a number does not keep, empty where it does.
+
+    Numbers of DRBD have a unit; the letter behind the limits is the one that they have without.
+    """
     bounds = re.fullmatch(r"(-?\d+)\.\.(\d+)([a-z]?)", kind)
     number = re.fullmatch(r"(-?\d+)([bskmgt]?)", value.lower())
     assert bounds
@@ -112,7 +115,7 @@ def fencing_agents() -> tuple[str, ...]:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """The name that was meant by one that nobody knows; empty where none is similar."""
+    """Return the known name that an unknown one resembles, empty where there is none."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     close = get_close_matches(name.lower().replace("_", "-"), list(alike), 1, _SIMILAR)
     return alike[close[0]] if close else ""

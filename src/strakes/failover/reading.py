@@ -21,6 +21,7 @@ class ConfigurationSection:
         self._known: list[str] = []
 
     def text(self, key: str, default: str | None = None, *, choices: tuple[str, ...] = ()) -> str:
+        """Return a text. Raises BadInputError when it is missing, empty or none of the choices."""
         value = self._take(key, default)
         if not isinstance(value, str) or not (value.strip() or default == ""):
             raise self.wrong(key, value, f"one of {', '.join(choices)}" if choices else "a text")
@@ -29,55 +30,65 @@ class ConfigurationSection:
         return value
 
     def number(self, key: str, default: int | None = None, *, least: int = 0) -> int:
+        """Return a whole number. Raises BadInputError when it is missing, below ``least`` or no number."""
         value = self._take(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self.wrong(key, value, f"a whole number of at least {least}")
         return value
 
     def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return true or false. Raises BadInputError for anything else."""
         value = self._take(key, default)
         if not isinstance(value, bool):
             raise self.wrong(key, value, "true or false")
         return value
 
     def seconds(self, key: str, default: str) -> float:
+        """Return a time in seconds, written as in "3s". Raises BadInputError for anything else."""
         value = self._take(key, default)
         if not isinstance(value, str):
             raise self.wrong(key, value, 'a time such as "3s"')
         return parse_seconds(value)
 
     def texts(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """Return a list of texts. Raises BadInputError when it is missing, or one is empty or no text."""
         value = self._take(key, default)
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
             raise self.wrong(key, value, "a list of texts")
         return tuple(value)
 
     def mapping(self, key: str) -> dict[str, str]:
+        """Return a table of texts. Raises BadInputError when it is missing or holds anything else."""
         value = self._take(key, None)
         if not isinstance(value, Mapping) or not all(isinstance(one, str) and one for one in value.values()):
             raise self.wrong(key, value, "a table of texts")
         return dict(value)
 
     def section(self, key: str) -> ConfigurationSection:
+        """Return a table. Raises BadInputError when it is missing."""
         return ConfigurationSection(self._take(key, None), f"{self.where}: {key}")
 
     def maybe(self, key: str) -> ConfigurationSection | None:
+        """Return a table, None when it is missing."""
         self._known.append(key)
         return self.section(key) if key in self._values else None
 
     def sections(self, key: str, *, least: int = 0) -> tuple[ConfigurationSection, ...]:
+        """Return a list of tables. Raises BadInputError when there are fewer than ``least``."""
         value = self._take(key, [])
         if not isinstance(value, list) or len(value) < least:
             raise self.wrong(key, value, f"at least {least} [[{key}]] tables")
         return tuple(ConfigurationSection(one, f"{self.where}: {key} {number}") for number, one in enumerate(value, 1))
 
     def named(self, key: str) -> dict[str, ConfigurationSection]:
+        """Return tables by name. Raises BadInputError for anything else."""
         value = self._take(key, {})
         if not isinstance(value, Mapping):
             raise self.wrong(key, value, f"[{key}.NAME] tables")
         return {name: ConfigurationSection(one, f"{self.where}: {key}.{name}") for name, one in value.items()}
 
     def finish(self) -> None:
+        """Raise BadInputError for the first key that nothing has asked for."""
         for key in self._values:
             if key not in self._known:
                 close = get_close_matches(key, self._known, 1)
@@ -87,6 +98,7 @@ class ConfigurationSection:
                 )
 
     def wrong(self, key: str, value: object, wanted: str) -> BadInputError:
+        """Return the error for a value that is missing, or not what is wanted."""
         if value is None:
             return BadInputError(f"the key {key!r} is missing", where=self.where, remedy=f"It must be {wanted}.")
         return BadInputError(f"{key!r} must be {wanted}", where=self.where, why=f"it is {value!r}")

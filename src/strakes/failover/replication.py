@@ -28,17 +28,19 @@ class Host:
 
 @dataclass(frozen=True)
 class Resource:
-    """One replicated device, or several that are promoted together. ``dialect9`` when it is written in the words of DRBD 9."""
+    """One replicated device, or several that are promoted together."""
 
     block: Block
     common: Block
 
     @property
     def name(self) -> str:
+        """Return the name of the resource, empty where none is given."""
         return self.block.words[0] if self.block.words else ""
 
     @property
     def dialect9(self) -> bool:
+        """Tell whether the resource is written in the words of DRBD 9."""
         return bool(self.block.all("connection") or self.block.all("connection-mesh")) or any(
             host.get("node-id") for host in self.block.all("on")
         )
@@ -57,7 +59,7 @@ class Resource:
         return blocks
 
     def all_values(self, section: str, key: str) -> list[str]:
-        """Return the value in every place that may have one of its own: each connection (``net``), each volume (``disk``)."""
+        """Return the value in every place that may have its own: each connection (``net``), each volume (``disk``)."""
         general = self._value(self.block, section, key) or self._value(self.common, section, key)
         within = {"net": self._connections, "disk": [*self._volumes, *self._connections]}.get(section, [])
         special = [value for block in within if (value := self._value(block, section, key))]
@@ -65,6 +67,7 @@ class Resource:
         return list(dict.fromkeys([*special, *([general] if general and not everywhere else [])]))
 
     def option(self, section: str, key: str, default: str = "") -> str:
+        """Return the first value of an option, the default where it is not set."""
         return next(iter(self.all_values(section, key)), default)
 
     @staticmethod
@@ -89,6 +92,7 @@ class Resource:
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
+        """Return the sides of the resource with their volumes and addresses."""
         return tuple(self._hosts())
 
     def _hosts(self) -> Iterator[Host]:
@@ -142,10 +146,12 @@ class Resource:
 
     @property
     def disks(self) -> set[str]:
+        """Return the disks of all sides."""
         return {disk for host in self.hosts for _, disk, _ in host.volumes.values() if disk and disk != "none"}
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
+    """Return all resources of the files, each with what ``common`` says."""
     blocks = list(files)
     common = Block("common")
     for top in blocks:

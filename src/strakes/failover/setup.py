@@ -31,9 +31,10 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Setup:
-    """Parts that are not there are None, or empty; the rules about them are then passed over.
+    """The files that are checked.
 
-    ``root`` is where ``etc`` is; ``modes`` are the permissions of the files that were read; ``host`` is the node we are on, if it is one.
+    Parts that are not there are None, or empty; the rules about them are then passed over. ``root`` is where ``etc``
+    is; ``modes`` are the permissions of the files that were read.
     """
 
     where: str
@@ -73,6 +74,7 @@ class Setup:
 
     @property
     def sbd(self) -> dict[str, str]:
+        """Return the settings of sbd, by name."""
         return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
 
     @property
@@ -111,7 +113,10 @@ class Setup:
 
 
 def read_plan(directory: Path) -> Setup:
-    """Read the plan in a directory, also one that was changed by hand. Raises BadInputError when there is none, or it cannot be read."""
+    """Read the plan in a directory, also one that was changed by hand.
+
+    Raises BadInputError when there is none, or it cannot be read.
+    """
     if (
         not (directory / "etc" / "corosync" / "corosync.conf").is_file()
         and not (directory / "pacemaker" / "cib.xml").is_file()

@@ -1,4 +1,7 @@
-"""Whether two sides ever served at a time, and whether what clients were told is kept: from copies of a journal and the clients' record."""
+"""Judgement of a trial: whether two sides ever served at a time, and whether acknowledged writes are kept.
+
+It is made from the copies of a journal and the clients' record.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from itertools import pairwise, takewhile
 
 @dataclass(frozen=True, order=True)
 class JournalRecord:
-    """One line of a journal. A service that starts begins a new ``term``, one more than the last it finds, by a record of its own."""
+    """One line of a journal.
+
+    A service that starts begins a new ``term``, one more than the last it finds, by a record of its own.
+    """
 
     term: int
     node: str
@@ -29,8 +35,11 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class SplitBrainJudgement:
-    """``split_brain`` says in words how two sides were seen to serve; ``lost``: acknowledged, and not in the copy that is in use;
-    ``twice``: kept more than once; ``unanswered``: kept although nobody was told."""
+    """What the copies of a journal show.
+
+    ``split_brain`` says in words how two sides were seen to serve. ``lost`` records were acknowledged, and are not in
+    the copy that is in use; ``twice``: kept more than once; ``unanswered``: kept although nobody was told.
+    """
 
     acknowledged: int
     split_brain: tuple[str, ...] = ()
@@ -40,6 +49,7 @@ class SplitBrainJudgement:
 
     @property
     def good(self) -> bool:
+        """Tell whether one side served at a time, and nothing was lost or done twice."""
         return not (self.split_brain or self.lost or self.twice)
 
 
@@ -67,16 +77,21 @@ def judge(
     in_use: str,
     start: str = "start",
 ) -> SplitBrainJudgement:
-    """Judge what is left. ``copies``: by node, its journal in the order in which it was written; ``in_use`` is the one whose copy is served now.
+    """Judge the copies of a journal that are left.
 
-    A copy that stopped early is only old, and so is an end of it that nobody was told of: neither is split brain. Two nodes in one term
-    are, a record of an old term behind one of a newer, an acknowledgement of an old term for what was sent when a newer one had been told
-    of, and two copies that each hold, behind the last record that both have, what clients were told is kept.
+    ``copies`` gives the journal of each node in the order in which it was written; ``in_use`` is the node whose copy is
+    served now.
 
-    >>> first, second = Record(1, "a", "c", 1), Record(2, "b", "c", 2)
-    >>> judge({"a": [first], "b": [first, second]}, [Acknowledgement(first, 0.0, 0.1), Acknowledgement(second, 5.0, 5.1)], "b").good
+    A copy that stopped early is only old, and so is an end of it that nobody was told of: neither is split brain. Split
+    brain is: two nodes in one term; a record of an old term after one of a newer; an acknowledgement of an old term for
+    a record that was sent when a newer term was known; and two copies that each hold acknowledged records after the
+    last record that both have.
+
+    >>> first, second = JournalRecord(1, "a", "c", 1), JournalRecord(2, "b", "c", 2)
+    >>> told = [Acknowledgement(first, 0.0, 0.1), Acknowledgement(second, 5.0, 5.1)]
+    >>> judge({"a": [first], "b": [first, second]}, told, "b").good
     True
-    >>> judge({"a": [first], "b": [Record(1, "b", "c", 2)]}, [Acknowledgement(first, 0.0, 0.1)], "b").split_brain
+    >>> judge({"a": [first], "b": [JournalRecord(1, "b", "c", 2)]}, told[:1], "b").split_brain
     ('in term 1 both a and b served',)
     """
     told = {one.record for one in acknowledged}
@@ -125,6 +140,5 @@ def _forked(copies: Mapping[str, Sequence[JournalRecord]], told: set[JournalReco
     holding = sorted(name for name, records in ends.items() if records)
     if len(holding) < 2:
         return []
-    return [
-        f"the copies of {' and '.join(holding)} went apart after {common} records, and clients were told of records on both sides"
-    ]
+    names = " and ".join(holding)
+    return [f"the copies of {names} went apart after {common} records, and clients were told of records on both sides"]

@@ -1,4 +1,4 @@
-"""What the programs themselves say of their configuration: drbdadm, corosync and crm_verify, where they are installed."""
+"""What drbdadm, corosync and crm_verify say of their own configuration, where they are installed."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
 
 
 def installed(program: str) -> bool:
+    """Tell whether a program is installed."""
     return Path(program).exists() if program.startswith("/") else shutil.which(program, path=_SEARCH) is not None
 
 

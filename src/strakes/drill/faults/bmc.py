@@ -60,9 +60,11 @@ class PowerOff(Fault):
             )
 
     def strike(self) -> tuple[Moment, ...]:
+        """Power the server off, and return when that was asked for and when the BMC confirmed it."""
         return struck_by((*self._tool, "chassis", "power", "off"), self._run, self._status, _OFF)
 
     def lacking(self) -> str:
+        """Return why the server is not as before, empty when the BMC confirms that its power is on."""
         answer = self._run(self._status)
         return "" if _ON in answer.stdout else "the BMC does not confirm that the power is on"
 

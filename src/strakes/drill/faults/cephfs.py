@@ -1,4 +1,4 @@
-"""The metadata server with rank 0 of a CephFS: killed, stopped, or given up in order; and what the monitors say of the others."""
+"""Faults of the metadata server with rank 0 of a CephFS: killed, stopped, or replaced by order of an administrator."""
 
 from __future__ import annotations
 
@@ -73,9 +73,11 @@ class MetadataServerFault(Fault):
             )
 
     @abstractmethod
-    def strike(self) -> tuple[Moment, ...]: ...
+    def strike(self) -> tuple[Moment, ...]:
+        """Do the fault, and return its steps with their times."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report every change in the state of a metadata server to ``seen``, until ``stop`` is set."""
         from strakes.lab.ceph.monitor import Monitors
 
         known: Mapping[str, CephDaemon] = self.before
@@ -100,7 +102,10 @@ class MetadataServerFault(Fault):
             seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Of every server that took a rank over: from its first step to active, as the monitors told; its own counters where it is here."""
+        """Return the recovery of every server that took over a rank, from its first step to active.
+
+        The monitors told the steps; the server's own counters are added where it runs on this machine.
+        """
         found = []
         for name in dict.fromkeys(one.name for _, one in self._changes if one.state == _ACTIVE):
             steps = [
@@ -130,6 +135,7 @@ class MetadataServerFault(Fault):
         return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
 
     def lacking(self) -> str:
+        """Return how the metadata servers differ from what they were, empty when they do not."""
         from strakes.lab.ceph.monitor import Monitors
 
         with Monitors(self.config) as monitors:
@@ -170,6 +176,8 @@ class _ProcessFault(MetadataServerFault):
 
 
 class KillServer(_ProcessFault):
+    """The metadata server with rank 0, killed with SIGKILL."""
+
     word = "KILL"
 
     def __init__(self, ask: Ask) -> None:
@@ -198,6 +206,7 @@ class FailServer(MetadataServerFault):
         self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts by itself as a standby)"
 
     def strike(self) -> tuple[Moment, ...]:
+        """Ask the monitors to replace the server, and return when they were asked."""
         from strakes.lab.ceph.monitor import Monitors
 
         with Monitors(self.config) as monitors:

@@ -21,6 +21,7 @@ class CommandFault(Fault):
         self.text = f"run: {shlex.join(self._words)}"
 
     def strike(self) -> tuple[Moment, ...]:
+        """Run the command, and return when it began and ended."""
         return struck_by(self._words, run)
 
 

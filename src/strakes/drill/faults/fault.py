@@ -35,9 +35,10 @@ class Ask:
 
 
 class Fault(ABC):
-    """Made anew for every drill: making it looks at the servers, and raises BadInputError where it cannot be done to them.
+    """A fault, made anew for every drill.
 
-    ``text`` says what will be done; ``undo`` is None where nothing is left to put right.
+    Making it looks at the servers, and raises BadInputError where the fault cannot be done to them. ``text`` says what
+    will be done; ``undo`` is None where nothing is left to put right.
     """
 
     text: str
@@ -46,14 +47,17 @@ class Fault(ABC):
     back_within_s: ClassVar[float] = 90.0
 
     def level(self) -> None:  # noqa: B027 - of most servers nothing is known
-        """Before one drill of many: do away with what the one before has left in the servers, and would make this one unlike it."""
+        """Remove what an earlier drill has left in the servers, so that each of many drills begins alike."""
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
         """Do it; what was done when. Raises StrakesError when it could not be done."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - of most servers nothing is known
-        """Tell what the servers say, until ``stop`` and once more, so that how it ended is told; runs beside everything else."""
+        """Report what the servers say to ``seen``, until ``stop`` is set and once more, so that the end is reported.
+
+        It runs beside everything else.
+        """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """How the servers counted it, asked when the clients have ended."""

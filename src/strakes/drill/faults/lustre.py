@@ -301,7 +301,8 @@ def _read_all(device: str, name: str) -> tuple[str, str]:
     reader = shlex.quote(f"while {read} skip=$1; do set -- 0; done")
     at_work = f"grep -q {mark} /proc/$pid/cmdline 2>/dev/null"
     stop = f"for pid in $(cat {pids} 2>/dev/null); do if {at_work}; then kill -- -$pid; fi; done; rm -f {pids}"
-    # One block first, for its own words where the disk cannot be read; then a reader that died says that it was not slowed.
+    # One block first, for its own words where the disk cannot be read; then a reader that died says that it was not
+    # slowed.
     start = (
         f"size=$(blockdev --getsize64 {disk}) && {read} count=1 && : > {pids} && "
         f"{{ for part in $(seq 0 {_READERS - 1}); do "

@@ -47,7 +47,10 @@ class View:
         yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
 
     def unlike(self, before: View) -> list[str]:
-        """Nodes that are not what they were, and resources that do not run as they did: on which node they do is theirs to choose."""
+        """Return the nodes whose state has changed, and the resources that do not run as they did.
+
+        The node that a resource runs on is for the cluster to choose, and does not count.
+        """
         nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
         return nodes + [
             name for name, said in before.resources.items() if _states(self.resources.get(name, "")) != _states(said)
@@ -84,7 +87,11 @@ def view_of(text: str) -> View:
 
 
 class PacemakerFault(Fault):
-    """Raises BadInputError for a node that the cluster does not have, EnvironmentLacksError where it does not answer."""
+    """A fault of a cluster that Pacemaker manages.
+
+    Raises BadInputError for a node that the cluster does not have, EnvironmentLacksError where the cluster does not
+    answer.
+    """
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         self._run = run_one
@@ -106,9 +113,11 @@ class PacemakerFault(Fault):
         """Return what is done, and what puts it right."""
 
     def strike(self) -> tuple[Moment, ...]:
+        """Run the command of the fault, and return when it began and ended."""
         return struck_by(self._strike, self._run)
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
         silent = over = False
         while not over:
             over = stop.wait(_LOOK_EVERY_S)
@@ -125,13 +134,16 @@ class PacemakerFault(Fault):
             self._last = now
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return where each resource was when the cluster was last asked."""
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
 
     def lacking(self) -> str:
+        """Return what is not as before the fault, empty when everything is."""
         away = self._look().unlike(self.before)
         return f"not as before: {', '.join(away)}" if away else ""
 
     def words(self, *argv: str) -> tuple[str, ...]:
+        """Return a command as it is run, with the words that reach the cluster ahead of it."""
         return (*self._via, *argv)
 
     def _look(self) -> View:

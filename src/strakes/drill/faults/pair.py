@@ -60,7 +60,10 @@ def apply(pair: Pair, part: RoomPart, *, mended: bool, serving: str) -> None:
 
 
 class PairFault(Fault):
-    """One of ``PAIR_FAULTS``, done to the lab ``lab`` while ``node`` serves; its cables and its power are put right again."""
+    """One of ``PAIR_FAULTS``, done to the lab ``lab`` while ``node`` serves.
+
+    Cables and power of the lab are restored afterwards.
+    """
 
     undo: RestorePair
 
@@ -70,6 +73,7 @@ class PairFault(Fault):
         self._pair, self._node = pair, node
 
     def strike(self) -> tuple[Moment, ...]:
+        """Do the fault to the node, and return when it began and ended."""
         began = time.time()
         self._do(self._pair, self._node)
         return (Moment(began, "drill", self.text), Moment(time.time(), "drill", "the fault is done"))

@@ -45,7 +45,11 @@ FAULTS: Mapping[str, FaultEntry] = {
 
 
 def make_fault(name: str, ask: Ask) -> Fault:
-    """Make a fault by its name. Raises BadInputError for what is unknown, for what it has no use for, and where it cannot be done."""
+    """Make a fault by its name.
+
+    Raises BadInputError for an unknown name, for options that the fault does not use, and where the fault cannot be
+    done.
+    """
     if name not in FAULTS:
         raise BadInputError(f"no fault {name!r}", remedy=f"One of: {', '.join(FAULTS)}.")
     entry = FAULTS[name]

@@ -27,11 +27,13 @@ _WEBHOOK = """\
 # The recipient is a file with the address, readable by hacluster alone: who knows the address can post there.
 escaped=$(printf '%s' "[$(uname -n)] $text" | tr '\\n' ' ' | sed 's/[\\\\"]/\\\\&/g')
 printf 'url = "%s"\\n' "$(cat "$CRM_alert_recipient")" |
-    curl --silent --show-error --max-time 20 --header 'Content-Type: application/json' --data "{\\"text\\": \\"$escaped\\"}" --config -
+    curl --silent --show-error --max-time 20 --header 'Content-Type: application/json' \\
+        --data "{\\"text\\": \\"$escaped\\"}" --config -
 """
 
 
 def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
+    """Return the alert programs that the cluster asks for."""
     wanted = {"mail": (cluster.alerts.mail_to, _MAIL), "webhook": (cluster.alerts.webhook_url_file, _WEBHOOK)}
     return tuple(
         PlannedFile(f"etc/strakes/alert-{name}", _HEAD + body, f"{ALERTS}/alert-{name}", 0o755)

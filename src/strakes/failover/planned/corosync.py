@@ -7,6 +7,7 @@ from strakes.failover.planned.planned_file import Line, PlannedFile, block
 
 
 def corosync_file(cluster: Cluster) -> PlannedFile:
+    """Return corosync.conf for the cluster."""
     totem: tuple[Line | str, ...] = (
         "version: 2",
         f"cluster_name: {cluster.name}",

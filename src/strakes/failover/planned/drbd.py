@@ -33,7 +33,8 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 def _resource(cluster: Cluster, target: ServedTarget) -> PlannedFile:
     fencing = Line(
         "fencing resource-and-stonith;",
-        "split brain: without its peer a node stops writing until the peer is off or outdated, or fence-peer has given up",
+        "split brain: without its peer a node stops writing until the peer is off or outdated, or fence-peer "
+        "has given up",
     )
     assert cluster.replication is not None
     network = cluster.replication
@@ -54,7 +55,8 @@ def _resource(cluster: Cluster, target: ServedTarget) -> PlannedFile:
     handlers = (
         Line(
             f'fence-peer "{_SCRIPTS[cluster.drbd]} --timeout {FENCE_PEER_S}";',
-            f"an outdated copy that is promoted; writing waits up to {FENCE_PEER_S} s until the peer is off or outdated",
+            f"an outdated copy that is promoted; writing waits up to {FENCE_PEER_S} s until the peer is off or "
+            "outdated",
         ),
         Line(
             f'{"unfence-peer" if cluster.drbd == "9" else "after-resync-target"} "{_UNFENCE[cluster.drbd]}";',

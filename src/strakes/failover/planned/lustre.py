@@ -23,7 +23,7 @@ is_wanted() { [ "$wanted" = "  " ] || case "$wanted" in *" $1 "*) ;; *) false ;;
 
 
 def lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the commands that make the targets, and that mount them on clients; nothing for another kind of file system."""
+    """Return the commands that make the targets and mount them on clients; nothing for another kind of file system."""
     if cluster.file_system.kind != "lustre":
         return ()
     explained = [

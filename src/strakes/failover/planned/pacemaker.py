@@ -52,6 +52,7 @@ class _Builder:
 
 
 def pacemaker_file(cluster: Cluster) -> PlannedFile:
+    """Return the CIB for the cluster."""
     build = _Builder()
     cib = Xml.Element(
         "cib",

@@ -9,7 +9,8 @@ Operations = list[tuple[str, str, str, str]]
 ServiceRow = tuple[str, str, dict[str, str], Operations]
 
 _MOUNTING = [("monitor", "20s", "60s", ""), ("start", "0s", "120s", ""), ("stop", "0s", "120s", "")]
-# Mounting a Lustre target after a crash replays its journal first, and waits for multiple-mount protection; so does importing a pool.
+# Mounting a Lustre target after a crash replays its journal first, and waits for multiple-mount protection; so does
+# importing a pool.
 _PATIENT = [("monitor", "60s", "300s", ""), ("start", "0s", "600s", ""), ("stop", "0s", "300s", "")]
 
 

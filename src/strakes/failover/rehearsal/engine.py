@@ -1,4 +1,6 @@
-"""Pacemaker's policy engine (``crm_simulate``) on a planned configuration: what it would do, and what is where afterwards."""
+"""Pacemaker's policy engine (``crm_simulate``) on a planned configuration: what it would do, and where services are
+then.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ class Event:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The cluster after a transition: ``places`` are the nodes on which whole groups run, ``actions`` what was done for it."""
+    """The cluster after a transition.
+
+    ``places`` gives the node on which the whole of each group runs.
+    """
 
     file: Path
     places: dict[str, str]
@@ -50,7 +55,10 @@ class ClusterState:
 
 
 class PolicyEngine:
-    """Works in ``directory``, which the caller removes. Raises EnvironmentLacksError where crm_simulate is not installed."""
+    """The policy engine, which keeps its files in ``directory``; the caller removes that.
+
+    Raises EnvironmentLacksError where crm_simulate is not installed.
+    """
 
     def __init__(self, cib: Cib, text: str, directory: Path) -> None:
         if not installed("crm_simulate"):
@@ -102,8 +110,8 @@ class PolicyEngine:
         surviving = event.unfenceable & set(found.fenced)
         if not surviving:
             return found
-        # The engine takes every fencing for a success. Where it would not be one, it is asked again without any device; what was to be
-        # stopped on such a node, and could not be, is then in nobody's hands.
+        # The engine takes every fencing for a success. Where one would fail, it is asked again without any device:
+        # what could not be stopped on such a node is then in nobody's hands.
         left = self._transitions(state, event, fencing=False)
         failed = {one.group for one in self._cib.primitives if one.id in {primitive for primitive, _ in event.stops}}
         places = {
@@ -181,7 +189,11 @@ class PolicyEngine:
         return out, Xml.fromstring(done.stdout)
 
     def _prepare(self, file: Path, event: Event) -> None:
-        """Write down what others would say: Corosync whether there is quorum, DRBD's agent which copy may be promoted, who watches what."""
+        """Write what other programs would say into the file.
+
+        Corosync says whether there is quorum, DRBD's agent which copy may be promoted, and the watchers what they
+        reach.
+        """
         tree = Xml.parse(file)
         self._keep_away(tree.getroot(), event.diskless)
         # In the file, for crm_simulate heeds its own --quorum only beside other changes.
@@ -253,7 +265,10 @@ def _meaning(file: Path, document: Xml.Element) -> str:
 
 
 def _places(document: Xml.Element) -> dict[str, str]:
-    """Group -> the node on which all of it runs, empty when it does not; a node that is unclean is none on which anything surely runs."""
+    """Return the node on which the whole of each group runs, empty where it does not.
+
+    On an unclean node nothing is sure to run, so it does not count.
+    """
     status = document.find("./revised_cluster_status")
     assert status is not None
     gone = {

@@ -20,7 +20,11 @@ _WATCHERS = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "ethmonit
 
 @dataclass(frozen=True)
 class Policies:
-    """``device`` is whether a quorum device has a vote; ``first`` the node that wins a tie, by it or by ``auto_tie_breaker``."""
+    """What the configuration makes the nodes do when they lose each other.
+
+    ``device`` says whether a quorum device has a vote; ``first`` is the node that wins a tie, by the device or by
+    ``auto_tie_breaker``.
+    """
 
     fencing: bool
     two_node: bool

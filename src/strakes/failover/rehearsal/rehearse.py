@@ -19,6 +19,8 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Rehearsal:
+    """How each single failure ends, and each pair of failures."""
+
     where: str
     singles: tuple[Scene, ...]
     doubles: tuple[Scene, ...]
@@ -27,7 +29,10 @@ class Rehearsal:
 def rehearse(
     setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Rehearsal:
-    """Rehearse all failures. Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start."""
+    """Rehearse every single failure and every pair of failures.
+
+    Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start.
+    """
     require_rehearsable(setup)
     assert setup.cluster is not None and setup.cib is not None
     services = [one.id for one in setup.cib.primitives if one.group]
@@ -66,6 +71,8 @@ def _same(one: RoomPart, other: RoomPart) -> bool:
 
 
 def document(rehearsal: Rehearsal) -> str:
+    """Return the rehearsal as JSON."""
+
     def row(scene: Scene) -> dict[str, object]:
         return {
             "failures": [part.text for part in scene.failures],
@@ -83,4 +90,5 @@ def document(rehearsal: Rehearsal) -> str:
 
 
 def deciders(scene: Scene) -> str:
+    """Return what decided how a scene ends: the policy engine, with our model before it or alone."""
     return "model, then policy engine" if scene.modelled else "policy engine"

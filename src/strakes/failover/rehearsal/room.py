@@ -69,9 +69,10 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class RoomPart:
-    """Something that can fail. ``name`` is a node, network, …; ``target`` what of it: a disk's target, a card's network.
+    """Something that can fail.
 
-    Services are those of the policy engine.
+    ``name`` is a node, network, …; ``target`` says which part of it: a disk's target, a card's network. Failures of
+    services are for the policy engine.
     """
 
     kind: Kind
@@ -80,6 +81,7 @@ class RoomPart:
 
     @property
     def text(self) -> str:
+        """Return the failure of this part, in words."""
         return _TEXT[self.kind].format(self.name, self.target)
 
     @property
@@ -89,6 +91,7 @@ class RoomPart:
 
     @property
     def order(self) -> int:
+        """Return where this kind of part comes in a list of failures."""
         return _ORDER.index(self.kind)
 
 
@@ -143,16 +146,20 @@ class Room:
     configured: Wiring | None = None
 
     def without(self, part: RoomPart) -> Room:
+        """Return the room in which this part has failed as well."""
         return Room(self.cluster, self.broken | {part}, self.configured)
 
     @property
     def wiring(self) -> Wiring:
+        """Return the wiring of the configuration, that of the description where none was read."""
         return self.configured or Wiring.described(self.cluster)
 
     def is_broken(self, kind: Kind, name: str, target: str = "") -> bool:
+        """Tell whether this part has failed."""
         return RoomPart(kind, name, target) in self.broken
 
     def network_works(self, name: str) -> bool:
+        """Tell whether messages get through the network in both directions."""
         switch = self.cluster.network(name).switch
         # Corosync's links and DRBD's connections want answers: what gets through in one direction only is no link.
         cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
@@ -220,11 +227,13 @@ class Room:
         return [network.name for network in self.cluster.networks if place in ipaddress.ip_network(network.subnet)]
 
     def powered(self, node: Node) -> bool:
+        """Tell whether the node gets power from one of its feeds at least."""
         return not self.is_broken("supply", node.name) and any(
             not self.is_broken("feed", feed) for feed in node.power_feeds
         )
 
     def alive(self, node: Node) -> bool:
+        """Tell whether the node has power and has not failed."""
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
@@ -256,4 +265,5 @@ class Room:
         return reached and not self.is_broken("feed", cut.feed)
 
     def disk_works(self, node: str, target: str) -> bool:
+        """Tell whether the node's disk of the target works."""
         return not self.is_broken("disk", node, target)

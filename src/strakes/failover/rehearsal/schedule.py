@@ -32,7 +32,7 @@ class ScheduledEvent:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of one event: who serves what afterwards, who is powered off by it, and whether a person has to act."""
+    """What the model says of one event: who serves then, who is powered off, and whether a person has to act."""
 
     event: ScheduledEvent
     world: World
@@ -45,7 +45,10 @@ class Prediction:
 
 
 class ScheduleModel:
-    """The story with repairs. Every state is worked out once, so that the next of 100,000 schedules costs next to nothing."""
+    """The story with repairs.
+
+    Every state is worked out once, so that the next of 100,000 schedules costs next to nothing.
+    """
 
     def __init__(self, story: Story, parts: Sequence[RoomPart]) -> None:
         self.story, self.parts = story, tuple(parts)
@@ -126,7 +129,7 @@ class ScheduleModel:
 
 
 def acknowledged_and_lost(first: World, predictions: Sequence[Prediction]) -> tuple[str, ...]:
-    """Let clients write after every event, and say where one that was told "kept" would miss it: at a take-over by an older copy.
+    """Let clients write after every event, and return where a take-over by an older copy loses an acknowledged write.
 
     The copies are counted here by what reaches what, not by what the story calls old.
     """
@@ -176,7 +179,8 @@ class ScheduleSummary:
         """In words."""
         lines = [
             (
-                f"{self.schedules:,} random schedules of up to {self.length} faults and repairs, seeds {self.first_seed} to "
+                f"{self.schedules:,} random schedules of up to {self.length} faults and repairs, seeds "
+                f"{self.first_seed} to "
                 f"{self.first_seed + self.schedules - 1}: {self.events:,} events, {self.states:,} different states"
             ),
             f"{self.handed_over:,} with a take-over, {self.ended:,} after which a person has to act or nobody serves",

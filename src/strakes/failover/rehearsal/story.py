@@ -1,4 +1,4 @@
-"""One failure after the other: what the room makes of it, what the policy engine does then, and who serves in the end."""
+"""A chain of failures: what each does to the room, what the policy engine does then, and who serves in the end."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Story:
         return self._looked_around(world, part)
 
     def group_of(self, service: str) -> str:
-        """The group of a primitive."""
+        """Return the group of a primitive."""
         return next(one.group for one in self.setup.pacemaker.primitives if one.id == service)
 
     def mend(self, world: World, part: RoomPart) -> tuple[World, Step]:
@@ -103,7 +103,7 @@ class Story:
         return self._caught_up(world), step
 
     def _caught_up(self, world: World) -> World:
-        """Copies that get updates again are as good as the other one."""
+        """Mark copies that get updates again as current."""
         good = {
             (target.name, node)
             for target in world.room.cluster.targets
@@ -130,7 +130,7 @@ class Story:
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """A network, a card, a BMC: nobody has died, and the nodes see what is left."""
+        """Work out the loss of a network, a card or a BMC: no node has died, and the nodes use what is left."""
         standing = self._standing(world)
         room = world.room
         islands = room.islands(standing)
@@ -363,7 +363,7 @@ class Story:
         ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """A node loses shared disks: what is mounted from them cannot be written, and not be unmounted."""
+        """Work out the loss of a node's shared disks: their mounts can neither be written nor be unmounted."""
         place = world.state.places.get(f"serve-{part.target}", "")
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
@@ -384,7 +384,9 @@ class Story:
         return world, Step(said=(text,))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
-        """Copies that get no more updates are not promoted until they have caught up."""
+        """Mark copies that get no more updates as old, and return them: they are not promoted before they have caught
+        up.
+        """
         alive = {node.name for node in standing}
         stale = {
             (target.name, node)

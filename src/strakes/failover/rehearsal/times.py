@@ -18,7 +18,9 @@ _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """At least and at most, in seconds; what is certain lies between: a time-out that is not reached is nobody's promise.
+    """The least and the most of a time, in seconds.
+
+    Only what is certain lies between the two: nobody promises that a time-out is not reached.
 
     >>> Span(1, 2) + Span(3, 10)
     Span(least_s=4, most_s=12)

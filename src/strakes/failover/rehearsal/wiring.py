@@ -1,4 +1,4 @@
-"""What the configuration makes of the room: which links are really there, and whose power each fencing device really cuts."""
+"""How the configuration wires the room: which links really exist, and whose power each fencing device really cuts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Cut:
-    """What one device does when a node is to be powered off. ``node`` is whose power it really cuts, ``feed`` of an outlet which.
+    """What one device does when a node is to be powered off.
 
-    ``pretends``: it reports success and cuts nothing; ``lost``: nobody is at its address; ``surely``: of its kind nothing can fail here.
+    ``node`` is the one whose power it really cuts, ``feed`` the feed of an outlet. ``pretends``: it reports success and
+    cuts nothing; ``lost``: nobody is at its address; ``surely``: a device of its kind cannot fail here.
     """
 
     device: str
@@ -36,7 +37,11 @@ class Cut:
 
 @dataclass(frozen=True)
 class Wiring:
-    """``links``: the networks of Corosync's links that connect both nodes; ``levels``: node -> levels, of which each needs all its devices."""
+    """The links and the fencing devices that the configuration makes.
+
+    ``links`` are the networks of those Corosync links that connect both nodes; ``levels`` gives the levels by node, of
+    which each needs all its devices.
+    """
 
     links: tuple[str, ...]
     quorum_host: str

@@ -18,8 +18,9 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 class World:
     """Everything as it is now.
 
-    ``off``: nodes without power or dead; ``stale``: (target, node) with an old copy; ``stuck``: a person has to act before anything more
-    is taken over; ``apart``: nodes are alive and do not see each other; ``frozen``: DRBD has stopped all writing.
+    ``off`` are nodes without power or dead; ``stale`` are pairs (target, node) with an old copy. ``stuck``: a person
+    has to act before anything more is taken over; ``apart``: the nodes are alive and do not see each other; ``frozen``:
+    DRBD has stopped all writing.
     """
 
     room: Room

@@ -1,4 +1,6 @@
-"""Rules about files beside the cluster's own: hosts, exports, modules, sbd's disk, and how targets are made and mounted."""
+"""Rules about files beside the cluster's own: hosts, exports, modules, sbd's disk, and how targets are made and
+mounted.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +50,13 @@ def _joined(text: str) -> list[str]:
     "node-name-on-loopback",
     "error",
     "hosts",
-    reason="Installers write the node's name beside 127.0.1.1: Corosync, DRBD and NFS then bind to the node itself, and find nobody.",
+    reason="Installers write the node's name beside 127.0.1.1: Corosync, DRBD and NFS then bind to the node "
+    "itself, and find nobody.",
     remedy="Remove the line; write the node's real address beside its name.",
     source="https://github.com/corosync/corosync/issues/162",
 )
 def loopback(setup: Setup) -> Iterator[str]:
+    """Find nodes whose name is an address of the loopback in /etc/hosts."""
     for line in setup.texts.get("etc/hosts", "").splitlines():
         words = line.partition("#")[0].split()
         for name in words[1:]:
@@ -65,11 +69,13 @@ def loopback(setup: Setup) -> Iterator[str]:
     "error",
     "exports",
     "pacemaker",
-    reason="What /etc/exports names is exported at boot on both nodes: clients get the empty directory below the mount.",
+    reason="What /etc/exports names is exported at boot on both nodes: clients get the empty directory below the "
+    "mount.",
     remedy="Remove the line; exportfs of Pacemaker exports.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
 )
 def exported(setup: Setup) -> Iterator[str]:
+    """Find exports in /etc/exports that lie on a mount of Pacemaker."""
     mounts = {primitive.mount_point for primitive in setup.pacemaker.services if primitive.is_mount}
     for line in _joined(setup.texts["etc/exports"]):
         place = line.split(maxsplit=1)[0] if line else ""
@@ -87,6 +93,7 @@ def exported(setup: Setup) -> Iterator[str]:
     source=_MKFS,
 )
 def networks(setup: Setup) -> Iterator[str]:
+    """Find LNet networks of the servers' NIDs that the lnet module does not have."""
     match = re.search(r"^\s*options\s+lnet\s.*?networks=[\"']?([^\"'\s]+)", setup.lnet, re.M)
     if not match:
         return
@@ -105,7 +112,7 @@ def networks(setup: Setup) -> Iterator[str]:
 
 
 def _network(name: str) -> str:
-    """tcp is tcp0."""
+    """Return the name of an LNet network with its number: "tcp" is "tcp0"."""
     return name if name[-1:].isdecimal() and name != "o2ib" else f"{name}0"
 
 
@@ -113,11 +120,13 @@ def _network(name: str) -> str:
     "target-made-wrong",
     "error",
     "lustre",
-    reason="mkfs.lustre refuses an option that it does not know; others take another target's place, or make one that a take-over damages.",
+    reason="mkfs.lustre refuses an option that it does not know; others take another target's place, or make one "
+    "that a take-over damages.",
     remedy="mkfs.lustre --help; only the options of the run-book.",
     source=_MKFS,
 )
 def made(setup: Setup) -> Iterator[str]:
+    """Find options of mkfs.lustre that are unknown, harmful or malformed, and malformed NIDs."""
     known = options_of("lustre targets")
     for words in made_targets(setup):
         for word in (word for word in words[1:] if word.startswith("--")):
@@ -151,6 +160,7 @@ def made(setup: Setup) -> Iterator[str]:
     source="https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html",
 )
 def pools(setup: Setup) -> Iterator[str]:
+    """Find disks that are used twice by the pools."""
     seen: dict[str, str] = {}
     for line in _joined(setup.lustre):
         words = line.split()
@@ -172,6 +182,7 @@ def pools(setup: Setup) -> Iterator[str]:
     source=_MKFS,
 )
 def not_made(setup: Setup) -> Iterator[str]:
+    """Find ZFS targets whose pool no command makes."""
     lines = [line.split() for line in _joined(setup.lustre)]
     made = {word for words in lines if words[:2] == ["zpool", "create"] for word in words[2:]}
     for words in made_targets(setup):
@@ -184,11 +195,13 @@ def not_made(setup: Setup) -> Iterator[str]:
     "disk-by-a-name-that-changes",
     "warning",
     "lustre",
-    reason="sda is another disk after a reboot, and on the other node: the pool, or the target, is looked for on the wrong one.",
+    reason="sda is another disk after a reboot, and on the other node: the pool, or the target, is looked for on "
+    "the wrong one.",
     remedy="/dev/mapper/..., /dev/disk/by-id/..., /dev/VG/LV",
     source="https://openzfs.github.io/openzfs-docs/Project%20and%20Community/FAQ.html",
 )
 def changing(setup: Setup) -> Iterator[str]:
+    """Find commands that name a disk by a device name that may change."""
     for line in _joined(setup.lustre):
         if line.startswith(("zpool create", "mkfs.lustre", "tunefs.lustre")):
             names = [word for word in line.split() if _UNSTABLE.fullmatch(word)]
@@ -205,6 +218,7 @@ def changing(setup: Setup) -> Iterator[str]:
     source=_MOUNT,
 )
 def client(setup: Setup) -> Iterator[str]:
+    """Find mount commands of clients that are malformed or have unknown options."""
     known = options_of("lustre mount")
     for line in _joined(setup.texts["lustre/mount-clients.sh"]):
         words = line.split()
@@ -235,11 +249,13 @@ def client(setup: Setup) -> Iterator[str]:
     "error",
     "sbd",
     "pacemaker",
-    reason="A message that is left on another disk than sbd watches is read by nobody: the node is believed to be off, and writes on.",
+    reason="A message that is left on another disk than sbd watches is read by nobody: the node is believed to be "
+    "off, and writes on.",
     remedy="The same disks in SBD_DEVICE and in the device's own parameter (devices), or none there.",
     source=SBD,
 )
 def sbd_disk(setup: Setup) -> Iterator[str]:
+    """Find fencing devices that write to other disks than sbd reads."""
     watched = set(filter(None, re.split(r"[;,\s]+", setup.sbd.get("SBD_DEVICE", ""))))
     for device in setup.pacemaker.devices:
         given = device.values.get("devices") or device.values.get("sbd_device", "")
@@ -257,6 +273,7 @@ def sbd_disk(setup: Setup) -> Iterator[str]:
     source=SBD,
 )
 def sbd_setting(setup: Setup) -> Iterator[str]:
+    """Find settings of sbd that are misspelt or out of range."""
     values = setup.sbd
     for name, value in values.items():
         if name not in _SBD_SETTINGS and meant(name, _SBD_SETTINGS):
@@ -279,11 +296,13 @@ def sbd_setting(setup: Setup) -> Iterator[str]:
     "watched-by-another-kind-of-name",
     "error",
     "pacemaker",
-    reason="healthLNET and ping watch others: NIDs for lctl ping, addresses for ping; of the other kind none ever answers.",
+    reason="healthLNET and ping watch others: NIDs for lctl ping, addresses for ping; of the other kind none ever "
+    "answers.",
     remedy="lctl=true with host_list of NIDs, or lctl=false with addresses.",
     source=OWN,
 )
 def kinds(setup: Setup) -> Iterator[str]:
+    """Find watchers whose hosts are written the wrong way: NIDs for LNet, addresses otherwise."""
     for primitive in setup.pacemaker.services:
         hosts = primitive.values.get("host_list", "").split()
         with_nids = primitive.agent == "healthLNET" and primitive.values.get("lctl", "true").lower() == "true"

@@ -44,11 +44,13 @@ _SNMP_NEEDS = {
     "fencing-device-contradicts-itself",
     "error",
     "pacemaker",
-    reason="The device waits longer than Pacemaker waits for it, or is told two things at once: it fails when it is needed.",
+    reason="The device waits longer than Pacemaker waits for it, or is told two things at once: it fails when it "
+    "is needed.",
     remedy="Remove these settings, or let each be below the one that bounds it.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def device(setup: Setup) -> Iterator[str]:
+    """Find fencing devices with options that exclude each other, or that outlast the limit."""
     cib = setup.pacemaker
     limit = seconds(cib.properties.get("stonith-timeout", "")) or 60.0
     for one in cib.devices:
@@ -71,11 +73,13 @@ def device(setup: Setup) -> Iterator[str]:
     "fencing-device-checked-never",
     "warning",
     "pacemaker",
-    reason="Its monitor has an interval of 0: it is looked at once, and what stopped answering is noticed when it is needed.",
+    reason="Its monitor has an interval of 0: it is looked at once, and what stopped answering is noticed when it "
+    "is needed.",
     remedy="op monitor interval=60s",
     source=f"{PACEMAKER}/operations.rst",
 )
 def never(setup: Setup) -> Iterator[str]:
+    """Find fencing devices whose monitors never run."""
     for one in setup.pacemaker.devices:
         monitors = [operation for operation in one.operations if operation.name == "monitor"]
         if monitors and all(operation.interval_s == 0 or not operation.enabled for operation in monitors):
@@ -103,6 +107,7 @@ _OLDER = {
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
 def given_twice(setup: Setup) -> Iterator[str]:
+    """Find fencing devices that have an option under its older and its newer name, with two values."""
     for one in setup.pacemaker.devices:
         for older, newer in _OLDER.items():
             old, new = one.values.get(older), one.values.get(newer)
@@ -119,6 +124,7 @@ def given_twice(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing.py.py",
 )
 def relative(setup: Setup) -> Iterator[str]:
+    """Find fencing devices with a relative path."""
     for one in setup.pacemaker.devices:
         for name, value in one.values.items():
             if re.search(r"_(path|script|file)$", name) and value and not value.startswith(("/", "lrm://")):
@@ -134,6 +140,7 @@ def relative(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def never_told(setup: Setup) -> Iterator[str]:
+    """Find outlets that are told neither the node nor the plug."""
     for one in setup.pacemaker.devices:
         lacking = not one.values.get("plug") and not one.values.get("port")
         if is_outlet(one) and one.values.get("pcmk_host_argument") == "none" and lacking:
@@ -144,11 +151,13 @@ def never_told(setup: Setup) -> Iterator[str]:
     "watch-longer-than-its-monitor",
     "error",
     "pacemaker",
-    reason="When a host does not answer the agent is still waiting when Pacemaker gives it up: the watch fails in place of the host.",
+    reason="When a host does not answer the agent is still waiting when Pacemaker gives it up: the watch fails in "
+    "place of the host.",
     remedy="timeout times attempts below the time-out of the monitor.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
 )
 def watch(setup: Setup) -> Iterator[str]:
+    """Find watchers that wait longer for answers than their monitor may take."""
     for one in setup.pacemaker.services:
         waits = seconds(one.values.get("timeout", "2")) * (seconds(one.values.get("attempts", "3")) or 1)
         if one.agent in ("ping", "pingd") and waits >= one.timeout_s("monitor"):
@@ -160,11 +169,13 @@ def watch(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "drbd",
-    reason="The disk below DRBD has the same UUID and label: it may be mounted in DRBD's place, and what is written is not replicated.",
+    reason="The disk below DRBD has the same UUID and label: it may be mounted in DRBD's place, and what is "
+    "written is not replicated.",
     remedy="device=/dev/drbdN",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def by_uuid(setup: Setup) -> Iterator[str]:
+    """Find mounts of a device by its UUID or label."""
     for one in setup.pacemaker.services:
         if one.is_mount and re.match(r"-[UL]\b|(UUID|LABEL|PARTUUID)=|/dev/disk/by-(uuid|label)/", one.device):
             yield f"cib: {one.id} mounts {one.device}"
@@ -174,11 +185,13 @@ def by_uuid(setup: Setup) -> Iterator[str]:
     "address-of-no-host",
     "error",
     "pacemaker",
-    reason="The first and the last address of a network are nobody's, and a wrong mask makes the node send to the wrong card.",
+    reason="The first and the last address of a network are nobody's, and a wrong mask makes the node send to the "
+    "wrong card.",
     remedy="ip and cidr_netmask of the clients' network; leave broadcast out.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
 )
 def no_host(setup: Setup) -> Iterator[str]:
+    """Find addresses that no host can have in their network, and broadcast addresses of another one."""
     for one in setup.pacemaker.services:
         bits = one.values.get("cidr_netmask", "")
         if one.agent != "IPaddr2" or not bits:
@@ -206,6 +219,7 @@ def no_host(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsserver",
 )
 def state_exported(setup: Setup) -> Iterator[str]:
+    """Find NFS servers that keep their state within an exported directory."""
     services = setup.pacemaker.services
     exported = [one.values.get("directory", "").rstrip("/") for one in services if one.agent == "exportfs"]
     # The root of an NFSv4 tree is exported for its parts.
@@ -221,11 +235,13 @@ def state_exported(setup: Setup) -> Iterator[str]:
     "lock-recovery-from-another-address",
     "error",
     "pacemaker",
-    reason="Clients know the server by the address they mounted: when another one tells of the take-over, they do not take their locks again.",
+    reason="Clients know the server by the address they mounted: when another one tells of the take-over, they do "
+    "not take their locks again.",
     remedy="source_host, or nfs_ip, with the address of the service (IPaddr2).",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/nfsnotify",
 )
 def notified(setup: Setup) -> Iterator[str]:
+    """Find addresses for NFS notifications that no resource brings up."""
     addresses = {one.values.get("ip") for one in setup.pacemaker.services if one.agent in ("IPaddr2", "IPaddr")}
     for one in setup.pacemaker.services:
         for name in ("source_host", "nfs_ip") if one.agent in ("nfsnotify", "nfsserver") else ():
@@ -239,11 +255,13 @@ def notified(setup: Setup) -> Iterator[str]:
     "options-with-a-space",
     "error",
     "pacemaker",
-    reason="Options are separated by commas only: after a space another word begins, and the mount or export is refused.",
+    reason="Options are separated by commas only: after a space another word begins, and the mount or export is "
+    "refused.",
     remedy="options=rw,sync",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
 )
 def spaced(setup: Setup) -> Iterator[str]:
+    """Find mount and export options with a space in them."""
     for one in setup.pacemaker.services:
         text = one.values.get("options", "").strip()
         if one.agent in ("Filesystem", "exportfs") and re.search(r"\s", text) and not text.startswith("-o"):
@@ -254,11 +272,13 @@ def spaced(setup: Setup) -> Iterator[str]:
     "operation-unknown",
     "error",
     "pacemaker",
-    reason="An operation that Pacemaker never asks for has no effect: its time-out, or its monitoring, is the default's, or none.",
+    reason="An operation that Pacemaker never asks for has no effect: its time-out, or its monitoring, is the "
+    "default's, or none.",
     remedy="start, stop, monitor, promote, demote, notify.",
     source=f"{PACEMAKER}/operations.rst",
 )
 def operations(setup: Setup) -> Iterator[str]:
+    """Find operations that Pacemaker does not have, and roles outside a promotable clone."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
         promotable = is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false"))
@@ -273,11 +293,13 @@ def operations(setup: Setup) -> Iterator[str]:
     "order-of-an-action-that-never-is",
     "error",
     "pacemaker",
-    reason="Only a promotable clone is promoted: an order by that action of anything else is never met, or never applies.",
+    reason="Only a promotable clone is promoted: an order by that action of anything else is never met, or never "
+    "applies.",
     remedy="first-action=promote of the DRBD clone, then-action=start of the service.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def never_promoted(setup: Setup) -> Iterator[str]:
+    """Find orders that wait for the promotion of what is never promoted."""
     cib = setup.pacemaker
     promotable = {name for name, meta in cib.clones.items() if is_true(meta.get("promotable", "false"))}
     promotable |= {primitive.id for primitive in cib.primitives if primitive.clone in promotable}
@@ -292,11 +314,13 @@ def never_promoted(setup: Setup) -> Iterator[str]:
     "placed-by-a-ticket",
     "warning",
     "pacemaker",
-    reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, nothing is served.",
+    reason="A service that depends on a ticket runs only while that is granted: without booth, or after its loss, "
+    "nothing is served.",
     remedy="Remove rsc_ticket where there is one site.",
     source=OWN,
 )
 def ticket(setup: Setup) -> Iterator[str]:
+    """Find constraints that ask for a ticket where booth does not run."""
     booth = any("booth" in primitive.agent for primitive in setup.pacemaker.primitives)
     for constraint in setup.pacemaker.constraints("rsc_ticket"):
         if not booth:
@@ -312,6 +336,7 @@ def ticket(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/constraints.rst",
 )
 def not_looked_for(setup: Setup) -> Iterator[str]:
+    """Find services that Pacemaker does not look for on nodes where they may run."""
     cib = setup.pacemaker
     for constraint in cib.constraints("rsc_location"):
         node, policy = constraint.get("node", ""), constraint.get("resource-discovery", "always")
@@ -325,11 +350,13 @@ def not_looked_for(setup: Setup) -> Iterator[str]:
     "configuration-not-validated",
     "warning",
     "pacemaker",
-    reason="Without a schema Pacemaker takes any text for a configuration: what it does not understand is silently left out.",
+    reason="Without a schema Pacemaker takes any text for a configuration: what it does not understand is silently "
+    "left out.",
     remedy="validate-with=pacemaker-3.7 (cibadmin --upgrade)",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def not_validated(setup: Setup) -> Iterator[str]:
+    """Find a configuration that is not checked against a schema, or against one that is too old."""
     given = setup.pacemaker.root.get("validate-with", "")
     if given in ("none", "pacemaker-0.6", "transitional-0.6"):
         yield f"cib: validate-with={given}"

@@ -13,31 +13,37 @@ Bad = Callable[[str], bool]
 
 
 def below(limit_s: float) -> Bad:
-    """A time that is shorter; none where it is not understood."""
+    """Return a test for times below a limit in seconds; a text that is no time does not count."""
     return lambda value: bool(re.match(r"\d", value)) and seconds(value) < limit_s
 
 
 def above(limit_s: float) -> Bad:
+    """Return a test for times above a limit in seconds."""
     return lambda value: seconds(value) > limit_s
 
 
 def number_in(value: str) -> int | None:
+    """Return a value as a whole number, None where it is none."""
     return int(value) if re.fullmatch(r"-?\d+", value) else None
 
 
 def less(limit: int) -> Bad:
+    """Return a test for whole numbers below a limit."""
     return lambda value: (number := number_in(value)) is not None and number < limit
 
 
 def more(limit: int) -> Bad:
+    """Return a test for whole numbers above a limit."""
     return lambda value: (number := number_in(value)) is not None and number > limit
 
 
 def is_one_of(*values: str) -> Bad:
+    """Return a test for values in a list, whatever their case."""
     return lambda value: value.lower() in values
 
 
 def is_off(value: str) -> bool:
+    """Tell whether a value switches something off."""
     return value.lower() in ("false", "no", "off", "0", "n")
 
 
@@ -48,15 +54,18 @@ def always(value: str) -> bool:
 
 
 def is_relative(value: str) -> bool:
+    """Tell whether a value is a path that does not begin at the root."""
     return bool(value) and not value.startswith("/")
 
 
 @dataclass(frozen=True)
 class Danger:
-    """``place`` and ``option`` say where it stands: ``cluster`` (its properties), ``fencing`` (parameters of devices), ``meta`` (of services),
-    ``op NAME``, the type of an agent, ``totem``, ``totem interface``, ``logging``, ``system`` (of Corosync), ``net``, ``disk``, ``options`` (of DRBD).
+    """One option with the values that do harm.
 
-    ``bad`` which values do harm; ``example`` is one of them."""
+    ``place`` says where the option is: ``cluster`` (its properties), ``fencing`` (parameters of devices), ``meta`` (of
+    services), ``op NAME``, the type of an agent, ``totem``, ``totem interface``, ``logging``, ``system`` (of Corosync),
+    ``net``, ``disk``, ``options`` (of DRBD). ``bad`` tells which values do harm; ``example`` is one of them.
+    """
 
     place: str
     option: str

@@ -223,7 +223,8 @@ SERVED_ROWS: tuple[Danger, ...] = (
         is_true,
         "1",
         "error",
-        "The policies for a split brain are then used where DRBD would ask a person: three different copies are merged.",
+        "The policies for a split brain are then used where DRBD would ask a person: three different copies "
+        "are merged.",
         "Remove it.",
     ),
     Danger(
@@ -241,7 +242,8 @@ SERVED_ROWS: tuple[Danger, ...] = (
         less(20),
         "5",
         "warning",
-        "It is in tenths of a second: so short a pause of the peer cuts the replication, and gets the peer powered off.",
+        "It is in tenths of a second: so short a pause of the peer cuts the replication, and gets the peer "
+        "powered off.",
         "Remove it; its default is 60 (6 s).",
     ),
     Danger(

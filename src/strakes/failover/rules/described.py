@@ -22,11 +22,13 @@ _REMEDY = "Correct the file, or the description where that is wrong; then plan o
     "nodes-differ-from-the-description",
     "error",
     "description",
-    reason="Files and description mean different machines: one of them is wrong, and what is checked is not what will run.",
+    reason="Files and description mean different machines: one of them is wrong, and what is checked is not what "
+    "will run.",
     remedy=_REMEDY,
     source=OWN,
 )
 def nodes(setup: Setup) -> Iterator[str]:
+    """Find nodes that are only in the files, or only in the description."""
     known = {node.name for node in setup.described.nodes}
     for name in setup.node_names:
         if name not in known:
@@ -43,11 +45,13 @@ def nodes(setup: Setup) -> Iterator[str]:
     "error",
     "description",
     "corosync",
-    reason="An address that the node does not have is bound by nobody: the link is never there, or it is another one than was thought.",
+    reason="An address that the node does not have is bound by nobody: the link is never there, or it is another "
+    "one than was thought.",
     remedy=_REMEDY,
     source=OWN,
 )
 def links(setup: Setup) -> Iterator[str]:
+    """Find addresses of links, and of the quorum device, that are not the described ones."""
     described = {node.name: node for node in setup.described.nodes}
     network_of = {address: name for node in described.values() for name, address in node.addresses.items()}
     used: dict[int, set[str]] = {}
@@ -84,6 +88,7 @@ def links(setup: Setup) -> Iterator[str]:
     source=OWN,
 )
 def fencing(setup: Setup) -> Iterator[str]:
+    """Find devices that switch another BMC or outlet than the described one, and outlets that none switches."""
     cib = setup.pacemaker
     for node in setup.described.nodes:
         outlets = {(pdu.address, pdu.outlet) for pdu in node.pdus}
@@ -118,11 +123,13 @@ def _bmc(device: Primitive, node: str, described: tuple[str, str]) -> Iterator[s
     "error",
     "description",
     "pacemaker",
-    reason="When the links are cut the side that waits longer to be powered off goes on: that is not the one that was wanted.",
+    reason="When the links are cut the side that waits longer to be powered off goes on: that is not the one that "
+    "was wanted.",
     remedy="pcmk_delay_base on the device of the survivor; or another survivor in cluster.toml.",
     source=OWN,
 )
 def survivor(setup: Setup) -> Iterator[str]:
+    """Find delays and tie breakers that let another node survive than the described one."""
     delays = delays_of(setup)
     if len(delays) == 2 and len(set(delays.values())) == 2:
         winner = max(delays, key=lambda node: delays[node])
@@ -139,11 +146,13 @@ def survivor(setup: Setup) -> Iterator[str]:
     "error",
     "description",
     "drbd",
-    reason="Another device than described is replicated, or over another network: data are overwritten, or there is no second copy.",
+    reason="Another device than described is replicated, or over another network: data are overwritten, or there "
+    "is no second copy.",
     remedy=_REMEDY,
     source=OWN,
 )
 def replication(setup: Setup) -> Iterator[str]:
+    """Find DRBD addresses and disks that are not the described ones."""
     targets = {target.name: target for target in setup.described.targets}
     described = {node.name: node for node in setup.described.nodes}
     for resource in setup.drbd:
@@ -179,11 +188,13 @@ def replication(setup: Setup) -> Iterator[str]:
     "error",
     "description",
     "pacemaker",
-    reason="What is mounted, or where clients look for it, is not what was described: they find nothing, or something else.",
+    reason="What is mounted, or where clients look for it, is not what was described: they find nothing, or "
+    "something else.",
     remedy=_REMEDY,
     source=OWN,
 )
 def services(setup: Setup) -> Iterator[str]:
+    """Find mounts, addresses and pools that are not the described ones, or missing."""
     cib = setup.pacemaker
     resources = {resource.name: resource.devices for resource in setup.drbd}
     points = {one.mount_point: one for one in cib.services if one.is_mount}
@@ -245,6 +256,7 @@ def _homes(cib: Cib, service: Primitive) -> set[str]:
     source=OWN,
 )
 def lustre(setup: Setup) -> Iterator[str]:
+    """Find NIDs, names and devices of Lustre targets that are not the described ones."""
     cluster = setup.described
     if cluster.file_system.kind != "lustre":
         return

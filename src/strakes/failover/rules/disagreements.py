@@ -26,11 +26,13 @@ def _milliseconds(text: str, default: int) -> int:
     "heartbeat-waits-contradict",
     "error",
     "corosync",
-    reason="What has to happen within the token's time is given more than that: a healthy node is taken for dead, or a link that died is found too late.",
+    reason="What has to happen within the token's time is given more than that: a healthy node is taken for dead, "
+    "or a link that died is found too late.",
     remedy="Remove these settings; all of them follow from token.",
     source=COROSYNC_CONF,
 )
 def waits(setup: Setup) -> Iterator[str]:
+    """Find waits of Corosync that are not below the token, and more messages than its window."""
     totem = setup.membership.one("totem")
     token = _milliseconds(totem.get("token"), 3000)
     for key in ("hold", "token_retransmit", "merge", "send_join"):
@@ -60,6 +62,7 @@ def _sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
     source=COROSYNC_CONF,
 )
 def twice(setup: Setup) -> Iterator[str]:
+    """Find settings of one section of corosync.conf that are given twice, with two values."""
     # Sections that may stand several times, each for another thing, are no contradiction; those of one name are one.
     top = {name: setup.membership.one(name) for name in ("totem", "quorum", "logging")}
     blocks = [*top.items(), *((path, block) for path, block in _sections(setup.membership, "") if " " in path)]
@@ -79,6 +82,7 @@ def twice(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def nowhere(setup: Setup) -> Iterator[str]:
+    """Find a log to a file where no file is given."""
     logging = setup.membership.one("logging")
     if logging.get("to_logfile").lower() in _ON and not logging.get("logfile"):
         yield "corosync.conf: to_logfile: yes, and no logfile"
@@ -93,6 +97,7 @@ def nowhere(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def unused(setup: Setup) -> Iterator[str]:
+    """Find addresses of multicast and broadcast, which knet does not use."""
     totem = setup.membership.one("totem")
     if totem.get("transport", "knet") != "knet" or not setup.membership.one("nodelist").all("node"):
         return
@@ -110,11 +115,13 @@ def _tenths(resource: Resource, key: str, default: int) -> int:
     "replication-times-contradict",
     "error",
     "drbd",
-    reason="drbd.conf(5): timeout has to be below connect-int and ping-int (those are in seconds, it in tenths); else it never applies.",
+    reason="drbd.conf(5): timeout has to be below connect-int and ping-int (those are in seconds, it in tenths); "
+    "else it never applies.",
     remedy="Remove timeout, ping-int and connect-int; their defaults fit.",
     source=DRBD_CONF,
 )
 def replication_times(setup: Setup) -> Iterator[str]:
+    """Find DRBD time-outs that are longer than the interval between pings or connection attempts."""
     for resource in setup.drbd:
         timeout = _tenths(resource, "timeout", 60)
         for key in ("ping-int", "connect-int"):
@@ -127,11 +134,13 @@ def replication_times(setup: Setup) -> Iterator[str]:
     "replication-rates-contradict",
     "warning",
     "drbd",
-    reason="The least rate is above the most, or there is neither a controller nor a rate: a copy is brought up to date at 250 KiB/s.",
+    reason="The least rate is above the most, or there is neither a controller nor a rate: a copy is brought up to "
+    "date at 250 KiB/s.",
     remedy="c-max-rate above c-min-rate; resync-rate where c-plan-ahead is 0.",
     source=DRBD_CONF,
 )
 def rates(setup: Setup) -> Iterator[str]:
+    """Find resync rates of DRBD that exclude each other, or that are missing."""
     for resource in setup.drbd:
         least, most = (resource.option("disk", key, "") for key in ("c-min-rate", "c-max-rate"))
         if least and most and _kib(least) > _kib(most) > 0:
@@ -151,11 +160,13 @@ def _kib(text: str) -> float:
     "replication-secret-incomplete",
     "error",
     "drbd",
-    reason="The two sides prove who they are with a digest and a secret: with one of them only anybody may connect, or nobody.",
+    reason="The two sides prove who they are with a digest and a secret: with one of them only anybody may "
+    "connect, or nobody.",
     remedy="net { cram-hmac-alg sha256; shared-secret ...; }",
     source=DRBD_CONF,
 )
 def secret(setup: Setup) -> Iterator[str]:
+    """Find a shared secret of DRBD without an algorithm, and the reverse."""
     # The secret may be in a file that is not read.
     hidden = any("include" in text and "secret" in text for text in setup.texts.values())
     for resource in setup.drbd:
@@ -175,6 +186,7 @@ def secret(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def malformed(setup: Setup) -> Iterator[str]:
+    """Find malformed DRBD addresses, ports and metadata disks."""
     for resource in setup.drbd:
         for host in resource.hosts:
             for address in host.addresses:
@@ -192,11 +204,13 @@ def malformed(setup: Setup) -> Iterator[str]:
     "replication-in-two-subnets",
     "warning",
     "drbd",
-    reason="The two ends are in different networks: without a router between them, or with one digit wrong, the copies never connect.",
+    reason="The two ends are in different networks: without a router between them, or with one digit wrong, the "
+    "copies never connect.",
     remedy="Addresses of one network, best of a direct cable.",
     source=DRBD_CONF,
 )
 def two_subnets(setup: Setup) -> Iterator[str]:
+    """Find DRBD resources whose two addresses are in different networks."""
     for resource in setup.drbd:
         sides = [[address.rpartition(":")[0].strip("[]") for address in host.addresses] for host in resource.hosts]
         if len(sides) == 2 and len(sides[0]) == len(sides[1]) == 1:
@@ -215,6 +229,7 @@ def two_subnets(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def digest(setup: Setup) -> Iterator[str]:
+    """Find misspelt digests of DRBD."""
     for resource in setup.drbd:
         for key in ("verify-alg", "csums-alg", "cram-hmac-alg", "data-integrity-alg"):
             for given in resource.all_values("net", key):
@@ -227,11 +242,13 @@ def digest(setup: Setup) -> Iterator[str]:
     "handler-does-the-opposite",
     "error",
     "drbd",
-    reason="crm-fence-peer keeps the other copy from being promoted, crm-unfence-peer lets it: in place of each other they do the opposite.",
+    reason="crm-fence-peer keeps the other copy from being promoted, crm-unfence-peer lets it: in place of each "
+    "other they do the opposite.",
     remedy='fence-peer "...crm-fence-peer..."; unfence-peer (8.4: after-resync-target) "...crm-unfence-peer...";',
     source=DRBD_CONF,
 )
 def opposite(setup: Setup) -> Iterator[str]:
+    """Find DRBD handlers that do the opposite of what they are called for."""
     for resource in setup.drbd:
         for key, wrong in (("fence-peer", _LETS_IN), ("unfence-peer", _LOCKS_OUT), ("after-resync-target", _LOCKS_OUT)):
             handler = resource.option("handlers", key)
@@ -243,11 +260,13 @@ def opposite(setup: Setup) -> Iterator[str]:
     "handler-not-found",
     "error",
     "drbd",
-    reason="The kernel calls drbdadm without the paths of a shell: a program that is not named in full is not found, and writing stays frozen.",
+    reason="The kernel calls drbdadm without the paths of a shell: a program that is not named in full is not "
+    "found, and writing stays frozen.",
     remedy="/usr/lib/drbd/PROGRAM",
     source=DRBD_CONF,
 )
 def not_found(setup: Setup) -> Iterator[str]:
+    """Find DRBD handlers that are not where DRBD looks for them, or misspelt."""
     known = options_of("drbd handler programs")
     for resource in setup.drbd:
         for key in options_of("drbd handlers"):
@@ -269,6 +288,7 @@ def not_found(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def after_nothing(setup: Setup) -> Iterator[str]:
+    """Find DRBD resources that wait for the resync of an unknown resource, or of themselves."""
     names = {resource.name for resource in setup.drbd}
     for resource in setup.drbd:
         for given in resource.all_values("disk", "resync-after"):

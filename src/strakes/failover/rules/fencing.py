@@ -80,6 +80,7 @@ def devices_for(cib: Cib, node: str) -> list[Primitive]:
 
 
 def address_of(device: Primitive) -> str:
+    """Return the address of a fencing device, empty where it has none."""
     return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
 
 
@@ -102,11 +103,13 @@ def watchdog_fences(setup: Setup) -> bool:
     "fencing-switched-off",
     "error",
     "pacemaker",
-    reason="A node that does not answer may still write; taking over from it without powering it off is how both copies come to differ.",
+    reason="A node that does not answer may still write; taking over from it without powering it off is how both "
+    "copies come to differ.",
     remedy="stonith-enabled=true, with a device for every node.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def switched_off(setup: Setup) -> Iterator[str]:
+    """Find a cluster in which fencing is switched off."""
     if setup.pacemaker.properties.get("stonith-enabled", "true").lower() in ("false", "no", "off", "0"):
         yield "cib: stonith-enabled=false"
 
@@ -115,11 +118,13 @@ def switched_off(setup: Setup) -> Iterator[str]:
     "node-without-fencing-device",
     "error",
     "pacemaker",
-    reason="What runs on a node that cannot be powered off is never taken over; without any device nothing is even started.",
+    reason="What runs on a node that cannot be powered off is never taken over; without any device nothing is even "
+    "started.",
     remedy="Add a fencing device with pcmk_host_list=NODE.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/verification.rst",
 )
 def no_device(setup: Setup) -> Iterator[str]:
+    """Find nodes that no device powers off."""
     cib = setup.pacemaker
     if watchdog_fences(setup):
         return
@@ -137,6 +142,7 @@ def no_device(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def for_nobody(setup: Setup) -> Iterator[str]:
+    """Find devices for nodes that do not exist."""
     cib, known = setup.pacemaker, setup.node_names
     for device in cib.devices:
         for name in cib.fences(device):
@@ -148,11 +154,13 @@ def for_nobody(setup: Setup) -> Iterator[str]:
     "fencing-device-for-anybody",
     "error",
     "pacemaker",
-    reason="Without a list of hosts the device is taken for every node: the one behind it is powered off in place of the broken one.",
+    reason="Without a list of hosts the device is taken for every node: the one behind it is powered off in place "
+    "of the broken one.",
     remedy="pcmk_host_list=NODE for each BMC; pcmk_host_map=NODE:PLUG;... for outlets.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def for_anybody(setup: Setup) -> Iterator[str]:
+    """Find devices that do not say which node they power off, and BMCs of several nodes."""
     cib = setup.pacemaker
     for device in cib.devices:
         if cib.needs_no_hosts(device):
@@ -167,11 +175,13 @@ def for_anybody(setup: Setup) -> Iterator[str]:
     "outlet-not-named",
     "error",
     "pacemaker",
-    reason="Without a map the outlet is looked for under the name of the node; one outlet for two nodes switches off one of them only.",
+    reason="Without a map the outlet is looked for under the name of the node; one outlet for two nodes switches "
+    "off one of them only.",
     remedy="pcmk_host_map=NODE1:1;NODE2:2",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def no_plug(setup: Setup) -> Iterator[str]:
+    """Find outlets that are not named, and outlets that several nodes share."""
     cib = setup.pacemaker
     for device in filter(is_outlet, cib.devices):
         nodes = cib.fences(device)
@@ -187,11 +197,14 @@ def no_plug(setup: Setup) -> Iterator[str]:
     "outlet-login-of-another-kind",
     "error",
     "pacemaker",
-    reason="SNMP before version 3 asks for a community, not for a user and a password: the outlet refuses, the node stays on.",
-    remedy="snmp_version=2c and community=NAME; or snmp_version=3 with username, password_script and the snmp_ options of the outlet.",
+    reason="SNMP before version 3 asks for a community, not for a user and a password: the outlet refuses, the "
+    "node stays on.",
+    remedy="snmp_version=2c and community=NAME; or snmp_version=3 with username, password_script and the snmp_ "
+    "options of the outlet.",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/lib/fencing_snmp.py.py",
 )
 def snmp(setup: Setup) -> Iterator[str]:
+    """Find devices with a user or a password for a version of SNMP that has neither."""
     for device in setup.pacemaker.devices:
         values = device.values
         if "snmp" not in device.agent or values.get("snmp_version") == "3":
@@ -204,11 +217,13 @@ def snmp(setup: Setup) -> Iterator[str]:
     "fencing-that-pretends",
     "error",
     "pacemaker",
-    reason="An agent that reports success without cutting the power, or asks the broken node to do it itself, lets both nodes write.",
+    reason="An agent that reports success without cutting the power, or asks the broken node to do it itself, lets "
+    "both nodes write.",
     remedy="Use the BMC (fence_ipmilan), a switched outlet, or sbd.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def pretends(setup: Setup) -> Iterator[str]:
+    """Find devices that report success and power nothing off."""
     cib = setup.pacemaker
     for device in cib.devices:
         why = pretends_because(device)
@@ -225,11 +240,13 @@ def pretends(setup: Setup) -> Iterator[str]:
     "one-bmc-for-two-nodes",
     "error",
     "pacemaker",
-    reason="Two devices with one address power off the same machine: the other one goes on while it is believed to be off.",
+    reason="Two devices with one address power off the same machine: the other one goes on while it is believed to "
+    "be off.",
     remedy="Look up the address, and the outlet, of each node, and prove each device: stonith_admin --fence NODE",
     source=OWN,
 )
 def same_bmc(setup: Setup) -> Iterator[str]:
+    """Find BMCs and outlets that are given for several nodes."""
     cib = setup.pacemaker
     seen: dict[tuple[str, str, str], tuple[Primitive, str]] = {}
     for device in cib.devices:
@@ -243,7 +260,9 @@ def same_bmc(setup: Setup) -> Iterator[str]:
             )
             other, victim = seen.setdefault(place, (device, node))
             if victim != node and not (other is device and is_outlet(device) and not place[2]):
-                yield f"cib: {other.id} for {victim} and {device.id} for {node} are both {' '.join(filter(None, place))}"
+                yield (
+                    f"cib: {other.id} for {victim} and {device.id} for {node} are both {' '.join(filter(None, place))}"
+                )
 
 
 @rule(
@@ -255,6 +274,7 @@ def same_bmc(setup: Setup) -> Iterator[str]:
     source="https://github.com/SUSE/doc-sleha/pull/81",
 )
 def race(setup: Setup) -> Iterator[str]:
+    """Find two nodes that would power each other off at the same moment."""
     delays = delays_of(setup)
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
@@ -294,11 +314,13 @@ def _first_level(cib: Cib, node: str) -> list[Primitive]:
     "priority-without-priorities",
     "error",
     "pacemaker",
-    reason="priority-fencing-delay waits for the node whose resources have more priority; without priorities both sides are equal.",
+    reason="priority-fencing-delay waits for the node whose resources have more priority; without priorities both "
+    "sides are equal.",
     remedy="Give the service meta priority=10, or one device pcmk_delay_base=10s.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def no_priorities(setup: Setup) -> Iterator[str]:
+    """Find a delay by priority where no resource has a priority."""
     cib = setup.pacemaker
     if seconds(cib.properties.get("priority-fencing-delay", "")) and not any(
         one.meta.get("priority", "0") != "0" for one in cib.services
@@ -310,11 +332,13 @@ def no_priorities(setup: Setup) -> Iterator[str]:
     "delay-too-long",
     "warning",
     "pacemaker",
-    reason="The delay is waited for whenever this node dies, not only when the links are cut: so much longer nobody serves.",
+    reason="The delay is waited for whenever this node dies, not only when the links are cut: so much longer "
+    "nobody serves.",
     remedy="pcmk_delay_base=10s is enough for the other side to be first.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def long_delay(setup: Setup) -> Iterator[str]:
+    """Find devices that wait too long before they power a node off."""
     cib = setup.pacemaker
     for device in cib.devices:
         longest = max(cib.delay_s(device), seconds(device.values.get("pcmk_delay_max", "")))
@@ -326,11 +350,13 @@ def long_delay(setup: Setup) -> Iterator[str]:
     "power-cycle-instead-of-off",
     "error",
     "pacemaker",
-    reason="With method=cycle the agent may report success before the node is off; the other node has mounted the file system by then.",
+    reason="With method=cycle the agent may report success before the node is off; the other node has mounted the "
+    "file system by then.",
     remedy="method=onoff",
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
 def cycle(setup: Setup) -> Iterator[str]:
+    """Find devices with the method ``cycle``, which does not confirm that the power was off."""
     for device in setup.pacemaker.devices:
         if device.values.get("method") == "cycle":
             yield f"cib: {device.id} has method=cycle"
@@ -345,6 +371,7 @@ def cycle(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/fence-agents/issues/314",
 )
 def no_lanplus(setup: Setup) -> Iterator[str]:
+    """Find IPMI devices without lanplus."""
     for device in setup.pacemaker.devices:
         if device.agent == "fence_ipmilan" and device.values.get("lanplus", "0").lower() not in (
             "1",
@@ -364,6 +391,7 @@ def no_lanplus(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/cibsecret.8.en.html",
 )
 def password(setup: Setup) -> Iterator[str]:
+    """Find passwords that are in the configuration itself."""
     # lrm:// means that the value is a secret of its own on each node.
     open_ones = [
         primitive.id
@@ -378,11 +406,13 @@ def password(setup: Setup) -> Iterator[str]:
     "device-kept-from-who-needs-it",
     "error",
     "pacemaker",
-    reason="A device is used only from nodes on which it may run: where all others are forbidden nobody can power off the node.",
+    reason="A device is used only from nodes on which it may run: where all others are forbidden nobody can power "
+    "off the node.",
     remedy="DEVICE avoids the node that it powers off, and no other.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def kept_away(setup: Setup) -> Iterator[str]:
+    """Find devices that may run only on the node that they power off."""
     cib = setup.pacemaker
     for device in cib.devices:
         banned = {
@@ -401,17 +431,22 @@ def kept_away(setup: Setup) -> Iterator[str]:
     "fencing-shares-the-heartbeat-network",
     "error",
     "description",
-    reason="What cuts the heartbeat then also cuts the way to the BMC: the nodes neither see nor can power off each other, and all stops.",
+    reason="What cuts the heartbeat then also cuts the way to the BMC: the nodes neither see nor can power off "
+    "each other, and all stops.",
     remedy="Put the BMCs on a network of their own, or keep another heartbeat that shares nothing with it.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/fencing.rst",
 )
 def same_network(setup: Setup) -> Iterator[str]:
+    """Find BMCs that share a network or a switch with a heartbeat."""
     cluster = setup.described
     for node in cluster.nodes:
         network = cluster.network(node.bmc.network)
         for other in cluster.heartbeats:
             if other.name == network.name or (network.switch and other.switch == network.switch):
-                yield f"cluster.toml: the BMC of {node.name} and the heartbeat {other.name} share {network.switch or network.name}"
+                yield (
+                    f"cluster.toml: the BMC of {node.name} and the heartbeat {other.name} share "
+                    f"{network.switch or network.name}"
+                )
 
 
 @rule(
@@ -419,11 +454,13 @@ def same_network(setup: Setup) -> Iterator[str]:
     "error",
     "description",
     "pacemaker",
-    reason="A BMC has the power of its node. On one feed both lose it together, no power-off can be confirmed, nothing is taken over.",
+    reason="A BMC has the power of its node. On one feed both lose it together, no power-off can be confirmed, "
+    "nothing is taken over.",
     remedy="A second feed for the node, or a second level of fencing: switched outlets.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def bmc_power(setup: Setup) -> Iterator[str]:
+    """Find nodes that lose their BMC with their only feed, and that nothing else fences."""
     cib = setup.pacemaker
     for node in setup.described.nodes:
         others = [one for one in devices_for(cib, node.name) if not is_bmc(one) and not pretends_because(one)]
@@ -440,6 +477,7 @@ def bmc_power(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def startup(setup: Setup) -> Iterator[str]:
+    """Find a cluster that does not fence nodes it has not seen since it started."""
     if not is_true(setup.pacemaker.properties.get("startup-fencing", "true")):
         yield "cib: startup-fencing=false"
 
@@ -453,6 +491,7 @@ def startup(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def action(setup: Setup) -> Iterator[str]:
+    """Find actions that do not power a node off."""
     given = setup.pacemaker.properties.get("stonith-action", "reboot")
     if given not in ("off", "reboot", "poweroff"):
         yield f"cib: stonith-action={given}"
@@ -465,11 +504,13 @@ def action(setup: Setup) -> Iterator[str]:
     "power-off-cut-short",
     "error",
     "pacemaker",
-    reason="A BMC needs some seconds to cut the power and to confirm it; the agent is killed before, and the fencing fails.",
+    reason="A BMC needs some seconds to cut the power and to confirm it; the agent is killed before, and the "
+    "fencing fails.",
     remedy="Remove pcmk_off_timeout and pcmk_reboot_timeout, or give them 60s.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def cut_short(setup: Setup) -> Iterator[str]:
+    """Find devices whose action is cut short by its time-out."""
     for device in setup.pacemaker.devices:
         for key in ("pcmk_off_timeout", "pcmk_reboot_timeout"):
             if 0 < seconds(device.values.get(key, "")) < _LEAST_ACTION_S:
@@ -485,6 +526,7 @@ def cut_short(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
 def privilege(setup: Setup) -> Iterator[str]:
+    """Find users of a BMC who may not switch its power."""
     for device in setup.pacemaker.devices:
         if device.values.get("privlvl", "administrator").lower() in ("user", "callback"):
             yield f"cib: {device.id} has privlvl={device.values['privlvl']}"
@@ -499,6 +541,7 @@ def privilege(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/fence-agents/blob/main/agents/ipmilan/fence_ipmilan.py",
 )
 def port(setup: Setup) -> Iterator[str]:
+    """Find IPMI devices on a port of another protocol."""
     for device in setup.pacemaker.devices:
         if device.agent == "fence_ipmilan" and device.values.get("ipport", "623") in ("22", "23", "80", "161", "443"):
             yield f"cib: {device.id} has ipport={device.values['ipport']}"
@@ -513,6 +556,7 @@ def port(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def no_address(setup: Setup) -> Iterator[str]:
+    """Find BMCs and outlets without an address."""
     for device in setup.pacemaker.devices:
         if (is_bmc(device) or is_outlet(device)) and not address_of(device):
             yield f"cib: {device.id} ({device.agent}) has no ip"
@@ -522,11 +566,13 @@ def no_address(setup: Setup) -> Iterator[str]:
     "reservation-without-unfencing",
     "error",
     "pacemaker",
-    reason="A node whose reservation was taken away must be let in again before it starts anything; without unfencing it never is.",
+    reason="A node whose reservation was taken away must be let in again before it starts anything; without "
+    "unfencing it never is.",
     remedy="meta provides=unfencing",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def unfencing(setup: Setup) -> Iterator[str]:
+    """Find fencing by disk reservations that does not let a node back in."""
     for device in setup.pacemaker.devices:
         if device.agent in ("fence_scsi", "fence_mpath") and device.meta.get("provides") != "unfencing":
             yield f"cib: {device.id} ({device.agent}) has no meta provides=unfencing"

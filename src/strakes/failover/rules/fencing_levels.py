@@ -15,11 +15,13 @@ from strakes.failover.setup import Setup
     "fencing-level-names-nothing",
     "error",
     "pacemaker",
-    reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never succeeds.",
+    reason="A level fails with any of its devices; one that does not exist, or does not power off this node, never "
+    "succeeds.",
     remedy="Correct the devices of the level.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def levels(setup: Setup) -> Iterator[str]:
+    """Find levels with devices or nodes that do not exist, or that do not belong together."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
@@ -38,11 +40,13 @@ def levels(setup: Setup) -> Iterator[str]:
     "fencing-level-for-some-nodes",
     "error",
     "pacemaker",
-    reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to be enough.",
+    reason="A node without levels is powered off by any one of its devices: one of two outlets is then believed to "
+    "be enough.",
     remedy="Give every node its levels.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def some_levels(setup: Setup) -> Iterator[str]:
+    """Find nodes without a level where other nodes have one."""
     cib = setup.pacemaker
     targeted = all("target" in level or "target-pattern" in level for level in cib.levels)
     for node in setup.node_names:
@@ -54,11 +58,13 @@ def some_levels(setup: Setup) -> Iterator[str]:
     "outlets-switched-one-by-one",
     "error",
     "pacemaker",
-    reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as powered off.",
+    reason="A node with two power supplies goes on when one outlet is off; a level with one outlet reports it as "
+    "powered off.",
     remedy="All outlets of a node in the same level: devices=outlet-1,outlet-2",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def split_outlets(setup: Setup) -> Iterator[str]:
+    """Find levels that switch only some of the outlets of a node."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
     for node in setup.node_names:
@@ -70,18 +76,22 @@ def split_outlets(setup: Setup) -> Iterator[str]:
             in_level = its_outlets & set(names)
             complete = in_level == its_outlets or any(name not in outlets for name in names)
             if in_level and not complete:
-                yield f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"
+                yield (
+                    f"cib: level {index} of {node} switches {', '.join(sorted(in_level))} of {len(its_outlets)} outlets"
+                )
 
 
 @rule(
     "outlets-leave-a-feed-on",
     "error",
     "description",
-    reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do not power it off.",
+    reason="A node goes on as long as one feed has power: outlets on the same feed, or on some of the feeds, do "
+    "not power it off.",
     remedy="One outlet on each feed of the node.",
     source=OWN,
 )
 def feeds_left(setup: Setup) -> Iterator[str]:
+    """Find nodes that keep power after their outlets are off, and outlets on feeds of others."""
     for node in setup.described.nodes:
         switched = [pdu.feed for pdu in node.pdus]
         left = [feed for feed in node.power_feeds if feed not in switched]

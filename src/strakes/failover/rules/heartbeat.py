@@ -14,6 +14,7 @@ _MOST_LINKS = 8
 
 
 def nodes_of(setup: Setup) -> list[Block]:
+    """Return the nodes of corosync.conf, none where it was not read."""
     return setup.corosync.one("nodelist").all("node") if setup.corosync else []
 
 
@@ -24,7 +25,10 @@ def links_of(node: Block) -> dict[int, str]:
 
 
 def name_of(node: Block) -> str:
-    """As Pacemaker will call it: its name, or the host name that stands as its first address; empty where only ``uname -n`` says it."""
+    """Return the name by which Pacemaker knows the node.
+
+    It is the node's name, or the host name that is its first address; empty where only ``uname -n`` says it.
+    """
     first = links_of(node).get(0, "")
     return node.get("name") or ("" if _address(first) else first)
 
@@ -47,10 +51,12 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     "warning",
     "corosync",
     reason="With a single link one cable, card or switch separates the nodes, and each takes the other for dead.",
-    remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first; a bond is one network.",
+    remedy="Give every node a second address (ring1_addr) on a network that shares nothing with the first; a bond "
+    "is one network.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def one_path(setup: Setup) -> Iterator[str]:
+    """Find nodes with fewer than two links."""
     single = [name_of(node) or "a node" for node in nodes_of(setup) if len(links_of(node)) < 2]
     if single:
         yield f"corosync.conf: {' and '.join(single)} with one link"
@@ -60,11 +66,13 @@ def one_path(setup: Setup) -> Iterator[str]:
     "heartbeat-links-share-a-subnet",
     "error",
     "corosync",
-    reason="Two addresses on the same network are one path: they fail together, and routing may send both through one card.",
+    reason="Two addresses on the same network are one path: they fail together, and routing may send both through "
+    "one card.",
     remedy="Put the second link on a network of its own.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def same_subnet(setup: Setup) -> Iterator[str]:
+    """Find nodes with several links in one network."""
     for node in nodes_of(setup):
         nets = Counter(network_of(setup, address) for address in links_of(node).values() if _address(address))
         for net, times in nets.items():
@@ -81,6 +89,7 @@ def same_subnet(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def same_address(setup: Setup) -> Iterator[str]:
+    """Find addresses that several links have."""
     addresses = Counter(address for node in nodes_of(setup) for address in links_of(node).values())
     for address, times in addresses.items():
         if times > 1:
@@ -96,6 +105,7 @@ def same_address(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def other_subnet(setup: Setup) -> Iterator[str]:
+    """Find links whose ends are in different networks."""
     nodes = nodes_of(setup)
     for number in range(_MOST_LINKS):
         addresses = [links_of(node).get(number, "") for node in nodes]
@@ -122,6 +132,7 @@ def network_of(setup: Setup, text: str) -> str:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def same_switch(setup: Setup) -> Iterator[str]:
+    """Find a switch that every heartbeat goes through."""
     assert setup.cluster is not None
     switches = Counter(network.switch for network in setup.cluster.heartbeats if network.switch)
     for switch, times in switches.items():
@@ -138,6 +149,7 @@ def same_switch(setup: Setup) -> Iterator[str]:
     source="https://github.com/corosync/corosync/issues/162",
 )
 def loopback(setup: Setup) -> Iterator[str]:
+    """Find links with an address of the loopback."""
     for node in nodes_of(setup):
         for number, address in links_of(node).items():
             if address.startswith("127.") or address in ("::1", "localhost"):
@@ -148,11 +160,13 @@ def loopback(setup: Setup) -> Iterator[str]:
     "links-differ-between-nodes",
     "error",
     "corosync",
-    reason="Corosync wants the same number of links on every node; where one lacks, the redundancy that is counted on is not there.",
+    reason="Corosync wants the same number of links on every node; where one lacks, the redundancy that is counted "
+    "on is not there.",
     remedy="Give every node the same ringN_addr keys.",
     source="https://github.com/corosync/corosync/blob/main/exec/totemconfig.c",
 )
 def unequal_links(setup: Setup) -> Iterator[str]:
+    """Find nodes that do not have the same links."""
     numbers = {node.get("name"): tuple(links_of(node)) for node in nodes_of(setup)}
     if len(set(numbers.values())) > 1:
         yield "corosync.conf: " + ", ".join(f"{name} has links {list(links)}" for name, links in numbers.items())
@@ -167,6 +181,7 @@ def unequal_links(setup: Setup) -> Iterator[str]:
     source="https://github.com/corosync/corosync/pull/235",
 )
 def transport(setup: Setup) -> Iterator[str]:
+    """Find a transport that uses only one of several links."""
     assert setup.corosync is not None
     totem = setup.corosync.one("totem")
     chosen = totem.get("transport", "knet")
@@ -180,11 +195,13 @@ def transport(setup: Setup) -> Iterator[str]:
     "node-ids",
     "error",
     "corosync",
-    reason="Two nodes with one id are one node to Corosync; without ids they follow from addresses and change with them.",
+    reason="Two nodes with one id are one node to Corosync; without ids they follow from addresses and change with "
+    "them.",
     remedy="Give every node its own nodeid, beginning with 1.",
     source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
 )
 def node_ids(setup: Setup) -> Iterator[str]:
+    """Find ids of nodes that are missing, reserved or given twice."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     if "" in ids:
         yield "corosync.conf: a node has no nodeid"
@@ -198,11 +215,13 @@ def node_ids(setup: Setup) -> Iterator[str]:
     "heartbeat-not-encrypted",
     "note",
     "corosync",
-    reason="Whoever can send to the heartbeat's network can join the cluster, or two clusters with the same address mix.",
+    reason="Whoever can send to the heartbeat's network can join the cluster, or two clusters with the same "
+    "address mix.",
     remedy="totem: crypto_cipher: aes256 and crypto_hash: sha256, with a key from corosync-keygen.",
     source="https://manpages.debian.org/bookworm/corosync/corosync.conf.5.en.html",
 )
 def plain(setup: Setup) -> Iterator[str]:
+    """Find a heartbeat that is not encrypted."""
     assert setup.corosync is not None
     totem = setup.corosync.one("totem")
     encrypted = totem.get("crypto_hash", "none") != "none" and totem.get("crypto_cipher", "none") != "none"
@@ -215,11 +234,13 @@ def plain(setup: Setup) -> Iterator[str]:
     "error",
     "corosync",
     "pacemaker",
-    reason="A node that is called differently in two places is two nodes: constraints and fencing devices name one that does not exist.",
+    reason="A node that is called differently in two places is two nodes: constraints and fencing devices name one "
+    "that does not exist.",
     remedy="Use the output of uname -n everywhere.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Pacemaker_Explained/nodes.rst",
 )
 def names(setup: Setup) -> Iterator[str]:
+    """Find nodes of Pacemaker that are not in corosync.conf."""
     assert setup.cib is not None
     known = {name_of(node) for node in nodes_of(setup)}
     for name in setup.cib.nodes if "" not in known else ():
@@ -236,6 +257,7 @@ def names(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def open_key(setup: Setup) -> Iterator[str]:
+    """Find a key of Corosync that others than its owner may read."""
     mode = setup.modes["etc/corosync/authkey"]
     if mode & 0o077:
         yield f"etc/corosync/authkey has mode {mode:04o}"
@@ -250,6 +272,7 @@ def open_key(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def version(setup: Setup) -> Iterator[str]:
+    """Find a version of corosync.conf other than 2."""
     given = setup.membership.one("totem").get("version", "2")
     if given != "2":
         yield f"corosync.conf: version: {given}"
@@ -259,11 +282,13 @@ def version(setup: Setup) -> Iterator[str]:
     "two-cluster-managers",
     "error",
     "heartbeat 2",
-    reason="Heartbeat starts resources of its own accord: the same device is mounted, and the same address taken, by both managers.",
+    reason="Heartbeat starts resources of its own accord: the same device is mounted, and the same address taken, "
+    "by both managers.",
     remedy="Remove /etc/ha.d (ha.cf, haresources), and the package heartbeat.",
     source="https://clusterlabs.org/projects/pacemaker/doc/",
 )
 def old_manager(setup: Setup) -> Iterator[str]:
+    """Find a configuration of Heartbeat beside that of Corosync."""
     if setup.corosync is None and setup.cib is None:
         return
     for name, text in setup.texts.items():
@@ -275,11 +300,13 @@ def old_manager(setup: Setup) -> Iterator[str]:
     "heartbeat-key-open",
     "error",
     "heartbeat 2",
-    reason="crc is no secret, and a key that others can read is none either: anybody on the network can join the cluster.",
+    reason="crc is no secret, and a key that others can read is none either: anybody on the network can join the "
+    "cluster.",
     remedy="authkeys: auth 1, 1 sha1 SECRET; chmod 600.",
     source="https://clusterlabs.org/projects/pacemaker/doc/",
 )
 def old_key(setup: Setup) -> Iterator[str]:
+    """Find a key of Heartbeat that is no secret, or that others than its owner may read."""
     text = setup.texts.get("etc/ha.d/authkeys", "")
     if any(line.split()[1:2] == ["crc"] for line in text.splitlines()):
         yield "etc/ha.d/authkeys uses crc"

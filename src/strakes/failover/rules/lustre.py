@@ -39,11 +39,13 @@ def named_words(words: list[str], option: str) -> list[str]:
     "multiple-mount-protection-off",
     "error",
     "lustre",
-    reason="It is the last line that keeps two nodes from mounting the same ldiskfs; a mistake of a minute then costs the file system.",
+    reason="It is the last line that keeps two nodes from mounting the same ldiskfs; a mistake of a minute then "
+    "costs the file system.",
     remedy="Do not pass -O ^mmp; mkfs.lustre switches it on where --servicenode or --failnode is given.",
     source="https://manpages.debian.org/bookworm/e2fsprogs/ext4.5.en.html",
 )
 def mmp(setup: Setup) -> Iterator[str]:
+    """Find targets without protection against being mounted twice."""
     for words in made_targets(setup):
         if any("^mmp" in word for word in words):
             yield f"make-targets.sh: {words[-1]} is made with ^mmp"
@@ -59,11 +61,13 @@ def mmp(setup: Setup) -> Iterator[str]:
     "clients-know-one-server",
     "error",
     "lustre",
-    reason="A target has an explicit list of the hosts that can serve it: after the take-over it is looked for where it is not.",
+    reason="A target has an explicit list of the hosts that can serve it: after the take-over it is looked for "
+    "where it is not.",
     remedy="--servicenode for both nodes.",
     source="https://wiki.lustre.org/images/f/fa/Defining_Multiple_LNet_Interfaces_for_Multi-homed_Servers,_v1.pdf",
 )
 def one_server(setup: Setup) -> Iterator[str]:
+    """Find targets that name fewer than two servers."""
     for words in made_targets(setup):
         nodes = set(named_words(words, "servicenode"))
         if len(nodes) < 2 and not (nodes or named_words(words, "failnode")):
@@ -76,11 +80,13 @@ def one_server(setup: Setup) -> Iterator[str]:
     "mgs-known-on-one-node",
     "error",
     "lustre",
-    reason="A target that knows the MGS on one node cannot be mounted while that node is down, which is when it must be.",
+    reason="A target that knows the MGS on one node cannot be mounted while that node is down, which is when it "
+    "must be.",
     remedy="--mgsnode for both nodes.",
     source="https://wiki.lustre.org/Creating_the_Lustre_Metadata_Service_(MDS)",
 )
 def one_mgs(setup: Setup) -> Iterator[str]:
+    """Find targets that know fewer than two nodes of the MGS."""
     for words in made_targets(setup):
         if "--mgs" not in words and len(set(named_words(words, "mgsnode"))) < 2:
             yield f"make-targets.sh: {words[-1]} knows {len(set(named_words(words, 'mgsnode')))} node of the MGS"
@@ -90,11 +96,13 @@ def one_mgs(setup: Setup) -> Iterator[str]:
     "failnode-and-servicenode",
     "error",
     "lustre",
-    reason="The two ways exclude each other: with servicenode all nodes are equal, with failnode one is another's partner.",
+    reason="The two ways exclude each other: with servicenode all nodes are equal, with failnode one is another's "
+    "partner.",
     remedy="Only --servicenode.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mkfs.lustre.8",
 )
 def mixed(setup: Setup) -> Iterator[str]:
+    """Find targets with both ``--failnode`` and ``--servicenode``."""
     for words in made_targets(setup):
         if named_words(words, "failnode") and named_words(words, "servicenode"):
             yield f"make-targets.sh: {words[-1]} has both"
@@ -105,17 +113,22 @@ def mixed(setup: Setup) -> Iterator[str]:
     "error",
     "lustre",
     "description",
-    reason="Clients that have not come back in time are evicted and lose what they had not written; with thousands it takes minutes.",
+    reason="Clients that have not come back in time are evicted and lose what they had not written; with thousands "
+    "it takes minutes.",
     remedy="recovery_time_hard of at least what so many clients need; published experience is 0.21 s for each.",
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def recovery(setup: Setup) -> Iterator[str]:
+    """Find a recovery that is too short for the described number of clients."""
     assert setup.cluster is not None
     given = re.search(r"recovery_time_hard=(\d+)", setup.lustre)
     hard = int(given[1]) if given else _DEFAULT_HARD_S
     needed = PUBLISHED_S_PER_CLIENT * setup.cluster.file_system.clients
     if hard < needed:
-        yield f"make-targets.sh: recovery_time_hard is {hard} s, {setup.cluster.file_system.clients:,} clients need about {needed:,.0f} s"
+        yield (
+            f"make-targets.sh: recovery_time_hard is {hard} s, {setup.cluster.file_system.clients:,} clients need "
+            f"about {needed:,.0f} s"
+        )
 
 
 def _nids(words: list[str]) -> Iterator[str]:
@@ -136,11 +149,13 @@ def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
     "network-of-lustre-mixed",
     "error",
     "lustre",
-    reason="A NID on another kind of network than the servers use is never reached: the target is not found after a take-over.",
+    reason="A NID on another kind of network than the servers use is never reached: the target is not found after "
+    "a take-over.",
     remedy="ADDRESS@NET as lctl list_nids says on each server.",
     source=_MKFS,
 )
 def mixed_nets(setup: Setup) -> Iterator[str]:
+    """Find targets whose servers differ, or are on different networks."""
     targets = list(made_targets(setup))
     servers = [
         {
@@ -169,11 +184,13 @@ def mixed_nets(setup: Setup) -> Iterator[str]:
     "index-given-twice",
     "error",
     "lustre",
-    reason="The index is the target's identity in the file system: the second one with it is refused by the MGS, or takes its place.",
+    reason="The index is the target's identity in the file system: the second one with it is refused by the MGS, "
+    "or takes its place.",
     remedy="--index=0, 1, 2, ... for the metadata targets, and the same for the OSTs.",
     source=_MKFS,
 )
 def indexes(setup: Setup) -> Iterator[str]:
+    """Find targets without an index or with one that is taken, several MGS, and several file systems."""
     seen: dict[tuple[str, str, str], str] = {}
     managers = []
     for words in made_targets(setup):
@@ -199,11 +216,13 @@ def indexes(setup: Setup) -> Iterator[str]:
     "error",
     "lustre",
     "drbd",
-    reason="A target that is made on the disk below DRBD is on one node only, and overwrites DRBD's metadata at its end.",
+    reason="A target that is made on the disk below DRBD is on one node only, and overwrites DRBD's metadata at "
+    "its end.",
     remedy="mkfs.lustre ... /dev/drbdN",
     source=OWN,
 )
 def below(setup: Setup) -> Iterator[str]:
+    """Find targets on the disk below DRBD, or on a device that DRBD does not have."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
     devices = {device for resource in setup.drbd for device in resource.devices}
     for words in made_targets(setup):
@@ -222,6 +241,7 @@ def below(setup: Setup) -> Iterator[str]:
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def not_waited_for(setup: Setup) -> Iterator[str]:
+    """Find settings by which clients are not waited for."""
     limits = {key: int(value) for key, value in re.findall(r"recovery_time_(soft|hard)=(\d+)", setup.lustre)}
     if limits.get("soft", _LEAST_SOFT_S) < _LEAST_SOFT_S:
         yield f"make-targets.sh: recovery_time_soft={limits['soft']}"
@@ -241,6 +261,7 @@ def not_waited_for(setup: Setup) -> Iterator[str]:
     source="https://github.com/lustre/lustre-release/blob/master/lustre/doc/mount.lustre.8",
 )
 def aborted(setup: Setup) -> Iterator[str]:
+    """Find mounts that abort the recovery of clients."""
     for primitive in setup.pacemaker.services:
         if any("abort_recov" in value for value in primitive.values.values()):
             yield f"cib: {primitive.id} mounts with abort_recov"
@@ -255,6 +276,7 @@ def aborted(setup: Setup) -> Iterator[str]:
     source="https://wiki.lustre.org/Mounting_a_Lustre_File_System_on_Client_Nodes",
 )
 def client(setup: Setup) -> Iterator[str]:
+    """Find clients that know one server only, another file system, or no server of the MGS."""
     made = [word.partition("=")[2] for words in made_targets(setup) for word in words if word.startswith("--fsname=")]
     servers = {nid for words in made_targets(setup) if "--mgs" in words for nid in _nids(words)}
     for nodes, name in _client_mounts(setup):
@@ -271,11 +293,13 @@ def client(setup: Setup) -> Iterator[str]:
     "pool-without-multihost",
     "error",
     "lustre",
-    reason="Nothing but multihost keeps a second node from importing a pool that is in use, which destroys it: ZFS has no other lock.",
+    reason="Nothing but multihost keeps a second node from importing a pool that is in use, which destroys it: ZFS "
+    "has no other lock.",
     remedy="zpool create -o multihost=on ..., and a hostid of its own on each node (zgenhostid).",
     source="https://openzfs.github.io/openzfs-docs/man/master/7/zpoolprops.7.html",
 )
 def no_multihost(setup: Setup) -> Iterator[str]:
+    """Find pools that are not protected against being imported twice."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         words = line.split()
         if words[:2] == ["zpool", "create"] and "multihost=on" not in words:

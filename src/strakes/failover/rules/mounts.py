@@ -24,11 +24,13 @@ def _together(cib_group: tuple[Primitive, ...]) -> Iterator[tuple[Primitive, Pri
     "exported-before-mounted",
     "error",
     "pacemaker",
-    reason="What is exported or started before the file system is mounted is the empty directory below the mount point.",
+    reason="What is exported or started before the file system is mounted is the empty directory below the mount "
+    "point.",
     remedy="Members of the group in this order: file system, server, export, address.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
 )
 def exported_early(setup: Setup) -> Iterator[str]:
+    """Find exports and services that start before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
         for earlier, later in _together(group):
             if (earlier.agent in _EXPORTS or earlier.standard in ("systemd", "lsb", "service")) and later.is_mount:
@@ -39,11 +41,13 @@ def exported_early(setup: Setup) -> Iterator[str]:
     "address-before-mount",
     "warning",
     "pacemaker",
-    reason="Clients that reach the address before the file system is there get errors, or stale handles, instead of waiting.",
+    reason="Clients that reach the address before the file system is there get errors, or stale handles, instead "
+    "of waiting.",
     remedy="The address last in its group.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
 )
 def address_early(setup: Setup) -> Iterator[str]:
+    """Find addresses that are up before their group's file system is mounted."""
     for group in setup.pacemaker.groups.values():
         for earlier, later in _together(group):
             if earlier.agent in _ADDRESSES and later.is_mount:
@@ -59,6 +63,7 @@ def address_early(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/constraints.rst",
 )
 def loose(setup: Setup) -> Iterator[str]:
+    """Find addresses and exports that may run on another node than what they belong to."""
     cib = setup.pacemaker
     tied = {name for colocation in cib.colocations if colocation.score == _INFINITY for name, _ in colocation.resources}
     mounts = [one for one in cib.services if one.is_mount and not one.clone]
@@ -74,11 +79,13 @@ def loose(setup: Setup) -> Iterator[str]:
     "one-place-mounted-twice",
     "error",
     "pacemaker",
-    reason="Two mounts on one directory hide each other; one device mounted by two resources may be mounted on both nodes.",
+    reason="Two mounts on one directory hide each other; one device mounted by two resources may be mounted on "
+    "both nodes.",
     remedy="Give each its own device and its own directory.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
 )
 def mounted_twice(setup: Setup) -> Iterator[str]:
+    """Find devices and directories that several resources mount."""
     seen: dict[tuple[str, str], str] = {}
     for primitive in setup.pacemaker.services:
         if not primitive.is_mount:
@@ -99,6 +106,7 @@ def mounted_twice(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/Filesystem",
 )
 def cloned_mount(setup: Setup) -> Iterator[str]:
+    """Find mounts on several nodes of a file system that allows only one."""
     for primitive in setup.pacemaker.services:
         cloned = primitive.clone and (primitive.is_mount or primitive.agent == "ZFS")
         if cloned and primitive.values.get("fstype", "") not in _CLUSTER_FILE_SYSTEMS:
@@ -114,6 +122,7 @@ def cloned_mount(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
 )
 def forced_import(setup: Setup) -> Iterator[str]:
+    """Find pools that several resources import."""
     pools: dict[str, str] = {}
     for primitive in setup.pacemaker.services:
         if primitive.agent != "ZFS":
@@ -132,6 +141,7 @@ def forced_import(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
 def asynchronous(setup: Setup) -> Iterator[str]:
+    """Find exports and mounts that acknowledge writes before they are on the disk."""
     for primitive in setup.pacemaker.services:
         options = primitive.values.get("options", "").split(",")
         if primitive.agent == "exportfs" and "async" in options:
@@ -145,11 +155,13 @@ def asynchronous(setup: Setup) -> Iterator[str]:
     "exports-collide",
     "error",
     "pacemaker",
-    reason="Clients know a file system by its fsid: two with one are one to them. Outside of a mount there is nothing to take over.",
+    reason="Clients know a file system by its fsid: two with one are one to them. Outside of a mount there is "
+    "nothing to take over.",
     remedy="fsid=N, another one for each export; the exported directory and nfs_shared_infodir on the mount.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/exportfs",
 )
 def exports(setup: Setup) -> Iterator[str]:
+    """Find exports that are on no mount, and identifiers of exports that are used twice."""
     cib = setup.pacemaker
     mounts = [one.mount_point for one in cib.services if one.is_mount and one.mount_point]
     datasets = any(one.agent in ("ZFS", "ZFSexport") for one in cib.services)
@@ -172,11 +184,13 @@ def exports(setup: Setup) -> Iterator[str]:
     "address-wrong",
     "error",
     "pacemaker",
-    reason="An address that two have, or that a node has of its own, answers from both: clients reach one or the other.",
+    reason="An address that two have, or that a node has of its own, answers from both: clients reach one or the "
+    "other.",
     remedy="An address of its own for each service.",
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
 )
 def address(setup: Setup) -> Iterator[str]:
+    """Find service addresses that a node, a BMC or another resource has."""
     rings = setup.membership.one("nodelist").all("node") if setup.corosync else []
     taken = {
         value: node.get("name") or "a node" for node in rings for key, value in node.settings if key.endswith("_addr")

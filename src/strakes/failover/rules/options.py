@@ -47,7 +47,7 @@ def _not_taken(pairs: _Pairs, known: Mapping[str, Option], where: str) -> Iterat
 
 
 def _parameters(primitive: Primitive) -> Mapping[str, Option]:
-    """What its agent takes; empty where nobody knows the agent."""
+    """Return the parameters that the resource's agent knows, none where the agent is unknown."""
     if primitive.standard == "stonith":
         return options_of(primitive.agent, "fencing", "fence") if is_known(primitive.agent) else {}
     name = f"{primitive.provider}:{primitive.agent}"
@@ -63,6 +63,7 @@ def _parameters(primitive: Primitive) -> Mapping[str, Option]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def agent(setup: Setup) -> Iterator[str]:
+    """Find agents that do not exist."""
     for primitive in setup.pacemaker.primitives:
         if primitive.standard == "stonith":
             known: tuple[str, ...] = fencing_agents()
@@ -91,6 +92,7 @@ def agent(setup: Setup) -> Iterator[str]:
     source=_AGENTS,
 )
 def misspelt(setup: Setup) -> Iterator[str]:
+    """Find parameters that are similar to one that the agent knows."""
     for primitive in setup.pacemaker.primitives:
         known = _parameters(primitive)
         if known:
@@ -107,6 +109,7 @@ def misspelt(setup: Setup) -> Iterator[str]:
     source=_AGENTS,
 )
 def of_another(setup: Setup) -> Iterator[str]:
+    """Find parameters that the agent does not know, and that are similar to none it knows."""
     for primitive in setup.pacemaker.primitives:
         known = _parameters(primitive)
         if known:
@@ -123,6 +126,7 @@ def of_another(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def missing(setup: Setup) -> Iterator[str]:
+    """Find services that lack a required parameter."""
     for primitive in setup.pacemaker.services:
         for name, option in _parameters(primitive).items():
             if option.required and not primitive.values.get(name, "").strip():
@@ -138,6 +142,7 @@ def missing(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def setting(setup: Setup) -> Iterator[str]:
+    """Find misspelt properties of the cluster and meta attributes."""
     cib = setup.pacemaker
     yield from _unknown(cib.properties.items(), options_of("properties"), "cib: the cluster", similar=True)
     known = options_of("meta")
@@ -152,11 +157,13 @@ def setting(setup: Setup) -> Iterator[str]:
     "value-not-taken",
     "error",
     "pacemaker",
-    reason="Pacemaker takes its default in place of a value that it does not understand; an agent refuses to do anything.",
+    reason="Pacemaker takes its default in place of a value that it does not understand; an agent refuses to do "
+    "anything.",
     remedy="Write what the option takes.",
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def value(setup: Setup) -> Iterator[str]:
+    """Find values in the CIB that Pacemaker or an agent does not take."""
     cib = setup.pacemaker
     yield from _not_taken(cib.properties.items(), options_of("properties"), "cib: the cluster")
     for primitive in cib.primitives:
@@ -187,6 +194,7 @@ def _corosync_sections(block: Block, path: str) -> Iterator[tuple[str, Block]]:
     source=COROSYNC_CONF,
 )
 def heartbeat_misspelt(setup: Setup) -> Iterator[str]:
+    """Find misspelt sections and settings of corosync.conf."""
     sections = options_of("corosync")
     top = [(block.name, "") for block in setup.membership.blocks]
     yield from _unknown(top, sections, "corosync.conf: the file", similar=True)
@@ -211,6 +219,7 @@ def heartbeat_misspelt(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def heartbeat_value(setup: Setup) -> Iterator[str]:
+    """Find values that Corosync does not take."""
     for path, block in _corosync_sections(setup.membership, "corosync"):
         yield from _not_taken(block.settings, options_of(path), f"corosync.conf: {path.partition(' ')[2]}")
 
@@ -241,6 +250,7 @@ def _drbd_options(setup: Setup) -> Iterator[tuple[str, Block, Mapping[str, Optio
     source=DRBD_CONF,
 )
 def replication_unknown(setup: Setup) -> Iterator[str]:
+    """Find options that DRBD does not know."""
     for place, block, known in _drbd_options(setup):
         yield from _unknown(block.settings, known, place, similar=True)
         for name, _ in block.settings:
@@ -257,6 +267,7 @@ def replication_unknown(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def replication_value(setup: Setup) -> Iterator[str]:
+    """Find values that DRBD does not take."""
     for place, block, known in _drbd_options(setup):
         # A flag without a value is yes.
         given = [(name, value) for name, value in block.settings if value]
@@ -272,6 +283,7 @@ def replication_value(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/nfs-kernel-server/exports.5.en.html",
 )
 def export(setup: Setup) -> Iterator[str]:
+    """Find options of exports that are unknown, and values that they do not take."""
     known = options_of("exports")
     for primitive in setup.pacemaker.services:
         text = primitive.values.get("options", "") if primitive.agent == "exportfs" else ""
@@ -295,6 +307,7 @@ _ADDRESS_PARAMETERS = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "cl
     source=f"{PACEMAKER}/resources.rst",
 )
 def malformed(setup: Setup) -> Iterator[str]:
+    """Find malformed addresses."""
     for primitive in setup.pacemaker.primitives:
         for name in _ADDRESS_PARAMETERS:
             for word in re.split(r"[,\s]+", primitive.values.get(name, "")):
@@ -321,6 +334,7 @@ def _is_network(text: str, *, with_mask: bool) -> bool:
     source=OWN,
 )
 def given_twice(setup: Setup) -> Iterator[str]:
+    """Find names that one block of the CIB has twice, with two values."""
     for tag in ("instance_attributes", "meta_attributes", "cluster_property_set", "utilization"):
         for block in setup.pacemaker.root.iter(tag):
             given: dict[str, str] = {}

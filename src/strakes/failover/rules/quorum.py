@@ -15,11 +15,13 @@ _ON = ("1", "yes")
     "no-quorum-provider",
     "error",
     "corosync",
-    reason="Corosync itself works happily without a provider, but Pacemaker does not come up: its controller refuses connections.",
+    reason="Corosync itself works happily without a provider, but Pacemaker does not come up: its controller "
+    "refuses connections.",
     remedy="quorum: provider: corosync_votequorum",
     source="https://github.com/corosync/corosync/issues/718",
 )
 def no_provider(setup: Setup) -> Iterator[str]:
+    """Find a corosync.conf without votequorum."""
     assert setup.corosync is not None
     if setup.corosync.one("quorum").get("provider") != "corosync_votequorum":
         yield "corosync.conf: the section quorum has no provider corosync_votequorum"
@@ -34,6 +36,7 @@ def no_provider(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
 )
 def no_tie_breaker(setup: Setup) -> Iterator[str]:
+    """Find two nodes with nothing that decides between them."""
     assert setup.corosync is not None
     quorum = setup.corosync.one("quorum")
     decided = quorum.get("two_node") in _ON or quorum.all("device") or quorum.get("auto_tie_breaker") in _ON
@@ -50,6 +53,7 @@ def no_tie_breaker(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/crmsh/issues/1795",
 )
 def both(setup: Setup) -> Iterator[str]:
+    """Find ``two_node`` beside a quorum device."""
     assert setup.corosync is not None
     quorum = setup.corosync.one("quorum")
     if quorum.get("two_node") in _ON and quorum.all("device"):
@@ -60,11 +64,13 @@ def both(setup: Setup) -> Iterator[str]:
     "two-node-with-more-nodes",
     "error",
     "corosync",
-    reason="two_node sets the quorum to 1 and is switched off when a third node joins: until then every node alone has quorum.",
+    reason="two_node sets the quorum to 1 and is switched off when a third node joins: until then every node alone "
+    "has quorum.",
     remedy="Remove two_node, and expected_votes, where there are more than two nodes.",
     source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
 )
 def too_many(setup: Setup) -> Iterator[str]:
+    """Find ``two_node`` with more than two nodes, and expected votes other than the number of nodes."""
     assert setup.corosync is not None
     quorum = setup.corosync.one("quorum")
     many = len(nodes_of(setup))
@@ -83,6 +89,7 @@ def too_many(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/corosync/votequorum.5.en.html",
 )
 def no_waiting(setup: Setup) -> Iterator[str]:
+    """Find two nodes of which one may start without having seen the other."""
     assert setup.corosync is not None
     quorum = setup.corosync.one("quorum")
     if quorum.get("two_node") in _ON and quorum.get("wait_for_all", "1") not in _ON:
@@ -93,11 +100,13 @@ def no_waiting(setup: Setup) -> Iterator[str]:
     "quorum-ignored",
     "error",
     "pacemaker",
-    reason="Every fragment serves, also one that has just started alone; two nodes are the business of Corosync's two_node.",
+    reason="Every fragment serves, also one that has just started alone; two nodes are the business of Corosync's "
+    "two_node.",
     remedy="no-quorum-policy=stop",
     source="https://github.com/os-autoinst/os-autoinst-distri-opensuse/pull/10911",
 )
 def ignored(setup: Setup) -> Iterator[str]:
+    """Find a cluster that goes on without quorum."""
     assert setup.cib is not None
     if setup.cib.properties.get("no-quorum-policy") == "ignore":
         yield "cib: no-quorum-policy=ignore"
@@ -107,11 +116,13 @@ def ignored(setup: Setup) -> Iterator[str]:
     "quorum-by-lowest-node",
     "error",
     "corosync",
-    reason="auto_tie_breaker gives quorum to the side with the lowest node id only: when that node dies, the other one stops everything.",
+    reason="auto_tie_breaker gives quorum to the side with the lowest node id only: when that node dies, the other "
+    "one stops everything.",
     remedy="two_node: 1 (with fencing), or a quorum device, instead of auto_tie_breaker.",
     source=VOTEQUORUM,
 )
 def lowest_node(setup: Setup) -> Iterator[str]:
+    """Find two nodes of which only a fixed one may survive."""
     quorum = setup.membership.one("quorum")
     if quorum.get("auto_tie_breaker") in _ON and len(nodes_of(setup)) == 2 and not quorum.all("device"):
         yield "corosync.conf: auto_tie_breaker: 1 with two nodes"
@@ -121,11 +132,13 @@ def lowest_node(setup: Setup) -> Iterator[str]:
     "votes-not-equal",
     "error",
     "corosync",
-    reason="A node with no vote, or with more than the others, decides alone: the loss of one node may take quorum from all.",
+    reason="A node with no vote, or with more than the others, decides alone: the loss of one node may take quorum "
+    "from all.",
     remedy="Remove quorum_votes: every node has one vote.",
     source=VOTEQUORUM,
 )
 def votes(setup: Setup) -> Iterator[str]:
+    """Find nodes with more or fewer votes than one."""
     given = {node.get("nodeid"): node.get("quorum_votes", "1") for node in nodes_of(setup)}
     for node, number in given.items():
         if number != "1":
@@ -136,11 +149,13 @@ def votes(setup: Setup) -> Iterator[str]:
     "quorum-device-wrong",
     "error",
     "corosync",
-    reason="A quorum device without a host, with the wrong number of votes or on a node itself decides nothing when it is needed.",
+    reason="A quorum device without a host, with the wrong number of votes or on a node itself decides nothing "
+    "when it is needed.",
     remedy="device: model: net, votes: 1, net: host on a third machine, algorithm: ffsplit (or lms).",
     source=QDEVICE,
 )
 def device(setup: Setup) -> Iterator[str]:
+    """Find a quorum device that is misconfigured, or on a node of the cluster."""
     nodes = nodes_of(setup)
     ours = {address for node in nodes for address in (*links_of(node).values(), node.get("name"))}
     ours |= {address for node in setup.cluster.nodes for address in node.addresses.values()} if setup.cluster else set()
@@ -172,6 +187,7 @@ def device(setup: Setup) -> Iterator[str]:
     source=QDEVICE,
 )
 def no_tls(setup: Setup) -> Iterator[str]:
+    """Find a quorum device whose messages are not encrypted."""
     for device in setup.membership.one("quorum").all("device"):
         if device.one("net").get("tls") == "off":
             yield "corosync.conf: device has tls: off"
@@ -181,11 +197,13 @@ def no_tls(setup: Setup) -> Iterator[str]:
     "last-man-standing",
     "error",
     "corosync",
-    reason="The number of votes falls with the nodes that are lost: two halves that are cut off one after the other both have quorum.",
+    reason="The number of votes falls with the nodes that are lost: two halves that are cut off one after the "
+    "other both have quorum.",
     remedy="Remove last_man_standing and allow_downscale.",
     source=VOTEQUORUM,
 )
 def last_man(setup: Setup) -> Iterator[str]:
+    """Find settings that need four nodes in a smaller cluster."""
     quorum = setup.membership.one("quorum")
     for key in ("last_man_standing", "allow_downscale"):
         if quorum.get(key) in _ON and len(nodes_of(setup)) < 4:
@@ -201,6 +219,7 @@ def last_man(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def policy(setup: Setup) -> Iterator[str]:
+    """Find policies for lost quorum that do not exist."""
     given = setup.pacemaker.properties.get("no-quorum-policy", "stop")
     if given not in ("stop", "freeze", "suicide", "fence", "demote", "ignore"):
         yield f"cib: no-quorum-policy={given}"

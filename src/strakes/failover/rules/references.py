@@ -1,4 +1,4 @@
-"""Rules about what one part of the configuration says of another: nodes, resources and attributes that are not there."""
+"""Rules about references within the configuration: nodes, resources and attributes that do not exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from strakes.failover.setup import Setup
 
 # What agents call the attribute that they set, where their parameter name does not say it.
 _ATTRIBUTES = {"ping": "pingd", "pingd": "pingd", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
-# Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several names.
+# Attributes that nobody in the configuration sets: Pacemaker's own, and those of agents that set them under several
+# names.
 _OWN_ATTRIBUTES = re.compile(r"#.*|(master|#health|fail-count|last-failure|probe_complete|shutdown|terminate).*")
 _SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWait", "ClusterMon", "NodeUtilization")
 _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
@@ -28,6 +29,7 @@ _WELL_KNOWN_PORTS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5
     source=f"{PACEMAKER}/constraints.rst",
 )
 def no_node(setup: Setup) -> Iterator[str]:
+    """Find location constraints for nodes that do not exist."""
     known = setup.node_names
     for element in setup.pacemaker.root.iterfind("./configuration/constraints/rsc_location"):
         named = [element.get("node", "")] if element.get("node") else []
@@ -64,11 +66,13 @@ def _asked_attributes(element: Xml.Element) -> Iterator[str]:
     "attribute-that-nobody-sets",
     "warning",
     "pacemaker",
-    reason="A rule about an attribute that no agent sets never does what was meant: the service stays, or may run nowhere.",
+    reason="A rule about an attribute that no agent sets never does what was meant: the service stays, or may run "
+    "nowhere.",
     remedy="Use the name that the agent sets: its parameter name (ping: pingd; ethmonitor: ethmonitor-INTERFACE).",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
 )
 def nobody_sets(setup: Setup) -> Iterator[str]:
+    """Find location constraints on attributes that nothing sets."""
     cib = setup.pacemaker
     known = _set_attributes(cib)
     if any(primitive.agent in _SETS_OTHERS for primitive in cib.primitives):
@@ -88,6 +92,7 @@ def nobody_sets(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def level_attribute(setup: Setup) -> Iterator[str]:
+    """Find fencing levels for attributes or names that no node has."""
     cib = setup.pacemaker
     for level in cib.levels:
         name, wanted = level.get("target-attribute", ""), level.get("target-value", "")
@@ -102,11 +107,13 @@ def level_attribute(setup: Setup) -> Iterator[str]:
     "fencing-device-tied",
     "warning",
     "pacemaker",
-    reason="A device that waits for a service, or is kept with it, is stopped with it: when it is needed it is not there.",
+    reason="A device that waits for a service, or is kept with it, is stopped with it: when it is needed it is not "
+    "there.",
     remedy="No order and no colocation for fencing devices; Pacemaker uses them wherever it runs.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def tied(setup: Setup) -> Iterator[str]:
+    """Find orders and colocations of fencing devices."""
     devices = {primitive.id for primitive in setup.pacemaker.primitives if primitive.standard == "stonith"}
     for order in setup.pacemaker.orders:
         for name in {order.first, order.then} & devices:
@@ -123,11 +130,13 @@ def tied(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "drbd",
-    reason="The copy is promoted where the service was placed, not the service placed where there is a good copy: an old one may be chosen.",
+    reason="The copy is promoted where the service was placed, not the service placed where there is a good copy: "
+    "an old one may be chosen.",
     remedy="rsc=SERVICE with-rsc=DRBD-CLONE with-rsc-role=Promoted",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def turned_round(setup: Setup) -> Iterator[str]:
+    """Find colocations that place DRBD where its user is, not the user where DRBD is promoted."""
     cib = setup.pacemaker
     clones = {primitive.clone for primitive in cib.primitives if primitive.is_drbd and primitive.clone}
     for element in cib.constraints("rsc_colocation"):
@@ -140,11 +149,13 @@ def turned_round(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "corosync",
-    reason="Pacemaker knows the nodes by Corosync's ids: an entry with another one is a second node of that name, which is never there.",
+    reason="Pacemaker knows the nodes by Corosync's ids: an entry with another one is a second node of that name, "
+    "which is never there.",
     remedy="Let Pacemaker write the section nodes itself, or use the nodeid of corosync.conf.",
     source=OWN,
 )
 def node_id(setup: Setup) -> Iterator[str]:
+    """Find nodes with one id in Pacemaker and another in Corosync."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup) if name_of(node) and node.get("nodeid")}
     for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
         name, given = node.get("uname", ""), node.get("id", "")
@@ -163,11 +174,13 @@ def _own_addresses(setup: Setup) -> dict[str, str]:
     "watches-itself",
     "error",
     "pacemaker",
-    reason="A node always reaches its own address, and loses the other's only when that is off: neither says that clients are reached.",
+    reason="A node always reaches its own address, and loses the other's only when that is off: neither says that "
+    "clients are reached.",
     remedy="host_list of machines that are always there: the gateway, several clients.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
 )
 def watches_itself(setup: Setup) -> Iterator[str]:
+    """Find watchers that ask an address of the cluster itself."""
     own = _own_addresses(setup)
     moving = (
         {primitive.values.get("ip", ""): primitive.id for primitive in setup.pacemaker.services} if setup.cib else {}
@@ -187,11 +200,13 @@ def watches_itself(setup: Setup) -> Iterator[str]:
     "watched-for-nothing",
     "error",
     "pacemaker",
-    reason="The attribute is the number of hosts that answer times the multiplier: with 0 it never differs between the nodes.",
+    reason="The attribute is the number of hosts that answer times the multiplier: with 0 it never differs between "
+    "the nodes.",
     remedy="multiplier above resource-stickiness, such as 20000.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
 )
 def for_nothing(setup: Setup) -> Iterator[str]:
+    """Find watchers whose answer counts for nothing."""
     for primitive in setup.pacemaker.services:
         given = primitive.values.get("multiplier", "1")
         if primitive.agent in _ATTRIBUTES and re.fullmatch(r"-?\d+", given) and int(given) <= 0:
@@ -202,11 +217,13 @@ def for_nothing(setup: Setup) -> Iterator[str]:
     "quorum-device-names-nothing",
     "error",
     "corosync",
-    reason="A tie is broken for nobody, or the device is looked for where it is not: in the moment it is needed there is no vote.",
+    reason="A tie is broken for nobody, or the device is looked for where it is not: in the moment it is needed "
+    "there is no vote.",
     remedy="tie_breaker: lowest, highest or a nodeid; port: 5403; totem: cluster_name.",
     source=QDEVICE,
 )
 def device_names(setup: Setup) -> Iterator[str]:
+    """Find names, ports and programs of the quorum device that do not fit."""
     ids = {node.get("nodeid") for node in nodes_of(setup)}
     bmcs = {node.bmc.address: node.name for node in setup.cluster.nodes} if setup.cluster else {}
     for device in setup.membership.one("quorum").all("device"):
@@ -231,11 +248,13 @@ def device_names(setup: Setup) -> Iterator[str]:
     "replication-hosts-contradict",
     "error",
     "drbd",
-    reason="drbdadm refuses it: both sides of a connection need a node-id of their own, and an on section of their name.",
+    reason="drbdadm refuses it: both sides of a connection need a node-id of their own, and an on section of their "
+    "name.",
     remedy="node-id 0 and node-id 1; the names of the on sections in host.",
     source=DRBD_CONF,
 )
 def hosts_contradict(setup: Setup) -> Iterator[str]:
+    """Find ids and connections of DRBD hosts that contradict each other."""
     for resource in setup.drbd:
         ids = [block.get("node-id") for block in resource.block.all("on") if block.get("node-id")]
         for number in sorted({number for number in ids if ids.count(number) > 1}):
@@ -254,11 +273,13 @@ def hosts_contradict(setup: Setup) -> Iterator[str]:
     "replication-sides-differ",
     "warning",
     "drbd",
-    reason="Ports and minors may differ between the sides; mostly one was forgotten when the other was changed, and firewalls follow one.",
+    reason="Ports and minors may differ between the sides; mostly one was forgotten when the other was changed, "
+    "and firewalls follow one.",
     remedy="The same port and minor on both sides.",
     source=DRBD_CONF,
 )
 def sides_differ(setup: Setup) -> Iterator[str]:
+    """Find DRBD resources with different ports on their two sides."""
     for resource in setup.drbd:
         ports = [tuple(address.rpartition(":")[2] for address in host.addresses) for host in resource.hosts]
         if len(ports) == 2 and all(ports) and ports[0] != ports[1]:

@@ -34,11 +34,13 @@ _CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2")
     "replication-not-synchronous",
     "error",
     "drbd",
-    reason="A write is acknowledged before it is on the other disk: with A a take-over loses it, with B a power cut of both nodes.",
+    reason="A write is acknowledged before it is on the other disk: with A a take-over loses it, with B a power "
+    "cut of both nodes.",
     remedy="net { protocol C; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
 def protocol(setup: Setup) -> Iterator[str]:
+    """Find resources that acknowledge a write before both copies have it."""
     for resource in setup.drbd:
         for chosen in resource.protocols:
             if chosen != "C":
@@ -49,11 +51,13 @@ def protocol(setup: Setup) -> Iterator[str]:
     "no-replication-fencing",
     "error",
     "drbd",
-    reason="When only the replication is cut, both nodes may be promoted, one with old data, and the copies grow apart.",
+    reason="When only the replication is cut, both nodes may be promoted, one with old data, and the copies grow "
+    "apart.",
     remedy="fencing resource-and-stonith; (8.4: in disk {}, 9: in net {})",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def fencing(setup: Setup) -> Iterator[str]:
+    """Find resources without fencing that no quorum protects either."""
     for resource in setup.drbd:
         quorate = resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) > 2
         if "dont-care" in resource.fencing and not quorate:
@@ -64,11 +68,13 @@ def fencing(setup: Setup) -> Iterator[str]:
     "replication-fencing-without-freeze",
     "warning",
     "drbd",
-    reason="With resource-only writing goes on while the peer may be alive; what is acknowledged then is lost if the peer is promoted.",
+    reason="With resource-only writing goes on while the peer may be alive; what is acknowledged then is lost if "
+    "the peer is promoted.",
     remedy="fencing resource-and-stonith;",
     source=DRBD_CONF,
 )
 def no_freeze(setup: Setup) -> Iterator[str]:
+    """Find resources that go on writing while the other node is fenced."""
     for resource in setup.drbd:
         if "resource-only" in resource.fencing:
             yield f"drbd: {resource.name} has fencing resource-only"
@@ -83,6 +89,7 @@ def no_freeze(setup: Setup) -> Iterator[str]:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-features.adoc",
 )
 def quorum_of_two(setup: Setup) -> Iterator[str]:
+    """Find resources of two nodes that stop when one is lost."""
     for resource in setup.drbd:
         if resource.option("options", "quorum") in ("majority", "all") and len(resource.hosts) == 2:
             yield f"drbd: {resource.name} has quorum {resource.option('options', 'quorum')} with two nodes"
@@ -92,11 +99,14 @@ def quorum_of_two(setup: Setup) -> Iterator[str]:
     "no-fence-peer-handler",
     "error",
     "drbd",
-    reason="The policy asks a handler; without one that acts the outdated copy may be promoted, or the primary stays frozen.",
-    remedy="handlers { fence-peer ...crm-fence-peer...; unfence-peer (8.4: after-resync-target) ...crm-unfence-peer...; }",
+    reason="The policy asks a handler; without one that acts the outdated copy may be promoted, or the primary "
+    "stays frozen.",
+    remedy="handlers "
+    "{ fence-peer ...crm-fence-peer...; unfence-peer (8.4: after-resync-target) ...crm-unfence-peer...; }",
     source=DRBD_CONF,
 )
 def handlers(setup: Setup) -> Iterator[str]:
+    """Find resources whose fencing handler is missing, does nothing, or is never undone."""
     for resource in setup.drbd:
         if set(resource.fencing) == {"dont-care"}:
             continue
@@ -115,11 +125,13 @@ def handlers(setup: Setup) -> Iterator[str]:
     "handler-of-the-other-version",
     "error",
     "drbd",
-    reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is gone.",
+    reason="crm-fence-peer.sh is for DRBD 8.4, crm-fence-peer.9.sh for 9; a wrong one shows only when the peer is "
+    "gone.",
     remedy="Use the handlers of the installed version.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def handler_version(setup: Setup) -> Iterator[str]:
+    """Find handlers that were made for another version of DRBD."""
     for resource in setup.drbd:
         fence, lift = (resource.option("handlers", key) for key in ("fence-peer", "unfence-peer"))
         lift = lift or resource.option("handlers", "after-resync-target")
@@ -133,11 +145,13 @@ def handler_version(setup: Setup) -> Iterator[str]:
     "two-primaries",
     "error",
     "drbd",
-    reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems, with fencing, can live with it.",
+    reason="Two nodes may then mount the same ext4, XFS or ldiskfs; only cluster file systems, with fencing, can "
+    "live with it.",
     remedy="Remove allow-two-primaries, and become-primary-on both.",
     source="https://github.com/LINBIT/drbd/issues/62",
 )
 def two_primaries(setup: Setup) -> Iterator[str]:
+    """Find resources that both nodes may write to, without a file system that allows it."""
     for resource in setup.drbd:
         if any(value != "no" for value in resource.all_values("net", "allow-two-primaries")) and not _shared(setup):
             yield f"drbd: {resource.name} has allow-two-primaries"
@@ -157,6 +171,7 @@ def _shared(setup: Setup) -> bool:
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/pacemaker.adoc",
 )
 def by_itself(setup: Setup) -> Iterator[str]:
+    """Find resources that DRBD promotes without Pacemaker."""
     for resource in setup.drbd:
         chosen = resource.option("startup", "become-primary-on")
         if chosen and not (chosen == "both" and _shared(setup)):
@@ -168,10 +183,12 @@ def by_itself(setup: Setup) -> Iterator[str]:
     "error",
     "drbd",
     reason="After a split brain the writes of one side are thrown away without anybody being asked.",
-    remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect, rr-conflict disconnect",
+    remedy="after-sb-0pri discard-zero-changes, after-sb-1pri consensus, after-sb-2pri disconnect, rr-conflict "
+    "disconnect",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def discarding(setup: Setup) -> Iterator[str]:
+    """Find automatic repairs that discard acknowledged writes."""
     for resource in setup.drbd:
         for key in ("after-sb-0pri", "after-sb-1pri", "after-sb-2pri"):
             for chosen in resource.all_values("net", key):
@@ -186,11 +203,13 @@ def discarding(setup: Setup) -> Iterator[str]:
     "split-brain-discards-the-secondary",
     "warning",
     "drbd",
-    reason="After a split brain what the other side wrote before it was demoted is thrown away without anybody being asked.",
+    reason="After a split brain what the other side wrote before it was demoted is thrown away without anybody "
+    "being asked.",
     remedy="after-sb-1pri consensus",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def discards_secondary(setup: Setup) -> Iterator[str]:
+    """Find repairs that discard what was written on the secondary side."""
     names = [one.name for one in setup.drbd if "discard-secondary" in one.all_values("net", "after-sb-1pri")]
     if names:
         yield f"drbd: {', '.join(names)} with after-sb-1pri discard-secondary"
@@ -200,11 +219,13 @@ def discards_secondary(setup: Setup) -> Iterator[str]:
     "split-brain-unheard",
     "note",
     "drbd",
-    reason="Without a handler nobody is told of a split brain: it is a line in the kernel's log, and the copies stay apart.",
+    reason="Without a handler nobody is told of a split brain: it is a line in the kernel's log, and the copies "
+    "stay apart.",
     remedy='handlers { split-brain "/usr/lib/drbd/notify-split-brain.sh root"; }',
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def unheard(setup: Setup) -> Iterator[str]:
+    """Find resources that report a split brain to nobody."""
     for resource in setup.drbd:
         if not resource.option("handlers", "split-brain"):
             yield f"drbd: {resource.name} tells nobody of a split brain"
@@ -214,11 +235,13 @@ def unheard(setup: Setup) -> Iterator[str]:
     "writes-not-ordered",
     "error",
     "drbd",
-    reason="Without drain DRBD does not keep the order of writes on the peer: after a power cut the copy is not a state that ever was.",
+    reason="Without drain DRBD does not keep the order of writes on the peer: after a power cut the copy is not a "
+    "state that ever was.",
     remedy="Remove disk-drain no.",
     source=DRBD_CONF,
 )
 def drain(setup: Setup) -> Iterator[str]:
+    """Find resources that do not wait for writes before dependent ones."""
     for resource in setup.drbd:
         if "no" in resource.all_values("disk", "disk-drain"):
             yield f"drbd: {resource.name} has disk-drain no"
@@ -228,11 +251,13 @@ def drain(setup: Setup) -> Iterator[str]:
     "flushes-off",
     "warning",
     "drbd",
-    reason="Without flushes a power cut loses what was acknowledged, unless every cache below has a battery that is watched.",
+    reason="Without flushes a power cut loses what was acknowledged, unless every cache below has a battery that "
+    "is watched.",
     remedy="Leave disk-flushes and md-flushes on; else be sure of the battery.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def flushes(setup: Setup) -> Iterator[str]:
+    """Find resources that do not flush the caches of their disks."""
     off = {
         key: [resource.name for resource in setup.drbd if "no" in resource.all_values("disk", key)]
         for key in ("disk-flushes", "md-flushes")
@@ -245,11 +270,13 @@ def flushes(setup: Setup) -> Iterator[str]:
     "disk-error-passed-on",
     "warning",
     "drbd",
-    reason="With 8.4 an error of the local disk reaches the file system, though the peer has a good copy; 9 goes on using the bad disk.",
+    reason="With 8.4 an error of the local disk reaches the file system, though the peer has a good copy; 9 goes "
+    "on using the bad disk.",
     remedy="disk { on-io-error detach; }",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG8.4/en/administration.adoc",
 )
 def passed_on(setup: Setup) -> Iterator[str]:
+    """Find resources that pass on a disk error in place of using the other copy."""
     for resource in setup.drbd:
         if "pass_on" in resource.all_values("disk", "on-io-error"):
             yield f"drbd: {resource.name} has on-io-error pass_on"
@@ -264,6 +291,7 @@ def passed_on(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def verify(setup: Setup) -> Iterator[str]:
+    """Find resources whose copies cannot be compared."""
     for resource in setup.drbd:
         if not resource.option("net", "verify-alg"):
             yield f"drbd: {resource.name} has no verify-alg"
@@ -278,6 +306,7 @@ def verify(setup: Setup) -> Iterator[str]:
     source=OWN,
 )
 def collide(setup: Setup) -> Iterator[str]:
+    """Find devices, disks and addresses that several resources use."""
     seen: dict[tuple[str, str, str], str] = {}
     for resource in setup.drbd:
         for host in resource.hosts:
@@ -295,11 +324,13 @@ def collide(setup: Setup) -> Iterator[str]:
     "metadata-of-another-resource",
     "error",
     "drbd",
-    reason="Two resources that keep their metadata in one place overwrite each other's: which blocks differ is then not known.",
+    reason="Two resources that keep their metadata in one place overwrite each other's: which blocks differ is "
+    "then not known.",
     remedy="meta-disk internal; or a device, or an [index], for each resource.",
     source=DRBD_CONF,
 )
 def metadata(setup: Setup) -> Iterator[str]:
+    """Find metadata that several volumes keep in one place, or on a disk with data."""
     seen: dict[tuple[str, str], str] = {}
     disks = {
         (host.name, disk): resource.name
@@ -330,6 +361,7 @@ def metadata(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def own_disk(setup: Setup) -> Iterator[str]:
+    """Find resources whose disk is a DRBD device."""
     for resource in setup.drbd:
         stacked = bool(resource.block.all("stacked-on-top-of"))
         for disk in sorted(disk for disk in resource.disks if disk.startswith("/dev/drbd") and not stacked):
@@ -345,6 +377,7 @@ def own_disk(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def hosts(setup: Setup) -> Iterator[str]:
+    """Find sides on nodes that do not exist, and resources with one side only."""
     known = set(setup.node_names) or {node.name for node in (setup.cluster.nodes if setup.cluster else ())}
     for resource in setup.drbd:
         names = [host.name for host in resource.hosts]
@@ -364,6 +397,7 @@ def hosts(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def addresses(setup: Setup) -> Iterator[str]:
+    """Find addresses that both sides have, that Corosync uses, or that are of the loopback."""
     for resource in setup.drbd:
         seen: dict[str, str] = {}
         for host in resource.hosts:
@@ -386,6 +420,7 @@ def addresses(setup: Setup) -> Iterator[str]:
     source=DRBD_CONF,
 )
 def secret(setup: Setup) -> Iterator[str]:
+    """Find files with a shared secret that others than their owner may read."""
     for name, text in setup.texts.items():
         if name.startswith("etc/drbd") and "shared-secret" in text and setup.modes.get(name, 0) & 0o077:
             yield f"{name} has a shared-secret and mode {setup.modes[name]:04o}"

@@ -48,9 +48,10 @@ _MODULES = (
 
 @dataclass(frozen=True)
 class Rule:
-    """``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks at.
+    """One kind of mistake.
 
-    ``source``: a public page that was read and says what ``reason`` says, or where somebody met it.
+    ``find`` yields one text for each place where the mistake is made; ``needs`` are the parts of a setup that it looks
+    at. ``source`` is a public page that says what ``reason`` says, or where somebody met the mistake.
     """
 
     name: str
@@ -64,6 +65,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFinding:
+    """A mistake that a rule found: where it is, why it is one, and what to do."""
+
     rule: str
     severity: Severity
     where: str
@@ -89,13 +92,14 @@ def rule(
 
 
 def all_rules() -> tuple[Rule, ...]:
+    """Return all rules, in the order of their modules."""
     for module in _MODULES:
         import_module(f"strakes.failover.rules.{module}")
     return tuple(_rules.values())
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return what is wrong, errors first; and the names of the rules that could not look, because their part is not there."""
+    """Return what is wrong, errors first, and the names of the rules that found no file to look at."""
     found, passed = [], []
     for one in all_rules():
         if not one.needs <= setup.parts:

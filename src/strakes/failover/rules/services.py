@@ -31,11 +31,13 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
     "error",
     "pacemaker",
     "drbd",
-    reason="What is mounted is a device that no DRBD resource of Pacemaker makes, and that does not promote itself as DRBD 9 can.",
+    reason="What is mounted is a device that no DRBD resource of Pacemaker makes, and that does not promote itself "
+    "as DRBD 9 can.",
     remedy="Correct the device, or add the ocf:linbit:drbd resource; with DRBD 9 also auto-promote yes.",
     source=_LINBIT,
 )
 def not_managed(setup: Setup) -> Iterator[str]:
+    """Find mounts of a DRBD device that nothing promotes."""
     automatic = {
         device
         for resource in setup.drbd
@@ -57,6 +59,7 @@ def not_managed(setup: Setup) -> Iterator[str]:
     source=_LINBIT,
 )
 def backing_disk(setup: Setup) -> Iterator[str]:
+    """Find mounts of a disk below DRBD."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks}
     for primitive in setup.pacemaker.services:
         if primitive.device in disks:
@@ -73,6 +76,7 @@ def backing_disk(setup: Setup) -> Iterator[str]:
     source=_LINBIT,
 )
 def unknown_resource(setup: Setup) -> Iterator[str]:
+    """Find DRBD resources that do not exist, or that are managed twice."""
     known = {resource.name for resource in setup.drbd}
     seen: dict[str, str] = {}
     for primitive in filter(lambda one: one.is_drbd, setup.pacemaker.services):
@@ -94,6 +98,7 @@ def unknown_resource(setup: Setup) -> Iterator[str]:
     source=_LINBIT,
 )
 def colocation(setup: Setup) -> Iterator[str]:
+    """Find mounts that are not kept with the promoted copy."""
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
@@ -104,11 +109,13 @@ def colocation(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "drbd",
-    reason="Without the order the mount is tried before the device can be written to, fails, and is banned from the node.",
+    reason="Without the order the mount is tried before the device can be written to, fails, and is banned from "
+    "the node.",
     remedy="Order: promote the DRBD clone, then start the group.",
     source=_LINBIT,
 )
 def order(setup: Setup) -> Iterator[str]:
+    """Find mounts that do not wait for the promotion."""
     for mount, clone in _on_drbd(setup):
         if clone and setup.pacemaker.ordered_after_promotion(mount, clone) is None:
             yield f"cib: {mount.group or mount.id} is not ordered after the promotion of {clone}"
@@ -119,11 +126,13 @@ def order(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "drbd",
-    reason="With symmetrical=false nothing says that the unmount comes before the demotion: that fails, and the node is powered off.",
+    reason="With symmetrical=false nothing says that the unmount comes before the demotion: that fails, and the "
+    "node is powered off.",
     remedy="Remove symmetrical=false.",
     source=f"{PACEMAKER}/constraints.rst",
 )
 def one_way_order(setup: Setup) -> Iterator[str]:
+    """Find orders that hold for starts only."""
     for mount, clone in _on_drbd(setup):
         for order in setup.pacemaker.ordered_after_promotion(mount, clone) or ():
             if not order.symmetrical:
@@ -139,6 +148,7 @@ def one_way_order(setup: Setup) -> Iterator[str]:
     source=_LINBIT,
 )
 def clone_meta(setup: Setup) -> Iterator[str]:
+    """Find DRBD resources whose clone lacks what DRBD needs."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
         if not primitive.is_drbd:
@@ -171,6 +181,7 @@ def clone_meta(setup: Setup) -> Iterator[str]:
     source="https://manpages.debian.org/bookworm/pacemaker-cli-utils/crm_resource.8.en.html",
 )
 def left_over(setup: Setup) -> Iterator[str]:
+    """Find constraints left over from commands that moved a resource."""
     for location in setup.pacemaker.locations:
         if location.id.startswith(("cli-ban-", "cli-prefer-", "cli-standby-")):
             yield f"cib: {location.id}"
@@ -180,11 +191,13 @@ def left_over(setup: Setup) -> Iterator[str]:
     "copy-locked-out",
     "error",
     "pacemaker",
-    reason="DRBD's handler has found the other copy outdated; until it is up to date again, that node cannot take over.",
+    reason="DRBD's handler has found the other copy outdated; until it is up to date again, that node cannot take "
+    "over.",
     remedy="Repair the replication: the handler removes the constraint when the copy has caught up.",
     source=_LINBIT,
 )
 def locked_out(setup: Setup) -> Iterator[str]:
+    """Find copies that the DRBD handler keeps from being promoted."""
     for identity in dict.fromkeys(location.id for location in setup.pacemaker.locations):
         if identity.startswith("drbd-fence-by-handler"):
             yield f"cib: {identity}"
@@ -199,6 +212,7 @@ def locked_out(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/constraints.rst",
 )
 def pinned(setup: Setup) -> Iterator[str]:
+    """Find services that may run on one node at most."""
     cib = setup.pacemaker
     if len(setup.node_names) < 2:
         return
@@ -227,6 +241,7 @@ def pinned(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/constraints.rst",
 )
 def apart(setup: Setup) -> Iterator[str]:
+    """Find resources that two nodes must keep apart."""
     cib = setup.pacemaker
     for colocation in cib.colocations:
         members = [cib.members(name) for name, _ in colocation.resources]
@@ -239,11 +254,13 @@ def apart(setup: Setup) -> Iterator[str]:
     "no-stickiness",
     "warning",
     "pacemaker",
-    reason="When the repaired node comes back the service moves home by itself: a second interruption, at a time nobody chose.",
+    reason="When the repaired node comes back the service moves home by itself: a second interruption, at a time "
+    "nobody chose.",
     remedy="rsc_defaults: resource-stickiness=1000, more than any location score.",
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
 def stickiness(setup: Setup) -> Iterator[str]:
+    """Find services that move home as soon as their node comes back."""
     for name, stick, strongest in _homes(setup):
         if strongest > 0 and stick <= strongest:
             yield f"cib: {name} has stickiness {stick:g}, its preference is {strongest:g}"
@@ -259,13 +276,17 @@ def stickiness(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/pacemaker/blob/main/doc/sphinx/Clusters_from_Scratch/active-passive.rst",
 )
 def stickiness_not_said(setup: Setup) -> Iterator[str]:
+    """Find services that may move without need."""
     loose = [name for name, stick, strongest in _homes(setup) if strongest <= 0 and stick <= 0]
     if loose:
         yield f"cib: {', '.join(loose)}"
 
 
 def _homes(setup: Setup) -> Iterator[tuple[str, float, float]]:
-    """Each group or single service: its stickiness (members of a group add theirs up), and the strongest preference for a node."""
+    """Yield each group or single service with its stickiness and its strongest preference for a node.
+
+    The stickiness of a group is the sum over its members.
+    """
     cib = setup.pacemaker
     names = dict.fromkeys(one.group or one.clone or one.id for one in cib.services)
     for name in names:
@@ -287,11 +308,13 @@ def _homes(setup: Setup) -> Iterator[tuple[str, float, float]]:
     "nothing-is-managed",
     "error",
     "pacemaker",
-    reason="In maintenance, unmanaged, kept stopped or on a node in standby, Pacemaker gives no protection: nothing is taken over.",
+    reason="In maintenance, unmanaged, kept stopped or on a node in standby, Pacemaker gives no protection: "
+    "nothing is taken over.",
     remedy="maintenance-mode=false; is-managed=true; target-role=Started; crm_standby --delete --node NODE",
     source="https://github.com/ClusterLabs/crmsh/issues/1956",
 )
 def unmanaged(setup: Setup) -> Iterator[str]:
+    """Find settings by which Pacemaker does not act."""
     cib = setup.pacemaker
     for key in ("maintenance-mode", "stop-all-resources"):
         if is_true(cib.properties.get(key, "false")):
@@ -320,6 +343,7 @@ def unmanaged(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/constraints.rst",
 )
 def opt_in(setup: Setup) -> Iterator[str]:
+    """Find resources that no node is allowed to run."""
     cib = setup.pacemaker
     if is_true(cib.properties.get("symmetric-cluster", "true")):
         return
@@ -337,11 +361,13 @@ def opt_in(setup: Setup) -> Iterator[str]:
     "failure-passed-over",
     "error",
     "pacemaker",
-    reason="A failure that is ignored, or only blocks, is never recovered: the service stays dead, or its node is never made sure to be off.",
+    reason="A failure that is ignored, or only blocks, is never recovered: the service stays dead, or its node is "
+    "never made sure to be off.",
     remedy="Remove on-fail: a failed stop is fenced, everything else is restarted.",
     source=f"{PACEMAKER}/operations.rst",
 )
 def passed_over(setup: Setup) -> Iterator[str]:
+    """Find operations whose failure does not lead to recovery."""
     cib = setup.pacemaker
     default = cib.operation_defaults.get("on-fail", "")
     if default in ("ignore", "block", "stop"):
@@ -361,6 +387,7 @@ def passed_over(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def requires(setup: Setup) -> Iterator[str]:
+    """Find services that start before a lost node is fenced."""
     for primitive in setup.pacemaker.services:
         given = primitive.meta.get("requires", "")
         asked = [given, *(one.requires for one in primitive.operations)]
@@ -373,14 +400,19 @@ def requires(setup: Setup) -> Iterator[str]:
     "failure-never-forgotten",
     "note",
     "pacemaker",
-    reason="After so many failures a node is out of question for ever; months later the last healthy node is refused for an old one.",
+    reason="After so many failures a node is out of question for ever; months later the last healthy node is "
+    "refused for an old one.",
     remedy="failure-timeout=600s beside migration-threshold.",
     source="https://github.com/corosync/corosync/issues/455",
 )
 def forgotten(setup: Setup) -> Iterator[str]:
+    """Find failure limits that are never reset."""
     for primitive in setup.pacemaker.services:
         if "migration-threshold" in primitive.meta and not seconds(primitive.meta.get("failure-timeout", "")):
-            yield f"cib: {primitive.id} has migration-threshold={primitive.meta['migration-threshold']} and no failure-timeout"
+            yield (
+                f"cib: {primitive.id} has migration-threshold={primitive.meta['migration-threshold']} and no "
+                "failure-timeout"
+            )
 
 
 @rule(
@@ -392,6 +424,7 @@ def forgotten(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/alerts.rst",
 )
 def alerts(setup: Setup) -> Iterator[str]:
+    """Find a cluster that tells nobody of events."""
     if not setup.pacemaker.alerts and not any(
         one.agent in ("ClusterMon", "MailTo") for one in setup.pacemaker.primitives
     ):

@@ -17,6 +17,7 @@ from strakes.failover.setup import Setup
     source=OWN,
 )
 def one_feed(setup: Setup) -> Iterator[str]:
+    """Find a cluster that hangs on one power feed."""
     assert setup.cluster is not None
     feeds = [frozenset(node.power_feeds) for node in setup.cluster.nodes]
     if len(frozenset().union(*feeds)) == 1:
@@ -27,11 +28,13 @@ def one_feed(setup: Setup) -> Iterator[str]:
     "mounted-beside-pacemaker",
     "error",
     "fstab",
-    reason="What fstab mounts at boot is mounted on a node that was told to wait; DRBD's device is promoted behind Pacemaker's back.",
+    reason="What fstab mounts at boot is mounted on a node that was told to wait; DRBD's device is promoted behind "
+    "Pacemaker's back.",
     remedy="Remove the line; Pacemaker mounts.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def fstab(setup: Setup) -> Iterator[str]:
+    """Find DRBD devices that are mounted when the node starts."""
     for line in setup.fstab.splitlines():
         words = line.split()
         if (

@@ -29,6 +29,7 @@ def _is(element: Xml.Element, key: str) -> bool:
     source=f"{PACEMAKER}/nodes.rst",
 )
 def nodes(setup: Setup) -> Iterator[str]:
+    """Find nodes that are offline or not in use, and a side without quorum."""
     status = _status(setup)
     for node in status.iterfind("./nodes/node"):
         wrong = [key for key in ("unclean", "standby", "maintenance", "pending") if _is(node, key)]
@@ -50,6 +51,7 @@ def nodes(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def resources(setup: Setup) -> Iterator[str]:
+    """Find resources that have failed, are stopped or are not managed."""
     for resource in _status(setup).iterfind("./resources//resource"):
         wrong = [key for key in ("failed", "blocked") if _is(resource, key)]
         if resource.get("managed") == "false":
@@ -69,6 +71,7 @@ def resources(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def fencing(setup: Setup) -> Iterator[str]:
+    """Find fencing devices that have failed."""
     devices = {device.id for device in setup.cib.devices} if setup.cib else set()
     for failure in _status(setup).iterfind("./failures/failure"):
         name = re.sub(r"_(monitor|start|stop)_\d+$", "", failure.get("op_key", ""))
@@ -85,6 +88,7 @@ def fencing(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/operations.rst",
 )
 def failures(setup: Setup) -> Iterator[str]:
+    """Find failed operations of services, and fencing that failed."""
     status = _status(setup)
     devices = {device.id for device in setup.cib.devices} if setup.cib else set()
     for failure in status.iterfind("./failures/failure"):
@@ -93,9 +97,8 @@ def failures(setup: Setup) -> Iterator[str]:
             yield f"crm_mon: {failure.get('op_key')} on {failure.get('node')}: {failure.get('exitstatus')}"
     for event in status.iterfind("./fence_history/fence_event"):
         if event.get("status") == "failed":
-            yield f"crm_mon: fencing {event.get('target')} ({event.get('action')}) failed, {event.get('completed', '')}".rstrip(
-                ", "
-            )
+            failed = f"{event.get('target')} ({event.get('action')}) failed, {event.get('completed', '')}"
+            yield f"crm_mon: fencing {failed}".rstrip(", ")
 
 
 @rule(
@@ -107,6 +110,7 @@ def failures(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def links(setup: Setup) -> Iterator[str]:
+    """Find links of Corosync that are disconnected."""
     link = ""
     for line in setup.texts[LINK_STATE].splitlines():
         link = line.strip() if line.startswith("LINK ID") else link
@@ -118,11 +122,13 @@ def links(setup: Setup) -> Iterator[str]:
     "copies-not-the-same",
     "error",
     "replication state",
-    reason="A copy that is not up to date, or not connected, cannot be taken over from: nothing is left if the other node dies.",
+    reason="A copy that is not up to date, or not connected, cannot be taken over from: nothing is left if the "
+    "other node dies.",
     remedy="drbdadm status; repair the replication network or the disk, and wait for UpToDate.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-administration.adoc",
 )
 def copies(setup: Setup) -> Iterator[str]:
+    """Find DRBD copies that are not connected or not up to date."""
     name = ""
     for line in setup.texts[DRBD_STATE].splitlines():
         old = re.search(r"^\s*(\d+): cs:(\w+) .*ds:(\S+)", line)

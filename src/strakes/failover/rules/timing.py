@@ -42,6 +42,7 @@ _LEAST_S = {
     source="https://github.com/corosync/corosync/pull/600",
 )
 def short_token(setup: Setup) -> Iterator[str]:
+    """Find a token that is too short."""
     token = setup.membership.one("totem").get("token", "3000")
     if token.isdecimal() and int(token) <= _LEAST_TOKEN_MS:
         yield f"corosync.conf: token: {token} (milliseconds)"
@@ -56,6 +57,7 @@ def short_token(setup: Setup) -> Iterator[str]:
     source="https://github.com/corosync/corosync/pull/600",
 )
 def long_token(setup: Setup) -> Iterator[str]:
+    """Find a token that is too long."""
     token = setup.membership.one("totem").get("token", "3000")
     if token.isdecimal() and int(token) > _MOST_TOKEN_MS:
         yield f"corosync.conf: token: {token} (milliseconds)"
@@ -70,6 +72,7 @@ def long_token(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def short_consensus(setup: Setup) -> Iterator[str]:
+    """Find a consensus shorter than 1.2 tokens."""
     totem = setup.membership.one("totem")
     token, consensus = totem.get("token", _TOKEN_MS), totem.get("consensus")
     if token.isdecimal() and consensus.isdecimal() and int(consensus) < 1.2 * int(token):
@@ -80,11 +83,13 @@ def short_consensus(setup: Setup) -> Iterator[str]:
     "power-off-given-up-too-early",
     "error",
     "pacemaker",
-    reason="The wait is over before the delay (it counts, until Pacemaker 2.1.6) and the BMC are: it fails, though the node goes off.",
+    reason="The wait is over before the delay (it counts, until Pacemaker 2.1.6) and the BMC are: it fails, though "
+    "the node goes off.",
     remedy="stonith-timeout of at least 30 s more than the longest delay.",
     source="https://github.com/ClusterLabs/crmsh/pull/890",
 )
 def stonith_timeout(setup: Setup) -> Iterator[str]:
+    """Find a limit for fencing that leaves less than 20 s after the longest delay."""
     limit = seconds(setup.pacemaker.properties.get("stonith-timeout", "")) or _DEFAULT_STONITH_S
     longest = max((setup.pacemaker.delay_s(device) for device in setup.pacemaker.devices), default=0.0)
     if limit < longest + 20:
@@ -100,6 +105,7 @@ def stonith_timeout(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/operations.rst",
 )
 def no_monitor(setup: Setup) -> Iterator[str]:
+    """Find services that are not monitored."""
     for primitive in setup.pacemaker.services:
         if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in primitive.operations):
             yield f"cib: {primitive.id} is not monitored"
@@ -114,6 +120,7 @@ def no_monitor(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/fencing.rst",
 )
 def device_not_monitored(setup: Setup) -> Iterator[str]:
+    """Find fencing devices that are not monitored."""
     for device in setup.pacemaker.devices:
         if not any(one.name == "monitor" and one.interval_s > 0 and one.enabled for one in device.operations):
             yield f"cib: {device.id} is not monitored"
@@ -128,6 +135,7 @@ def device_not_monitored(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/operations.rst",
 )
 def seldom(setup: Setup) -> Iterator[str]:
+    """Find services that are monitored too seldom."""
     for primitive in setup.pacemaker.services:
         for one in primitive.operations:
             if one.name == "monitor" and one.interval_s > _MOST_INTERVAL_S:
@@ -138,11 +146,13 @@ def seldom(setup: Setup) -> Iterator[str]:
     "one-role-not-monitored",
     "error",
     "pacemaker",
-    reason="Operations are told apart by name and interval: with the same interval for both roles one of them is not monitored.",
+    reason="Operations are told apart by name and interval: with the same interval for both roles one of them is "
+    "not monitored.",
     remedy="Two monitors with different intervals, such as 29s role=Promoted and 31s role=Unpromoted.",
     source="https://github.com/crowbar/crowbar-openstack/pull/1464",
 )
 def roles(setup: Setup) -> Iterator[str]:
+    """Find promotable resources that are not monitored where they are promoted."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
         if not is_true(cib.clones.get(primitive.clone, {}).get("promotable", "false")):
@@ -164,6 +174,7 @@ def roles(setup: Setup) -> Iterator[str]:
     source="https://github.com/crowbar/crowbar-openstack/pull/1464",
 )
 def standby_role(setup: Setup) -> Iterator[str]:
+    """Find promotable resources that are monitored only where they are promoted."""
     cib = setup.pacemaker
     for primitive in cib.primitives:
         monitors = {
@@ -177,11 +188,13 @@ def standby_role(setup: Setup) -> Iterator[str]:
     "monitor-timeout-too-short",
     "warning",
     "pacemaker",
-    reason="Under load, which is when it matters, a healthy service answers late and is restarted: an outage out of nothing.",
+    reason="Under load, which is when it matters, a healthy service answers late and is restarted: an outage out "
+    "of nothing.",
     remedy="timeout=60s for monitors.",
     source=OWN,
 )
 def short_monitor(setup: Setup) -> Iterator[str]:
+    """Find monitors with too short a time-out."""
     for primitive in setup.pacemaker.primitives:
         for one in primitive.operations:
             # Without a file system below it, an agent answers in a moment: its own advice is 5 to 20 s.
@@ -203,11 +216,13 @@ def _short(primitive: Primitive, names: tuple[str, ...]) -> Iterator[str]:
     "stop-timeout-too-short",
     "error",
     "pacemaker",
-    reason="A stop that is not done in time counts as failed, and a node with a failed stop is powered off: each move becomes a crash.",
+    reason="A stop that is not done in time counts as failed, and a node with a failed stop is powered off: each "
+    "move becomes a crash.",
     remedy="op stop timeout=120s for mounts, 300s for Lustre.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def short_stop(setup: Setup) -> Iterator[str]:
+    """Find stops and demotions with too short a time-out."""
     for primitive in setup.pacemaker.services:
         yield from _short(primitive, ("stop", "demote"))
 
@@ -216,11 +231,13 @@ def short_stop(setup: Setup) -> Iterator[str]:
     "start-timeout-too-short",
     "error",
     "pacemaker",
-    reason="After a crash a start replays journals and waits for disks; cut short it counts as failed, and so does the take-over.",
+    reason="After a crash a start replays journals and waits for disks; cut short it counts as failed, and so does "
+    "the take-over.",
     remedy="op start timeout=240s for DRBD, 60s for a mount, 600s for Lustre.",
     source="https://github.com/lustre/lustre-release/blob/master/contrib/scripts/pacemaker/Lustre",
 )
 def short_start(setup: Setup) -> Iterator[str]:
+    """Find starts and promotions with too short a time-out."""
     for primitive in setup.pacemaker.services:
         yield from _short(primitive, ("start", "promote"))
 
@@ -234,6 +251,7 @@ def short_start(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/resources.rst",
 )
 def forgotten_early(setup: Setup) -> Iterator[str]:
+    """Find failures that are forgotten before they can count."""
     for primitive in setup.pacemaker.services:
         forgets = seconds(primitive.meta.get("failure-timeout", ""))
         if 0 < forgets < _LEAST_FORGETTING_S:
@@ -245,11 +263,13 @@ def forgotten_early(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "drbd",
-    reason="When the handler gives up waiting for the fencing, writing goes on although the peer may be alive; what is then told may be lost.",
+    reason="When the handler gives up waiting for the fencing, writing goes on although the peer may be alive; "
+    "what is then told may be lost.",
     remedy="crm-fence-peer with --timeout above stonith-timeout.",
     source="https://github.com/LINBIT/drbd-utils/blob/master/scripts/crm-fence-peer.9.sh",
 )
 def handler_timeout(setup: Setup) -> Iterator[str]:
+    """Find explicit time-outs of promotion that are shorter than the fencing handler needs."""
     yield from _handler_times(setup, explicit=True)
 
 
@@ -258,11 +278,13 @@ def handler_timeout(setup: Setup) -> Iterator[str]:
     "warning",
     "pacemaker",
     "drbd",
-    reason="The handler's default of 90 s is below stonith-timeout: when fencing takes longer, writing goes on while the peer may be alive.",
+    reason="The handler's default of 90 s is below stonith-timeout: when fencing takes longer, writing goes on "
+    "while the peer may be alive.",
     remedy="crm-fence-peer with --timeout above stonith-timeout.",
     source="https://github.com/LINBIT/drbd-utils/blob/master/scripts/crm-fence-peer.9.sh",
 )
 def handler_default(setup: Setup) -> Iterator[str]:
+    """Find default time-outs of promotion that are shorter than the fencing handler needs."""
     yield from _handler_times(setup, explicit=False)
 
 

@@ -24,6 +24,7 @@ _SLOWEST_RESYNC_KIB = 1024
     source=COROSYNC_CONF,
 )
 def open_heartbeat(setup: Setup) -> Iterator[str]:
+    """Find encryption of the heartbeat that is switched off."""
     totem = setup.membership.one("totem")
     given = [
         f"{key}: {totem.get(key)}" for key in ("crypto_hash", "crypto_cipher", "secauth") if totem.get(key) in _OFF
@@ -36,11 +37,13 @@ def open_heartbeat(setup: Setup) -> Iterator[str]:
     "heartbeat-times-contradict",
     "error",
     "corosync",
-    reason="A time that has to be shorter than another one is longer: membership does not settle, or every lost packet counts as a death.",
+    reason="A time that has to be shorter than another one is longer: membership does not settle, or every lost "
+    "packet counts as a death.",
     remedy="Remove these settings; all of them follow from token.",
     source=COROSYNC_CONF,
 )
 def contradicting(setup: Setup) -> Iterator[str]:
+    """Find settings of Corosync that are out of range or exclude each other."""
     totem = setup.membership.one("totem")
     token = _number(totem.get("token"), 3000)
     consensus = _number(totem.get("consensus"), round(1.2 * token))
@@ -74,11 +77,13 @@ def contradicting(setup: Setup) -> Iterator[str]:
     "quorum-device-times-contradict",
     "error",
     "corosync",
-    reason="While the nodes find each other they wait for the device for sync_timeout: less than its own timeout, and they lose quorum.",
+    reason="While the nodes find each other they wait for the device for sync_timeout: less than its own timeout, "
+    "and they lose quorum.",
     remedy="Remove timeout and sync_timeout (10 and 30 s), or let the second one be the longer.",
     source=QDEVICE,
 )
 def device_times(setup: Setup) -> Iterator[str]:
+    """Find a quorum device that is given less time after a change than otherwise."""
     for device in setup.membership.one("quorum").all("device"):
         timeout, sync = _number(device.get("timeout"), 10_000), _number(device.get("sync_timeout"), 30_000)
         if sync < timeout:
@@ -94,6 +99,7 @@ def device_times(setup: Setup) -> Iterator[str]:
     source=COROSYNC_CONF,
 )
 def silent(setup: Setup) -> Iterator[str]:
+    """Find a Corosync that logs nowhere."""
     logging = setup.membership.one("logging")
     if logging.get("to_syslog") in _OFF and logging.get("to_logfile", "no") in _OFF:
         yield "corosync.conf: to_syslog: no, and no to_logfile"
@@ -103,11 +109,13 @@ def silent(setup: Setup) -> Iterator[str]:
     "fencing-level-unusable",
     "error",
     "pacemaker",
-    reason="Levels are numbered from 1 to 9, and each needs all its devices: a BMC that died with its node then blocks the outlets.",
+    reason="Levels are numbered from 1 to 9, and each needs all its devices: a BMC that died with its node then "
+    "blocks the outlets.",
     remedy="Level 1: the BMC. Level 2: all outlets of the node.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def levels(setup: Setup) -> Iterator[str]:
+    """Find fencing levels out of range, and levels that need a BMC and an outlet together."""
     cib = setup.pacemaker
     for level in cib.levels:
         if level.get("index", "1") not in map(str, range(1, 10)):
@@ -124,11 +132,14 @@ def levels(setup: Setup) -> Iterator[str]:
     "fencing-device-times-contradict",
     "error",
     "pacemaker",
-    reason="The agent gives up before the power is off, or waits longer than Pacemaker waits for it: fencing fails, and nothing is taken over.",
-    remedy="Remove power_timeout, power_wait, login_timeout and shell_timeout, or keep their sum below stonith-timeout.",
+    reason="The agent gives up before the power is off, or waits longer than Pacemaker waits for it: fencing "
+    "fails, and nothing is taken over.",
+    remedy="Remove power_timeout, power_wait, login_timeout and shell_timeout, or keep their sum below "
+    "stonith-timeout.",
     source="https://manpages.debian.org/bookworm/fence-agents/fence_ipmilan.8.en.html",
 )
 def device_waits(setup: Setup) -> Iterator[str]:
+    """Find waits of fencing devices that are too short, or that outlast the limit."""
     limit = seconds(setup.pacemaker.properties.get("stonith-timeout", "")) or 60.0
     for device in setup.pacemaker.devices:
         for key in ("power_timeout", "login_timeout", "shell_timeout"):
@@ -142,11 +153,13 @@ def device_waits(setup: Setup) -> Iterator[str]:
     "fencing-tried-too-little",
     "warning",
     "pacemaker",
-    reason="A device that does not answer at once, or whose check looks at nothing, is found out when a node has to be powered off.",
+    reason="A device that does not answer at once, or whose check looks at nothing, is found out when a node has "
+    "to be powered off.",
     remedy="Remove stonith-max-attempts and pcmk_monitor_action.",
     source=f"{PACEMAKER}/fencing.rst",
 )
 def little(setup: Setup) -> Iterator[str]:
+    """Find too few tries of fencing, and monitors that do not reach the device."""
     cib = setup.pacemaker
     attempts = cib.properties.get("stonith-max-attempts", "10")
     if attempts.isdecimal() and int(attempts) < 3:
@@ -165,6 +178,7 @@ def little(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/pacemaker/blob/main/extra/resources/ping.in",
 )
 def nothing_given(setup: Setup) -> Iterator[str]:
+    """Find users and lists of hosts that are empty."""
     for device in setup.pacemaker.devices:
         for key in ("username", "login", "userid"):
             if key in device.values and not device.values[key].strip():
@@ -178,11 +192,13 @@ def nothing_given(setup: Setup) -> Iterator[str]:
     "second-copy-of-a-service-stays",
     "error",
     "pacemaker",
-    reason="A service that is found on two nodes is writing from both: blocked or left stopped, nobody ends that, or nobody serves.",
+    reason="A service that is found on two nodes is writing from both: blocked or left stopped, nobody ends that, "
+    "or nobody serves.",
     remedy="Remove multiple-active; its default stops all and starts one.",
     source=f"{PACEMAKER}/resources.rst",
 )
 def twice(setup: Setup) -> Iterator[str]:
+    """Find services that are not restarted after they ran on two nodes."""
     for primitive in setup.pacemaker.services:
         given = primitive.meta.get("multiple-active", "")
         if given in ("block", "stop_only"):
@@ -198,6 +214,7 @@ def twice(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/cluster-options.rst",
 )
 def locked(setup: Setup) -> Iterator[str]:
+    """Find locks to a node that was shut down, and a cluster delay that is too short."""
     properties = setup.pacemaker.properties
     if is_true(properties.get("shutdown-lock", "false")):
         yield "cib: shutdown-lock=true"
@@ -215,6 +232,7 @@ def locked(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/operations.rst",
 )
 def late(setup: Setup) -> Iterator[str]:
+    """Find monitors that begin late."""
     for operation in setup.pacemaker.root.iter("op"):
         if operation.get("name") == "monitor" and seconds(operation.get("start-delay", "0")) > 120:
             yield f"cib: {operation.get('id')} has start-delay={operation.get('start-delay')}"
@@ -229,6 +247,7 @@ def late(setup: Setup) -> Iterator[str]:
     source=f"{PACEMAKER}/alerts.rst",
 )
 def no_program(setup: Setup) -> Iterator[str]:
+    """Find alerts without an absolute path."""
     for alert in setup.pacemaker.root.iterfind("./configuration/alerts/alert"):
         if not alert.get("path", "").startswith("/"):
             yield f"cib: {alert.get('id')} has the path {alert.get('path')!r}"
@@ -243,6 +262,7 @@ def no_program(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/IPaddr2",
 )
 def unusable(setup: Setup) -> Iterator[str]:
+    """Find mounts that cannot be written to, and addresses on the loopback."""
     for service in setup.pacemaker.services:
         if service.is_mount and "ro" in service.values.get("options", "").split(","):
             yield f"cib: {service.id} mounts with ro"
@@ -256,11 +276,13 @@ def unusable(setup: Setup) -> Iterator[str]:
     "error",
     "pacemaker",
     "drbd",
-    reason="DRBD's agent wants as many anonymous instances as there are copies: more are started where there is none, numbered ones move.",
+    reason="DRBD's agent wants as many anonymous instances as there are copies: more are started where there is "
+    "none, numbered ones move.",
     remedy="clone-max=2 (as many as the resource has hosts), no globally-unique.",
     source="https://github.com/LINBIT/linbit-documentation/blob/master/UG9/en/drbd-pacemaker.adoc",
 )
 def counted(setup: Setup) -> Iterator[str]:
+    """Find DRBD clones with more copies than hosts, or whose copies are not interchangeable."""
     hosts = {resource.name: len(resource.hosts) for resource in setup.drbd}
     for primitive in setup.pacemaker.primitives:
         meta = setup.pacemaker.clones.get(primitive.clone, {})
@@ -276,11 +298,13 @@ def counted(setup: Setup) -> Iterator[str]:
     "replication-option-dangerous",
     "warning",
     "drbd",
-    reason="DRBD's own page warns of it: a slow disk or a hung peer ends in a panic, a full resynchronisation or an endless wait.",
+    reason="DRBD's own page warns of it: a slow disk or a hung peer ends in a panic, a full resynchronisation or "
+    "an endless wait.",
     remedy="Remove it; the default is right.",
     source=DRBD_CONF,
 )
 def dangerous(setup: Setup) -> Iterator[str]:
+    """Find settings of DRBD that may lose data, stop it, or slow it down."""
     for resource in setup.drbd:
         if resource.option("disk", "disk-timeout", "0") != "0":
             yield f"drbd: {resource.name} has disk-timeout {resource.option('disk', 'disk-timeout')}"
@@ -308,6 +332,7 @@ def dangerous(setup: Setup) -> Iterator[str]:
     source="https://github.com/ClusterLabs/resource-agents/blob/main/heartbeat/ZFS",
 )
 def not_forced(setup: Setup) -> Iterator[str]:
+    """Find pools that are not imported after a crash."""
     for service in setup.pacemaker.services:
         if service.agent == "ZFS" and service.values.get("importforce", "true").lower() in ("false", "no", "0", "off"):
             yield f"cib: {service.id} has importforce={service.values['importforce']}"
@@ -317,11 +342,13 @@ def not_forced(setup: Setup) -> Iterator[str]:
     "pool-imported-at-boot",
     "error",
     "lustre",
-    reason="A pool in a cache file is imported when a node starts; one that goes on with errors, or waits for ever, is not taken over from.",
+    reason="A pool in a cache file is imported when a node starts; one that goes on with errors, or waits for "
+    "ever, is not taken over from.",
     remedy="zpool create -o cachefile=none -o failmode=panic",
     source=OWN,
 )
 def at_boot(setup: Setup) -> Iterator[str]:
+    """Find pools that are imported at boot, or go on after their disks fail."""
     for option in ("cachefile=/", "failmode=continue"):
         if option in setup.lustre:
             yield f"make-targets.sh: a pool is made with -o {option}"

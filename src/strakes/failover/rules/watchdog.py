@@ -19,11 +19,13 @@ from strakes.failover.setup import Setup
     "watchdog-without-sbd",
     "error",
     "pacemaker",
-    reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a watchdog it goes on writing.",
+    reason="With stonith-watchdog-timeout a lost node is taken to be off after that time; without sbd and a "
+    "watchdog it goes on writing.",
     remedy="Set up sbd (SBD_WATCHDOG_DEV), or remove stonith-watchdog-timeout.",
     source=SBD,
 )
 def no_watchdog(setup: Setup) -> Iterator[str]:
+    """Find a watchdog that Pacemaker relies on while sbd does not run."""
     cib = setup.pacemaker
     if cib.watchdog_s != 0 and not watchdog_fences(setup):
         yield f"cib: stonith-watchdog-timeout={cib.properties['stonith-watchdog-timeout']}, and no sbd"
@@ -39,6 +41,7 @@ def no_watchdog(setup: Setup) -> Iterator[str]:
     source=SBD,
 )
 def watchdog_alone(setup: Setup) -> Iterator[str]:
+    """Find two nodes that only their watchdogs fence, with nothing that decides between them."""
     shared = any(device.agent in ("fence_sbd", "external/sbd") for device in setup.pacemaker.devices)
     if watchdog_fences(setup) and not shared and not any(tie_breakers(setup)) and len(nodes_of(setup)) == 2:
         yield "cib: stonith-watchdog-timeout with two nodes and no quorum device"
@@ -54,6 +57,7 @@ def watchdog_alone(setup: Setup) -> Iterator[str]:
     source=SBD,
 )
 def watchdog_time(setup: Setup) -> Iterator[str]:
+    """Find a watchdog that may reset a node later than Pacemaker waits."""
     waits = setup.pacemaker.watchdog_s
     needed = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
     if 0 < waits < needed:
@@ -64,11 +68,13 @@ def watchdog_time(setup: Setup) -> Iterator[str]:
     "sbd-not-working",
     "error",
     "sbd",
-    reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher it hears of nothing.",
+    reason="Without a watchdog sbd cannot reset a node that hangs, and without its device or Pacemaker's watcher "
+    "it hears of nothing.",
     remedy="SBD_WATCHDOG_DEV=/dev/watchdog, SBD_PACEMAKER=yes, and SBD_DEVICE where a disk is used.",
     source=SBD,
 )
 def sbd(setup: Setup) -> Iterator[str]:
+    """Find settings of sbd that do not fit the cluster, and disks of it that hold data."""
     values = setup.sbd
     watchdog = values.get("SBD_WATCHDOG_DEV", "/dev/watchdog")
     if not watchdog.startswith("/dev/watchdog"):

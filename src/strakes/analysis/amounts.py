@@ -81,7 +81,8 @@ def _short(results: Results) -> list[RunWarning]:
         return []
     text = (
         f"Phases of {len(short)} of {len(lengths)} figures took less than {format_seconds(_SHORT_S)} "
-        f"({format_seconds(min(lengths[name] for name in short))} at least): so short they show how work begins, not what lasts."
+        f"({format_seconds(min(lengths[name] for name in short))} at least): so short they show how work begins, "
+        "not what lasts."
     )
     remedy = (
         "Give --phase 1s with a larger --budget, or measure one study by itself: strakes study NAME DIR --phase 1s. "
@@ -91,7 +92,7 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Warn where data that was written and read again fits into the memory of a server, as far as one is like this node."""
+    """Warn where data that was written and read again fits into the memory of a server like this node."""
     memory = int(facts.get("memory_bytes", 0))
     reads = [one for one in results.measured if one.settings.get("operation") == "read" and not one.is_side]
     moved = {
@@ -103,8 +104,8 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
     if most >= _TIMES_MEMORY * memory:
         return []
     text = (
-        f"Reads moved at most {format_bytes(most)} at a time, just after it was written: the memory of servers can hold "
-        "that, and may have answered."
+        f"Reads moved at most {format_bytes(most)} at a time, just after it was written: the memory of servers can "
+        "hold that, and may have answered."
     )
     remedy = (
         f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} measures "

@@ -91,7 +91,10 @@ def study_portrait(run: Run) -> Portrait:
         environment=run.environment,
         scope=imported_scope(imported)
         if imported
-        else f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}; {stated.told_with(results.confidence)}",
+        else (
+            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}; "
+            f"{stated.told_with(results.confidence)}"
+        ),
         headlines=tuple(line for study in studies for line in study.headlines(results.of_study(study.name))),
         cells=cells,
         findings=stated.findings,

@@ -82,7 +82,8 @@ def collect(
 def _with_steps(measured: Sequence[Measured]) -> list[Measured]:
     """Return the measures with what a step of the clock hides in each.
 
-    Times that step tie, which those of a fine clock never do; a step is then the smallest difference between any two of them.
+    Times that step tie, which those of a fine clock never do; a step is then the smallest difference between any two of
+    them.
     """
     times = [[seen.sample.elapsed_s for seen in one.observations if seen.sample.elapsed_s > 0] for one in measured]
     runs = sum(map(len, times))
@@ -118,7 +119,7 @@ def _estimated(estimate: CellEstimate | None, rule: StoppingRule, step: float) -
 
 
 def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """How much each run resembles its cell's run before it: in all, and beyond what all cells of a block have in common.
+    """How much each run resembles its cell's run before it: in all, and beyond what its block has in common.
 
     Zero where that is not shown. All measures of a visit count as one, because what slowed the visit slowed them all.
     """
@@ -139,7 +140,8 @@ def correlations(measured: Sequence[Measured], moments: Mapping[str, Sequence[fl
 def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]]) -> list[dict[int, float]]:
     """Return for each cell by block how much better its visit was than its median visit, as a logarithm.
 
-    A study that goes on where its last visit ended changes as it should; of what other tools ran the order is not known.
+    A study that goes on where its last visit ended changes as it should; of what other tools ran the order is not
+    known.
     """
     cells: dict[str, dict[int, list[float]]] = {}
     for one in measured:

@@ -1,4 +1,4 @@
-"""What makes a figure doubtful: physical checks on plain values, each returning the warnings it gives rise to, with figures and a remedy.
+"""What makes a figure doubtful: physical checks on plain values, each of which returns its warnings.
 
 Every check takes the ids of the cells it is about (none: the whole run) and returns an empty list where there is
 nothing to say.
@@ -25,8 +25,8 @@ CACHED_SHARE = 0.05
 CACHE_SPEED_UP = 2.0
 # Small calls past the cache wait for each answer, and read-ahead is no cache: of them a ratio says nothing.
 LARGE_CALL_BYTES = 1024**2
-# Where devices or servers read less than this share of what was asked for, something before them answered: as much less as
-# figures may be off.
+# Where devices or servers read less than this share of what was asked for, something before them answered: as much less
+# as figures may be off.
 ANSWERED_SHARE = 0.9
 # Fluctuations of counters and of a load average below this say nothing.
 BUSY_CPU_SHARE = 0.25
@@ -45,8 +45,8 @@ REMEDIES: Mapping[str, str] = {
     "--servers lets the servers count what they read.",
     "target-unlike": "strakes target DIR shows them. Measure again when they are like the others, or mention it with "
     "the figures.",
-    "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures each data target by "
-    "itself. Figures of files on several servers are those of the slowest one.",
+    "server-unlike": "Look at its disks, its network and what else it does; strakes study target-baseline measures "
+    "each data target by itself. Figures of files on several servers are those of the slowest one.",
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures are those of undisturbed runs, unless it "
     "says that runs could not be repeated.",
@@ -85,8 +85,9 @@ REMEDIES: Mapping[str, str] = {
 def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = ()) -> list[RunWarning]:
     """`cache-suspect` where more than 5 % of what is about to be read is in the page cache already.
 
-    >>> [warning.text for warning in cached_before(524288, 1048576)]
-    ['512 KiB of the 1 MiB to read (50 %) were in the page cache before the read, so the rate is partly that of memory.']
+    >>> [warning.text for warning in cached_before(524288, 1048576)]  # doctest: +NORMALIZE_WHITESPACE
+    ['512 KiB of the 1 MiB to read (50 %) were in the page cache before the read, so the rate is partly that of
+    memory.']
     """
     if read_bytes <= 0 or resident_bytes <= CACHED_SHARE * read_bytes:
         return []
@@ -104,7 +105,8 @@ def cached_before(resident_bytes: int, read_bytes: int, cells: Sequence[str] = (
 def faster_than_direct(ratio: Estimate, cells: Sequence[str] = ()) -> list[RunWarning]:
     """`cache-suspect` where buffered reads are surely twice as fast as O_DIRECT reads of the same work.
 
-    ``ratio`` is buffered / direct. ``cells``: all buffered reads of this client, since the same cache is before all of them.
+    ``ratio`` is buffered / direct. ``cells``: all buffered reads of this client, since the same cache is before all of
+    them.
     """
     if ratio.interval is None or ratio.interval.low < CACHE_SPEED_UP:
         return []
@@ -145,7 +147,7 @@ def faster_than_possible(
 
 
 def cache_below(backing_file: str, cells: Sequence[str] = ()) -> list[RunWarning]:
-    """`cache-suspect` where the device is a file on another file system, whose page cache no O_DIRECT above it goes around.
+    """`cache-suspect` where the device is a file on another file system, whose page cache O_DIRECT does not bypass.
 
     >>> cache_below("/var/disk.img")[0].code, cache_below("")
     ('cache-suspect', [])
@@ -253,8 +255,11 @@ def not_stationary(what: str, after_s: float, factor: float, p_value: float, cel
     >>> not_stationary("create", 3.1, 0.11, 0.0005, ["a:create"])[0].text
     'The level of create changed 3.10 s after the first run: from then on 0.11 times as fast (p = 0.0005).'
     """
-    text = f"The level of {what} changed {format_seconds(after_s)} after the first run: from then on {factor:.2g} times as fast"
-    return [_warning("not-stationary", f"{text} (p = {p_value:.2g}).", cells)]
+    text = (
+        f"The level of {what} changed {format_seconds(after_s)} after the first run: from then on {factor:.2g} times "
+        f"as fast (p = {p_value:.2g})."
+    )
+    return [_warning("not-stationary", text, cells)]
 
 
 def slowed_by_survey(what: str, fresh: float, factor: float, p_value: float, cells: Sequence[str]) -> list[RunWarning]:
@@ -262,8 +267,9 @@ def slowed_by_survey(what: str, fresh: float, factor: float, p_value: float, cel
 
     ``fresh``: its rate in operations a second; all others were ``factor`` times as fast.
 
-    >>> slowed_by_survey("create", 80_000.0, 0.025, 0.01, ["a:create"])[0].text
-    'The rate of create depends on what was done before: fresh 80,000 op/s (the pilot), churned 2,000 op/s (all later runs; p = 0.01).'
+    >>> slowed_by_survey("create", 80_000.0, 0.025, 0.01, ["a:create"])[0].text  # doctest: +NORMALIZE_WHITESPACE
+    'The rate of create depends on what was done before: fresh 80,000 op/s (the pilot), churned 2,000 op/s (all later
+    runs; p = 0.01).'
     """
     text = (
         f"The rate of {what} depends on what was done before: fresh {format_value(fresh, 'op/s')} (the pilot), "
@@ -275,11 +281,15 @@ def slowed_by_survey(what: str, fresh: float, factor: float, p_value: float, cel
 def taking_turns(what: str, factor: float, share: float, lasting_s: float, cells: Sequence[str]) -> list[RunWarning]:
     """`not-stationary` where two levels of a kind of work take turns.
 
-    >>> taking_turns("all that was measured", 0.4, 0.5, 5.0, [])[0].text
-    'Two levels of all that was measured take turns, each for about 5.00 s: 0.4 times as fast in 50 % of the runs as in the others.'
+    >>> taking_turns("all that was measured", 0.4, 0.5, 5.0, [])[0].text  # doctest: +NORMALIZE_WHITESPACE
+    'Two levels of all that was measured take turns, each for about 5.00 s: 0.4 times as fast in 50 % of the runs as in
+    the others.'
     """
-    text = f"Two levels of {what} take turns, each for about {format_seconds(lasting_s)}: {factor:.2g} times as fast in {_percent(share)}"
-    return [_warning("not-stationary", f"{text} of the runs as in the others.", cells)]
+    text = (
+        f"Two levels of {what} take turns, each for about {format_seconds(lasting_s)}: {factor:.2g} times as fast in "
+        f"{_percent(share)} of the runs as in the others."
+    )
+    return [_warning("not-stationary", text, cells)]
 
 
 def dependent_runs(correlation: float) -> list[RunWarning]:
@@ -390,20 +400,25 @@ def server_unlike(server: str, ratio: Interval) -> list[RunWarning]:
     >>> server_unlike("oss1", Interval(0.31, 0.35, 0.99))[0].text
     'Server oss1 moves 0.31 - 0.35 times as much as the others in each second that it is busy: files on it are slower.'
     """
-    text = f"Server {server} moves {ratio.low:.2f} - {ratio.high:.2f} times as much as the others in each second that it is busy"
-    return [_warning("server-unlike", f"{text}: files on it are slower.")]
+    text = (
+        f"Server {server} moves {ratio.low:.2f} - {ratio.high:.2f} times as much as the others in each second that it "
+        "is busy: files on it are slower."
+    )
+    return [_warning("server-unlike", text)]
 
 
 def nodes_unlike(lines: Sequence[str]) -> list[RunWarning]:
-    """`node-unlike` for nodes that differ from the others, or were not compared, or are other ones since a run was resumed."""
+    """`node-unlike` for nodes that differ, were not compared, or are other ones since a run was resumed."""
     return [_warning("node-unlike", f"{'; '.join(lines)}.")] if lines else []
 
 
 def begun_apart(apart: int, phases: int, worst: Begun, cells: Sequence[str] = ()) -> list[RunWarning]:
     """`begun-apart` for phases whose ranks began further apart than a millisecond; ``worst``: of those.
 
-    >>> begun_apart(3, 90, Begun(0.0051, 3, "n4", 0.12, False, 3e-5), ["a:write"])[0].text
-    'The ranks of 3 of 90 phases started more than 1.00 ms apart: at worst 5.10 ms (12 % of that phase), rank 3 on n4 last.'
+    >>> worst = Begun(0.0051, 3, "n4", 0.12, False, 3e-5)
+    >>> begun_apart(3, 90, worst, ["a:write"])[0].text  # doctest: +NORMALIZE_WHITESPACE
+    'The ranks of 3 of 90 phases started more than 1.00 ms apart: at worst 5.10 ms (12 % of that phase), rank 3 on n4
+    last.'
     """
     if not apart:
         return []
@@ -466,8 +481,9 @@ def service_interrupted(interruptions: Sequence[Interruption], again: int) -> li
 def held_back(limit: str, share: float, cells: Sequence[str]) -> list[RunWarning]:
     """`held-back` for figures of a limit of ours; ``share``: of their time for which ranks waited, at most.
 
-    >>> held_back("200 MiB/s", 0.6, ["a:write"])[0].text
-    'Limited to 200 MiB/s: the ranks waited for up to 60 % of the time, so the rates show the limit, not the file system.'
+    >>> held_back("200 MiB/s", 0.6, ["a:write"])[0].text  # doctest: +NORMALIZE_WHITESPACE
+    'Limited to 200 MiB/s: the ranks waited for up to 60 % of the time, so the rates show the limit, not the file
+    system.'
     """
     if not cells:
         return []

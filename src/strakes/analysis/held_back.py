@@ -15,7 +15,7 @@ HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
-    """Return the visits that ended well under that limit under which most did; of equals the highest, which distorts least.
+    """Return the visits that ended well under the limit of most of them; of equal limits, under the highest.
 
     What ran under different limits is never pooled, and cells are never compared across them.
 

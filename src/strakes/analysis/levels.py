@@ -1,7 +1,9 @@
-"""Whether a run met the file system in one state: changes of level in all that was measured, or in one kind of work. Pure.
+"""Whether a run met the file system in one state: changes of level in all that was measured, or in one kind of work.
 
-Every run of a cell is held against the median of its cell; so all runs of a kind of work make one long series in time, in which a
-change shows that no cell of a dozen runs could show by itself: one that fell upon the first runs only, too.
+All functions here are pure.
+
+Every run of a cell is held against the median of its cell; so all runs of a kind of work make one long series in time,
+in which a change shows that no cell of a dozen runs could show by itself: one that fell upon the first runs only, too.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ _ALL = "all that was measured"
 class Shift:
     """From ``after_s`` into the run on ``what`` was ``factor`` times as fast as before.
 
-    ``cells`` are the measures it shows in, or that were not run often enough to tell. ``fresh``: the rate of the pilot, where it is that
-    which was faster, in operations a second.
+    ``cells`` are the measures it shows in, or that were not run often enough to tell. ``fresh``: the rate of the pilot,
+    where it is that which was faster, in operations a second.
     """
 
     what: str
@@ -59,7 +61,10 @@ class Shift:
 
 @dataclass(frozen=True)
 class Turns:
-    """Two levels of ``what`` take turns: for a ``share`` of the runs it is ``factor`` times as fast as else, for ``lasting_s`` at a time."""
+    """Two levels of ``what`` that take turns, each for ``lasting_s`` seconds.
+
+    For a ``share`` of the runs it is ``factor`` times as fast as else.
+    """
 
     what: str
     factor: float
@@ -134,10 +139,10 @@ def levels_of(results: Results) -> Levels:
 
 
 def since_pilot(visits: Sequence[Visit], results: Results) -> tuple[Shift, ...]:
-    """Return a change of creating where the pilot, the first work in a fresh directory, was far beyond every run that followed.
+    """Return a change of creating where the pilot, the first work, was far beyond every run that followed.
 
-    A survey may have slowed the file system by its own work before the first block: of that no series of blocks tells. The pilot
-    creates for another time than the cells do, so only what is far beyond all of them counts.
+    A survey may have slowed the file system by its own work before the first block: of that no series of blocks tells.
+    The pilot creates for another time than the cells do, so only what is far beyond all of them counts.
     """
     pilots = [
         sample for visit in visits if visit.cell == "pilot" for sample in visit.samples if sample.name == "create"
@@ -221,8 +226,8 @@ def _shifts(
 def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
     """Return by how much better measures were from ``at_s`` on: of those that were run on both sides; None without any.
 
-    Each measure is held against itself, since how often it was run on which side decides where its middle is, and counts as often as
-    it was run on the side with fewer.
+    Each measure is held against itself, since how often it was run on which side decides where its middle is, and
+    counts as often as it was run on the side with fewer.
     """
     sides: dict[str, tuple[list[float], list[float]]] = {}
     for run in runs:
@@ -234,7 +239,7 @@ def _difference(runs: Sequence[_Run], at_s: float) -> float | None:
 
 
 def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: float, factor: float) -> bool:
-    """Whether a measure changed in that direction, by its own runs, else by those of its kind; else it is taken to have."""
+    """Whether a measure changed in that direction, by its own runs or those of its kind; true where neither tells."""
     own = [run for run in group if run.measure == measure]
     difference = _difference(own, at_s)
     if difference is None:
@@ -243,7 +248,7 @@ def _shows(measure: str, group: Sequence[_Run], kinds: Mapping[str, str], at_s: 
 
 
 def _turns(what: str, group: Sequence[_Run], series: Sequence[_Visit], moments: Sequence[float]) -> list[Turns]:
-    """Two groups of runs far apart, or with neighbours in time mostly in the same one, also between the changes of level found."""
+    """Two groups of runs: far apart, or with neighbours in time mostly in the same one, between changes of level."""
     parts: dict[int, list[float]] = {}
     for visit in series:
         parts.setdefault(sum(moment <= visit.at_s for moment in moments), []).append(visit.better)
@@ -287,7 +292,7 @@ def _kind(measured: Measured) -> str:
 
 
 def medians_of(measured: Measured, levels: Levels, start_s: float) -> tuple[float, ...]:
-    """Return the measure's medians before and after each of its changes, or of the slow and the fast runs where levels take turns.
+    """Return the measure's medians before and after each change, or of slow and fast runs where levels take turns.
 
     One where all its runs are on one side; none where it did not change.
     """

@@ -9,10 +9,11 @@ from strakes.findings.cell import Cell
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
-    """One sentence for every report; ``cells`` as the store keeps them, ``measured_ranks`` those of the cells that were measured.
+    """Return in one sentence what was measured; ``measured_ranks`` are those of the cells that were.
 
-    >>> scope_of([], [1, 8], {"host": "n1"})
-    'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the servers'
+    >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
+    'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the
+    servers'
     """
     span = _span(measured_ranks)
     nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]

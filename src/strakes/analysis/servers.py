@@ -1,4 +1,4 @@
-"""What servers counted while cells ran: sums over the visits at which somebody looked, and servers slower than the others."""
+"""What servers counted while cells ran: sums over the visits that have counters, and servers slower than the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
-    """Return servers that surely move less than the others in each second that they are busy, and how many times as much.
+    """Return servers that surely move less in each busy second than the others, each with its ratio to them.
 
     Only where servers count both; all of them together are as sure as ``confidence``.
     """

@@ -1,8 +1,10 @@
-"""What a run states, and how sure all of it is together: findings that hold at once, advice that fresh runs confirm. Pure.
+"""What a run states, and how sure all of it is together: findings that hold at once, advice that fresh runs confirm.
 
-Of the error that a run may make in all, two fifths go to its findings, two to its advice, and one to what it says of changes of level;
-each share is divided equally among its statements (Bonferroni), so that the chance of any false one is at most that error, however they
-depend on each other.
+All functions here are pure.
+
+Of the error that a run may make in all, two fifths go to its findings, two to its advice, and one to what it says of
+changes of level; each share is divided equally among its statements (Bonferroni), so that the chance of any false one
+is at most that error, however they depend on each other.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
 
 
 def by_the_client(said: Judged, ratio: float, least: float) -> Judged:
-    """Return a difference that would not be one beside what the client itself differs by, where that is more than ``least``, is not claimed."""
+    """Return the verdict; inconclusive where the client's own difference is over ``least`` and may explain it."""
     interval = said.ratio.interval
     if said.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
         return said

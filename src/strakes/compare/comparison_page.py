@@ -1,4 +1,4 @@
-"""A comparison as one HTML page that needs nothing else, not even scripts: verdicts, and every ratio with its interval drawn."""
+"""A comparison as one self-contained HTML page without scripts: verdicts, and every ratio with its interval drawn."""
 
 from __future__ import annotations
 

@@ -59,8 +59,9 @@ def say_overall(comparison: Comparison) -> str:
 def say_scope(comparison: Comparison) -> str:
     """Return what ratios, SAME and intervals mean here."""
     return (
-        f"A ratio says how many times better B is than A; SAME means within ±{100 * comparison.margin:.3g} %. The overall interval "
-        f"holds with {percent(comparison.confidence)} confidence, and so do the intervals of all cells together."
+        f"A ratio says how many times better B is than A; SAME means within ±{100 * comparison.margin:.3g} %. The "
+        f"overall interval holds with {percent(comparison.confidence)} confidence, and so do the intervals of all "
+        "cells together."
     )
 
 
@@ -73,8 +74,8 @@ def _line(cell: CellVerdict, width: int) -> str:
     interval = "too few runs" if cell.low is None or cell.high is None else f"{cell.low:.3f} - {cell.high:.3f}"
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     return (
-        f"  {cell.verdict:<12} "
-        f"{for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}  ({cell.runs_a} and {cell.runs_b} runs)"
+        f"  {cell.verdict:<12} {for_terminal(cell.id):<{width}}  {cell.ratio:.3f} [{interval}]  {values}  "
+        f"({cell.runs_a} and {cell.runs_b} runs)"
     )
 
 

@@ -29,13 +29,15 @@ class Begun:
 
     @property
     def is_apart(self) -> bool:
+        """Whether the ranks began more than ``APART_S`` seconds apart."""
         return self.apart_s > APART_S
 
 
 def begun(sample: Sample) -> Begun | None:
     """Of one phase; None where one rank did it, or where it is not known to have begun.
 
-    >>> write = Sample("write", columns=["rank", "start_s"], ranks=[[0, 0.25], [1, 0.0]], elapsed_s=0.5, begun=Beginning())
+    >>> ranks = [[0, 0.25], [1, 0.0]]
+    >>> write = Sample("write", columns=["rank", "start_s"], ranks=ranks, elapsed_s=0.5, begun=Beginning())
     >>> begun(write).apart_s
     0.25
     >>> begun(Sample("write", columns=["rank", "start_s"], ranks=[[0, 0.0]], elapsed_s=0.5)) is None

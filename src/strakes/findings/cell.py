@@ -1,4 +1,4 @@
-"""What is measured: one setting of a study's factors, the plan that is run for it, and the figures taken from that plan's phases."""
+"""What is measured: one setting of a study's factors, its plan, and the figures taken from the plan's phases."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Claim:
-    """``of`` is at least ``low`` and at most ``high`` times as good as ``to`` (ids of measures; of times: so many times shorter).
+    """``of`` is ``low`` to ``high`` times as good as ``to`` (ids of measures; of times: so many times shorter).
 
     None is no bound. A finding that is not decided asserts nothing.
     """

@@ -26,11 +26,13 @@ class IntervalOf:
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """One cell: a study's settings, measured ``runs`` times. ``median``, ``low``, ``high`` are in ``unit`` (B/s, op/s, s).
+    """One cell: a study's settings, measured ``runs`` times.
 
-    ``low`` and ``high`` are None while there are too few runs for an interval. ``values`` are the raw runs in time order,
-    ``pooled`` is total work over total time (None where the unit is not a rate). ``levels``: where it changed during the run, the
-    medians before and after each change, in time order; ``median`` then describes none of them.
+    ``median``, ``low``, ``high`` are in ``unit`` (B/s, op/s, s).
+
+    ``low`` and ``high`` are None while there are too few runs for an interval. ``values`` are the raw runs in time
+    order, ``pooled`` is total work over total time (None where the unit is not a rate). ``levels``: where it changed
+    during the run, the medians before and after each change, in time order; ``median`` then describes none of them.
     """
 
     id: str
@@ -62,9 +64,9 @@ class SkippedCell:
 class Finding:
     """One statement with its verdict.
 
-    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not enough),
-    unknown (not measured; ``needs`` says what it would take). ``evidence`` lists cell ids.
-    ``tone``: good / bad where the interval shows that the file system does this well / badly, else neutral. ``claims``: what it asserts
+    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), inconclusive (measured, not
+    enough), unknown (not measured; ``needs`` says what it would take). ``evidence`` lists cell ids. ``tone``: good /
+    bad where the interval shows that the file system does this well / badly, else neutral. ``claims``: what it asserts
     of ratios; all of a run hold together with its confidence.
     """
 
@@ -120,7 +122,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published value drawn beside ours and marked as theirs: a vertical band (x), a series of points (x, y), or text only.
+    """A published value drawn beside ours and marked as theirs: a band of x, points (x, y), or text only.
 
     ``label`` names the points. A fitted law is drawn the same way; its ``source`` is none of ours.
     """
@@ -159,7 +161,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """What one target or server counted while a cell's ``visits`` ran, all together: making and removing their files is in it.
+    """What one target or server counted while a cell's ``visits`` ran, with making and removing their files.
 
     ``counters`` have the names of ``strakes.targets.description.Observation``.
     """

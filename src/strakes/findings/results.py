@@ -15,8 +15,9 @@ from strakes.findings.sample import Sample
 class Observation:
     """One measured phase of one visit: its value in the measure's unit, and the sample it came from.
 
-    ``asked`` is how many operations the plan wanted (fewer were done when the time ran out). ``servers``: what servers and targets counted
-    during the visit, all its phases together. ``at_s``: when the visit began, in seconds since 1970.
+    ``asked`` is how many operations the plan wanted (fewer were done when the time ran out). ``servers``: what servers
+    and targets counted during the visit, all its phases together. ``at_s``: when the visit began, in seconds since
+    1970.
     """
 
     block: int
@@ -32,9 +33,9 @@ class Observation:
 class Measured:
     """One measure of one cell with everything observed for it, in time order.
 
-    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``correlation``: of each run with the run
-    before it, beyond what their blocks have in common; 0 where that is not shown. ``step``: what a step of the clock is of the time
-    that a run takes; 0 where times do not step.
+    ``settings`` are those of the cell and of the measure. ``lower_is_better`` for times. ``correlation``: of each run
+    with the run before it, beyond what their blocks have in common; 0 where that is not shown. ``step``: what a step of
+    the clock is of the time that a run takes; 0 where times do not step.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Measured:
 
     @property
     def lower_is_better(self) -> bool:
+        """Whether a smaller value is better: it is a time."""
         return self.unit == "s"
 
     @property

@@ -62,10 +62,11 @@ class HeldBack(Record):
 
 @dataclass(frozen=True)
 class Sample(Record):
-    """One phase: amounts and rates of all ranks, a row of ``ranks`` for each under ``columns``, ``counters`` of rank 0's node.
+    """One phase: amounts and rates of all ranks, each a row under ``columns``; ``counters`` are of rank 0's node.
 
-    Of another tool's figure there is the name and the rate alone. ``listed``: directories read, and matches of find. ``parts``: of a mixed phase, each as a sample. The
-    ``recovery`` figures and the counts after them are those of a drill.
+    Of another tool's figure there is the name and the rate alone. ``listed``: directories read, and matches of find.
+    ``parts``: of a mixed phase, each as a sample. The ``recovery`` figures and the counts after them are those of a
+    drill.
     """
 
     name: str
@@ -124,7 +125,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of the phase, or of the part of a mixed phase, that has this name; a part's has the whole phase's counters.
+    """Return the sample of the phase, or the part of a mixed phase, of this name; a part has the phase's counters.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")

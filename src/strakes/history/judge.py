@@ -1,7 +1,7 @@
 """Which series changed.
 
-The chance that any of them is said to have changed without having done so is ``error`` for all together, also where each run
-resembles the one before it.
+The chance that any of them is said to have changed without having done so is ``error`` for all together, also where
+each run resembles the one before it.
 """
 
 from __future__ import annotations

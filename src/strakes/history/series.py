@@ -43,8 +43,9 @@ class RunChange:
 class HistorySeries:
     """One cell over time.
 
-    ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run. ``seen_from``: a lasting
-    change by this share of the level, half of the runs ago, would have been seen in four of five such series.
+    ``plans``: how many different amounts of work there were, where the amount is chosen anew for each run.
+    ``seen_from``: a lasting change by this share of the level, half of the runs ago, would have been seen in four of
+    five such series.
     """
 
     cell: str

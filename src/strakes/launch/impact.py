@@ -28,6 +28,7 @@ class Impact(Record):
     share: float = 1.0
 
     def with_share(self, share: float) -> Impact:
+        """Return these limits with another share of the time (0 to 1)."""
         return replace(self, share=share)
 
     def __str__(self) -> str:

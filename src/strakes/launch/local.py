@@ -32,7 +32,9 @@ class LocalEngine(Engine):
         self._executable = executable
 
     def command(self) -> Sequence[str]:
+        """Return the command that starts the engine on this node. Raises EnvironmentLacksError where it is absent."""
         return [str(self._executable or find_engine())]
 
     def patience_s(self) -> float:
+        """Longest time in seconds until it says hello."""
         return _HELLO_S

@@ -89,6 +89,7 @@ class LoggedOperation:
 
     @property
     def acknowledged(self) -> bool:
+        """Whether the file system reported success."""
         return not self.errno
 
 

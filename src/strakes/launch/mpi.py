@@ -81,6 +81,7 @@ class MpiEngine(Engine):
         self._options = tuple(options)
 
     def command(self) -> Sequence[str]:
+        """Return the mpiexec command of all ranks. Raises EnvironmentLacksError without mpiexec or its engine."""
         self._named = []
         mpiexec = find_mpiexec(self._mpiexec)
         engine = self._executable or find_mpi_engine(mpiexec)
@@ -88,10 +89,12 @@ class MpiEngine(Engine):
         return [*start, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
+        """Longest time in seconds until it says hello; it grows with the number of ranks."""
         return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
 
     @property
     def remedy(self) -> str:
+        """Advice for when mpiexec does not start the engine."""
         return (
             "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
             "the hosts."

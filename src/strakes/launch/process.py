@@ -56,6 +56,7 @@ class EngineProcess:
             reader.start()
 
     def is_alive(self) -> bool:
+        """Whether the process has not ended yet."""
         return self._process.poll() is None
 
     def send(self, message: Mapping[str, object]) -> bool:

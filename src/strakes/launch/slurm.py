@@ -84,6 +84,7 @@ class SlurmEngine(MpiEngine):
         self._gone: dict[str, str | int] = {}
 
     def command(self) -> Sequence[str]:
+        """Return the srun command of all ranks. Raises EnvironmentLacksError without srun, allocation or engine."""
         self._gone = {}
         srun = find_srun()
         allocation()
@@ -94,6 +95,7 @@ class SlurmEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
+        """Advice for when srun does not start the engine."""
         return "Check that srun can start a program on these nodes: srun hostname"
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:

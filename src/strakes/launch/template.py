@@ -34,6 +34,7 @@ class TemplateEngine(MpiEngine):
         self._template = template
 
     def command(self) -> Sequence[str]:
+        """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
         self._named = []
         engine = self._executable or find_mpi_engine()
         return filled(
@@ -46,6 +47,7 @@ class TemplateEngine(MpiEngine):
 
     @property
     def remedy(self) -> str:
+        """Advice for when the user's command does not start the engine, with the PMI that its MPI needs."""
         spoken = pmi_of(self._executable or find_mpi_engine())
         speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
         return f"Try the launcher's command by itself.{speak}"

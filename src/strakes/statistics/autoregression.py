@@ -1,9 +1,9 @@
 """Whether a change of level is more than what runs that resemble the run before them do anyway.
 
-The greatest difference between the means before and after, in standard errors of such runs (their correlation is estimated from
-what the change leaves, with its bias put right: Marriott and Pope, Biometrika 41 (1954) 390), judged against simulated autoregressions of
-order 1. How much runs really resemble each other is not known from a few of them, so the p-value is the worst of all
-correlations up to MOST_ALIKE.
+The greatest difference between the means before and after, in standard errors of such runs (their correlation is
+estimated from what the change leaves, with its bias put right: Marriott and Pope, Biometrika 41 (1954) 390), judged
+against simulated autoregressions of order 1. How much runs really resemble each other is not known from a few of them,
+so the p-value is the worst of all correlations up to MOST_ALIKE.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def p_value_of_change(values: Sequence[float], shortest: int) -> float:
 
 
 def seen_change(values: Sequence[float], error: float, shortest: int) -> float:
-    """Return the difference of levels, in the middle of so many runs that scatter like these, that would mostly have been seen.
+    """Return the difference of levels in the middle of so many runs like these that would mostly have been seen.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> 5 < seen_change(level + level, 0.05, 5) < 20

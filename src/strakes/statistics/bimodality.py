@@ -39,10 +39,10 @@ class TwoGroups:
 
 
 def two_groups(values: Sequence[float], correlation: float = 0.0) -> TwoGroups | None:
-    """Return two groups where the dip shows them with an error of 1 % and their medians differ by 10 % of the lower one.
+    """Return two groups where the dip shows them (error 1 %) and their medians differ by 10 % of the lower one.
 
-    ``correlation``: of each run with the one before, by which they tell less. None otherwise; that is no proof of a single
-    group: with few runs most pairs of groups go unseen.
+    ``correlation``: of each run with the one before, by which they tell less. None otherwise; that is no proof of a
+    single group: with few runs most pairs of groups go unseen.
 
     >>> two_groups([100.0 + n for n in range(8)] + [200.0 + n for n in range(8)])
     TwoGroups(low=103.5, high=203.5, low_share=0.5, runs=16)
@@ -67,8 +67,8 @@ def two_groups(values: Sequence[float], correlation: float = 0.0) -> TwoGroups |
 def _spread(ordered: Sequence[float]) -> list[float]:
     """Return the values with ties spread over what one step of the clock, or of the amount of work, hides.
 
-    They are logarithms. Values that tie came in steps: heaps of them are no groups. A step is as wide as the way to the values
-    beside it, but no wider than one of two of the smallest steps.
+    They are logarithms. Values that tie came in steps: heaps of them are no groups. A step is as wide as the way to the
+    values beside it, but no wider than one of two of the smallest steps.
 
     >>> _spread([1.0, 1.5, 1.5, 2.0]), _spread([1.0, 2.0, 4.0])
     ([1.0, 1.375, 1.625, 2.0], [1.0, 2.0, 4.0])

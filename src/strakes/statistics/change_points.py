@@ -56,15 +56,15 @@ def change_points(
 ) -> tuple[ChangePoint, ...]:
     """Return the changes of level in time order; a series without any is given one with probability ``error``.
 
-    ``shortest``: the fewest runs of a level. ``correlation``: of each run with the one before it, within a level; so many
-    dependent runs tell less than as many independent ones, by the factor (1 - r) / (1 + r) of an autoregression
+    ``shortest``: the fewest runs of a level. ``correlation``: of each run with the one before it, within a level; so
+    many dependent runs tell less than as many independent ones, by the factor (1 - r) / (1 + r) of an autoregression
     (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184). ``groups``: what each run measured; runs are then
-    compared and reordered among their own only, so that it does not matter which of them come first, and how each scatters.
-    ``dependent``: what runs that resemble the one before them do anyway is no change either
+    compared and reordered among their own only, so that it does not matter which of them come first, and how each
+    scatters. ``dependent``: what runs that resemble the one before them do anyway is no change either
     (:mod:`strakes.statistics.autoregression`).
 
-    A slow drift appears as one or more steps: see :func:`strakes.statistics.drift.trend`. The random orders are the same at
-    every call. Raises ValueError for no values or one that is not finite.
+    A slow drift appears as one or more steps: see :func:`strakes.statistics.drift.trend`. The random orders are the
+    same at every call. Raises ValueError for no values or one that is not finite.
 
     >>> found = change_points([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(change.index, change.before, change.after) for change in found]
@@ -90,7 +90,7 @@ def change_points(
 
 
 def correlation_of(values: Sequence[float]) -> float:
-    """Return how much each value resembles the one before it, beyond a single change of level; 0 where that is not shown.
+    """Return how much each value resembles the one before it, beyond one change of level; 0 where not shown.
 
     The correlation of neighbours in ranks, with its bias of -(1 + 3 r) / n put right (Marriott and Pope, Biometrika 41
     (1954) 390); below 1.645 standard errors of independent values it counts as none.
@@ -119,8 +119,8 @@ def _beyond_dependence(
 ) -> dict[int, float]:
     """Leave out changes that runs which resemble each other show anyway, the least likely one first.
 
-    Each is judged on the two levels beside it: those farther away would only add to what looks like scatter. All that were proposed share
-    the error.
+    Each is judged on the two levels beside it: those farther away would only add to what looks like scatter. All that
+    were proposed share the error.
     """
     kept = dict(steps)
     while kept:
@@ -138,7 +138,7 @@ def _beyond_dependence(
 
 @dataclass
 class _Scan:
-    """``scale``: how much less a contrast weighs because runs depend on each other. ``orders``: how many random ones."""
+    """``scale``: how much less a contrast weighs for dependent runs; ``orders``: how many random ones."""
 
     shortest: int
     scale: float
@@ -148,7 +148,10 @@ class _Scan:
     def steps(
         self, series: NDArray[np.float64], groups: NDArray[np.intp], error: float, offset: int = 0
     ) -> list[tuple[int, float]]:
-        """Return places and p-values. Each part is tested at half the error of the whole, so that the parts share it."""
+        """Return places and p-values.
+
+        Each part is tested at half the error of the whole, so that the parts share it.
+        """
         import numpy as np
 
         if len(series) < 2 * self.shortest or error < 1 / (self.orders + 1):
@@ -174,8 +177,8 @@ class _Scan:
 def _scores(series: NDArray[np.float64], members: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
     """Return ranks, or among several groups how far each run lies from the middle of its own, in units of their spread.
 
-    A rank cannot tell a first run ten times as fast from one that is a little faster. Far outliers are brought in, so that a
-    stall weighs no more than a few runs.
+    A rank cannot tell a first run ten times as fast from one that is a little faster. Far outliers are brought in, so
+    that a stall weighs no more than a few runs.
     """
     import numpy as np
 

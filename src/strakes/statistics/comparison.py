@@ -1,4 +1,4 @@
-"""Many ratios judged together: the chance that any of their verdicts is wrong is what one interval's error is said to be.
+"""Many ratios judged together: the chance that any verdict is wrong is at most the stated error of an interval.
 
 Every cell's interval is made at the confidence that lets all of them hold together (Bonferroni), so FASTER, SLOWER and
 SAME may all be read off at once. The price is runs: ten cells at 90 % need 99 % each, and no interval has that below
@@ -151,8 +151,9 @@ def within_blocks(
 ) -> RatioAt:
     """Return how many times better ``b`` is than ``a``, of blocks that measured both, by number in time order.
 
-    What is not common to both may wander from block to block. ``correlation``: how much each ratio resembles that of the block
-    before, where many cells tell it; one short series hardly does, and intervals allow for it. Raises ValueError when asked without any.
+    What is not common to both may wander from block to block. ``correlation``: how much each ratio resembles that of
+    the block before, where many cells tell it; one short series hardly does, and intervals allow for it. Raises
+    ValueError when asked without any.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     if correlation is None:

@@ -31,8 +31,9 @@ def paired_ratio(
 
     Whatever slows a whole block (drift, a neighbour's job) cancels.
 
-    ``correlation``: of each ratio with that of the block before; the interval is as much wider. No interval with fewer than
-    ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises ValueError without a common block.
+    ``correlation``: of each ratio with that of the block before; the interval is as much wider. No interval with fewer
+    than ``smallest_runs(confidence)`` common blocks or with a value that is not positive. Raises ValueError without a
+    common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 3), ratio.runs
@@ -102,7 +103,7 @@ def half_width_for(margin: float) -> float:
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
-    """Return the confidence each of ``comparisons`` intervals needs so that all of them hold together with ``confidence``.
+    """Return the confidence of each of ``comparisons`` intervals so that all hold together with ``confidence``.
 
     >>> round(bonferroni(0.9, 5), 4)
     0.98

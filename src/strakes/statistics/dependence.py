@@ -1,8 +1,9 @@
 """Runs that depend on each other: how much each resembles the one before it, and what that costs an interval.
 
-So many dependent runs tell less than as many independent ones. For an autoregression of order 1 with correlation r the variance of a
-mean is (1 + r) / (1 - r) times as large (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184); signs of
-deviations from the median depend on each other less than the values do, so for a median that is on the safe side.
+So many dependent runs tell less than as many independent ones. For an autoregression of order 1 with correlation r the
+variance of a mean is (1 + r) / (1 - r) times as large (Bayley and Hammersley, J. R. Statist. Soc. Suppl. 8 (1946) 184);
+signs of deviations from the median depend on each other less than the values do, so for a median that is on the safe
+side.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def stretched(confidence: float, correlation: float) -> float:
 def allowed_correlation(values: Sequence[float]) -> float:
     """Return how much values of a single series may resemble the one before, on the side of too much.
 
-    Of one short series it is known badly, and one too small makes differences of what only wanders: 1.2 standard errors are
-    added, which keeps autoregressions of up to 0.8 near their stated error, and of fewer than eight values nothing is known.
+    Of one short series it is known badly, and one too small makes differences of what only wanders: 1.2 standard errors
+    are added, which keeps autoregressions of up to 0.8 near their stated error, and of fewer than eight values nothing
+    is known.
 
     >>> allowed_correlation([1.0, 2.0, 1.5]), round(allowed_correlation([1.0, 2.0] * 20), 2)
     (0.9, 0.0)
@@ -94,11 +96,12 @@ def allowed_correlation(values: Sequence[float]) -> float:
 def dependent_interval(values: Sequence[float], confidence: float, correlation: float) -> Interval | None:
     """Return an interval for the median of values that resemble the one before them so much.
 
-    As much wider as their standard error is larger: one of a higher confidence, or where so few values have none, the range
-    of the values with what is lacking added. None where even independent values would have none.
+    As much wider as their standard error is larger: one of a higher confidence, or where so few values have none, the
+    range of the values with what is lacking added. None where even independent values would have none.
 
     >>> values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    >>> [round(found.high - found.low, 2) for correlation in (0.0, 0.8) if (found := dependent_interval(values, 0.9, correlation))]
+    >>> intervals = [dependent_interval(values, 0.9, correlation) for correlation in (0.0, 0.8)]
+    >>> [round(interval.high - interval.low, 2) for interval in intervals]
     [3.66, 11.46]
     """
     if correlation <= 0 or len(values) < smallest_runs(confidence):

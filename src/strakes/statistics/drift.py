@@ -56,7 +56,8 @@ def pooled_trend(cells: Sequence[Mapping[int, float]]) -> Trend:
     are then tested in order. So no cell counts for more because it is faster, and what slows a whole block counts once.
     ``change`` is the median over the cells. Raises ValueError without a block.
 
-    >>> pooled_trend([{0: 10.0, 1: 9.0, 2: 8.5, 3: 8.0, 4: 7.0}, {0: 500.0, 1: 480.0, 2: 470.0, 3: 475.0, 4: 460.0}]).direction
+    >>> slow, fast = {0: 10.0, 1: 9.0, 2: 8.5, 3: 8.0, 4: 7.0}, {0: 500.0, 1: 480.0, 2: 470.0, 3: 475.0, 4: 460.0}
+    >>> pooled_trend([slow, fast]).direction
     'down'
     """
     ranks: dict[int, list[float]] = {}

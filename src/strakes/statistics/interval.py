@@ -151,7 +151,7 @@ def symmetric_rank(runs: int, confidence: float) -> int:
 
 @cache
 def coverage(runs: int, rank: int) -> float:
-    """Probability that the median of a continuous distribution lies between the rank-th smallest and the rank-th largest value.
+    """Probability that the median lies between the rank-th smallest and the rank-th largest value.
 
     >>> coverage(5, 1)
     0.9375

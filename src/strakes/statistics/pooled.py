@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def pooled_rate(work: Sequence[float], seconds: Sequence[float]) -> float:
-    """Work per second of all runs together (the harmonic mean of the rates when each did equal work), never the mean of rates.
+    """Work per second of all runs together: for equal work, the harmonic mean of the rates.
 
     Raises ValueError when the two differ in length, are empty, or no time passed.
 

@@ -3,11 +3,12 @@
 Which level is best is known from the data only, and of many levels one looks good by luck. Three things keep the error
 of the claim at 1 - confidence, however many levels there are:
 
-- a level is held against *every* other one, so that its ratio to the best passes whichever the best may be (an intersection-union test:
-  Berger, Technometrics 24 (1982) 295);
-- the first block (of every twelve) only chooses where to begin: at the level that is fastest in it. The other blocks are fresh to that choice;
-- from there levels are tested downwards, and the first that fails ends it: a sequence fixed beforehand needs no correction
-  (Maurer, Hothorn and Lehmacher 1995).
+- a level is held against *every* other one, so that its ratio to the best passes whichever the best may be (an
+  intersection-union test: Berger, Technometrics 24 (1982) 295);
+- the first block (of every twelve) only chooses where to begin: at the level that is fastest in it. The other blocks
+  are fresh to that choice;
+- from there levels are tested downwards, and the first that fails ends it: a sequence fixed beforehand needs no
+  correction (Maurer, Hothorn and Lehmacher 1995).
 
 docs/statistics.md has the measured rate of false claims.
 """
@@ -39,13 +40,14 @@ class Level:
 class Saturation:
     """What is shown of the levels of a factor.
 
-    ``saturated``: ``x`` is enough, and the level below is worse (or there is none). ``suffices``: ``x`` is enough; whether less is, is
-    not known. ``grows``: the largest level beats every other, so more might be better still. ``inconclusive``: not enough
-    evidence for any of these; ``more_runs`` is roughly how many more blocks would decide (None: not foreseeable).
+    ``saturated``: ``x`` is enough, and the level below is worse (or there is none). ``suffices``: ``x`` is enough;
+    whether less is, is not known. ``grows``: the largest level beats every other, so more might be better still.
+    ``inconclusive``: not enough evidence for any of these; ``more_runs`` is roughly how many more blocks would decide
+    (None: not foreseeable).
 
-    ``best_x`` has the highest median. ``ratio`` is that of ``x`` to ``rival_x``, the level hardest to match, ``gain`` that of ``x`` to
-    ``below_x``, the level below. Each is an interval with two ends; a claim stands on its lower end alone, and there are at most two
-    of them: together they are as sure as one interval.
+    ``best_x`` has the highest median. ``ratio`` is that of ``x`` to ``rival_x``, the level hardest to match, ``gain``
+    that of ``x`` to ``below_x``, the level below. Each is an interval with two ends; a claim stands on its lower end
+    alone, and there are at most two of them: together they are as sure as one interval.
     """
 
     x: float | None
@@ -67,8 +69,8 @@ def saturation(
 ) -> Saturation:
     """Find the saturation point of rates measured in common blocks.
 
-    What is said is false with probability at most 1 - confidence. ``correlation``: of what is measured in one block with what is in
-    the next. ``off``: the share by which each ratio may be off because clocks step.
+    What is said is false with probability at most 1 - confidence. ``correlation``: of what is measured in one block
+    with what is in the next. ``off``: the share by which each ratio may be off because clocks step.
 
     Raises ValueError for fewer than two levels, a level twice, or one without values.
 

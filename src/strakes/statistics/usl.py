@@ -62,8 +62,8 @@ class Scalability:
     Resampled coefficients may be negative, as the scatter of the runs has it; cut at zero they would make every rate
     beyond look too low. The law itself has none below zero, so an interval reaches as far as what the law says.
     ``worst_residual`` is the largest relative distance of a measured median from the fit: where it is larger than the
-    scatter of the runs, the law does not describe this system and its coefficients mean nothing. Where it misses a median
-    by more than 5 %, something else may limit the rate: beyond what was measured it may then stay as it is.
+    scatter of the runs, the law does not describe this system and its coefficients mean nothing. Where it misses a
+    median by more than 5 %, something else may limit the rate: beyond what was measured it may then stay as it is.
     """
 
     law: Law

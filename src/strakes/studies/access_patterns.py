@@ -51,6 +51,7 @@ class AccessPatterns(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per pattern and transfer size; sizes above the data of a rank are skipped."""
         cells: list[Cell | SkippedCell] = []
         amount = context.amount_bytes(context.team)
         for size in _FULL_SIZES if context.full else _SURVEY_SIZES:
@@ -115,6 +116,7 @@ class AccessPatterns(Study):
         return Cell(self.name, key, settings, Plan(ranks, (write, read), context.seed), measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by request size, and by clients where they vary, with what S5 published."""
         theirs = {
             "read": Reference(
                 "S5",
@@ -179,6 +181,7 @@ class AccessPatterns(Study):
         return cells[0] if cells else None
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return S5's statements as tested claims, and the seven patterns where clients vary."""
         sizes = _sizes(results)
         if not sizes:
             return []
@@ -195,6 +198,7 @@ class AccessPatterns(Study):
         return [*found, *(one for one in judged if one.verdict != "unknown")]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return each pattern's rate at the largest number of clients; none where clients do not vary."""
         clients = sorted({float(one.settings["ranks"]) for one in results.where(axis="clients")})
         return [
             Headline(
@@ -204,6 +208,7 @@ class AccessPatterns(Study):
         ]
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return which file layout to use for reads and for writes, at the largest transfer size."""
         sizes = _sizes(results)
         advice = []
         for operation in ("write", "read"):

@@ -37,6 +37,7 @@ class Against(Study):
         self.interrupts_service = inner.interrupts_service
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return every cell of the inner study twice, once on each file system."""
         cells: list[Cell | SkippedCell] = []
         inner = self.inner.cells(context)
         measures = sum(not measure.is_side for one in inner if isinstance(one, Cell) for measure in one.measures)
@@ -77,6 +78,7 @@ class Against(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return the ratio of both sides, in all and per measure, with the summaries of each side."""
         pairs = self._pairs(results)
         if not pairs:
             return []
@@ -95,6 +97,7 @@ class Against(Study):
         return [self._overall(pairs, results), *each, *cells]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the inner study's headlines of both sides."""
         return [
             replace(one, label=f"{side}: {one.label}")
             for side in ("A", "B")

@@ -36,6 +36,7 @@ class ClientScaling(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of clients; those with too few files are skipped."""
         cells: list[Cell | SkippedCell] = []
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -51,6 +52,7 @@ class ClientScaling(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return files per second by clients, with the law fitted to them and S3's need."""
         cells = results.where()
         references = [
             Reference(
@@ -83,6 +85,7 @@ class ClientScaling(Study):
         return [Figure(self.name, title, self.question, "clients", "", "log", label, "op/s", lines, tuple(references))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where the rate saturates, the scalability law fitted to it, and what it says of S3's need."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -168,11 +171,13 @@ class ClientScaling(Study):
         )
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the smallest number of clients that seems as good as any."""
         return saturation_advice(
             "clients that write small files", "files written a second", results.where(), "clients", results
         )
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate at the largest number of clients."""
         cells = results.where()
         return [Headline(f"small files by {cells[-1].settings['clients']} clients", cells[-1].id)] if cells else []
 

@@ -51,7 +51,7 @@ def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "me
 
 
 def step_between(*measured: Measured) -> float:
-    """By how much a ratio of two of them may be off because the clock steps: half a step of each of the coarsest two."""
+    """Return the share by which a ratio of two may be off because clocks step: half a step of the coarsest two."""
     return sum(sorted((one.step for one in measured), reverse=True)[:2]) / 2
 
 
@@ -59,7 +59,8 @@ def step_between(*measured: Measured) -> float:
 class Tone:
     """Ratios that speak well of a file system, and ratios that speak badly of it; what lies between says nothing.
 
-    What processors and the kernel of the client cost anyway speaks badly of no file system: there ``bad`` has to be left out.
+    What processors and the kernel of the client cost anyway speaks badly of no file system: there ``bad`` has to be
+    left out.
     """
 
     good: tuple[float, float]
@@ -244,7 +245,9 @@ def saturation_finding(
 def saturation_advice(
     setting: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
 ) -> list[Advice]:
-    """Propose the smallest level that seems as good as any, to be tested on fresh runs against its rival and the level below.
+    """Propose the smallest level that seems as good as any, to be tested on fresh runs.
+
+    It is tested against its rival and the level below.
 
     Nothing where a level below seems as good for all that can be told: fresh runs could not show that less is worse.
     """
@@ -262,7 +265,8 @@ def saturation_advice(
         reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
         reason += f"; {level_text(factor, below.settings[factor])} gives less"
     else:
-        reason = f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other at the smallest setting measured"
+        reason = f"it need not be larger: {noun} reach {SATURATED:.0%} of those at any other"
+        reason += " at the smallest setting measured"
     value = _value_text(factor, chosen.settings[factor])
     return [
         Advice(

@@ -32,6 +32,7 @@ class DataPerProcess(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per amount of data; those that do not fit or take too long are skipped."""
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
         for level in _levels(context):
@@ -77,6 +78,7 @@ class DataPerProcess(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by data per rank, cached and uncached reads apart, with S1's advice."""
         lines = [
             *series("write (to fsync)", results.where(operation="write"), "data_bytes"),
             *series("read, cache as written", results.where(cache="as written"), "data_bytes"),
@@ -105,6 +107,7 @@ class DataPerProcess(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where writes saturate, how much the cache speeds up reads, and where it ends."""
         found = list(
             saturation_finding(f"{self.name}-write", "writes", results.where(operation="write"), "data_bytes", results)
         )
@@ -156,6 +159,7 @@ class DataPerProcess(Study):
         return Finding(identifier, self.name, text, "measured", evidence)
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the smallest amount of data per process that seems as good as any."""
         return saturation_advice(
             "data per process, at least", "writes", results.where(operation="write"), "data_bytes", results
         )

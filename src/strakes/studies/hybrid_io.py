@@ -92,8 +92,8 @@ class HybridIo(Study):
                 size = cell.settings["transfer_bytes"]
                 if size in without:
                     text = (
-                        f"Buffered {operation}s of {format_bytes(float(size))}: {{ratio}} times the rate with hybrid I/O "
-                        f"({KNOB} 1) as without."
+                        f"Buffered {operation}s of {format_bytes(float(size))}: {{ratio}} times the rate with hybrid "
+                        f"I/O ({KNOB} 1) as without."
                     )
                     identifier = f"{self.name}-{operation}-{size}"
                     findings.append(ratio_finding(identifier, text, cell, without[size], results))

@@ -15,6 +15,8 @@ from strakes.studies.study import Context, Study
 
 
 class ImportedResults(Study):
+    """Figures of another tool, shown as they are."""
+
     name = "imported"
     title = "Imported figures"
     question = "What did the other tool report?"
@@ -22,9 +24,11 @@ class ImportedResults(Study):
     needs_pilot = False
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return none: nothing is measured."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the imported rates, bytes and operations apart."""
         figures = []
         for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
             measured = [one for one in results.where() if one.unit == unit]
@@ -47,6 +51,7 @@ class ImportedResults(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return what the other tool stated itself."""
         evidence = results.ids(results.where())
         stated = results.facts.get("stated", ())
         return [
@@ -54,6 +59,7 @@ class ImportedResults(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return every imported figure."""
         return [Headline(one.id.rsplit(":", 1)[0], one.id) for one in results.where()]
 
 

@@ -1,4 +1,4 @@
-"""layouts: layouts that are more than a stripe count and a size (progressive, on metadata targets, overstriped, pools), side by side."""
+"""layouts: progressive, on metadata targets, overstriped and on pools, side by side."""
 
 from __future__ import annotations
 

@@ -72,6 +72,7 @@ class MetadataOps(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of ranks and kind of directory; those with too few files are skipped."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         cells: list[Cell | SkippedCell] = []
         for ranks in teams:
@@ -133,6 +134,7 @@ class MetadataOps(Study):
         return [*OPERATIONS, *_TITLES.values()]
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the rate of each operation, its growth with the ranks, and how busy devices were, beside S2's."""
         lines = []
         levels = results.levels("ranks")
         for directory in ("unique", "shared"):
@@ -233,6 +235,7 @@ class MetadataOps(Study):
         return [Finding(f"{self.name}-device", self.name, text, "measured", (busiest.id,), interval)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return how unique and shared directories differ, how rates scale, and the summaries."""
         found: list[Finding] = []
         ranks = results.levels("ranks")
         if not ranks:
@@ -275,14 +278,15 @@ class MetadataOps(Study):
             if cell.estimate is not None
         ]
         statement = (
-            f"file-create where as many files have just been removed is {{ratio}} times as fast as in a fresh directory "
-            f"({', '.join(rates)}; {ranks} ranks)."
+            f"file-create where as many files have just been removed is {{ratio}} times as fast as in a fresh "
+            f"directory ({', '.join(rates)}; {ranks} ranks)."
         )
         return [
             ratio_finding(f"{self.name}-churned", statement, churned[0], fresh[0], results, tone=Tone(good=NO_COST))
         ]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
+        """Return the mean of the six operations and how busy the busiest device was."""
         ranks = results.levels("ranks")
         return [*self._mean_of_six(results, ranks[-1]), *self._busy(results, ranks[-1])] if ranks else []
 
@@ -326,6 +330,7 @@ class MetadataOps(Study):
         ]
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return whether to use a directory per rank or a shared one for many files."""
         ranks = results.levels("ranks")
         if not ranks:
             return ()
@@ -345,6 +350,7 @@ class MetadataOps(Study):
         return [Advice(setting, "one shared directory is fine", reason, chosen, rival, SATURATED, evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return creates, stats and removes with most ranks, a directory each."""
         ranks = results.levels("ranks")
         return [
             Headline(f"{operation} ({ranks[-1]} ranks{_answered(one, results)})", one.id)

@@ -1,4 +1,7 @@
-"""namespace-scaling: do metadata operations scale with the metadata targets, placed by hand and automatically? Steps 2-4 of S4."""
+"""namespace-scaling: do metadata operations scale with the metadata targets, placed by hand and automatically?
+
+Steps 2-4 of S4.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +60,7 @@ class NamespaceScaling(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return cells on growing numbers of metadata targets, placed by hand and automatically."""
         targets = tuple(
             one.index for one in (context.description or Description("", "")).metadata_targets if one.index is not None
         )
@@ -127,6 +131,7 @@ class NamespaceScaling(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return each operation's rate by metadata targets, per way of placing, with S4's result."""
         theirs = (
             Reference(
                 "S4",
@@ -170,6 +175,7 @@ class NamespaceScaling(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return whether rates scale with the targets, by which way, and which targets served."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
@@ -329,6 +335,7 @@ class NamespaceScaling(Study):
         return [Finding(identifier, self.name, f"{text}.", "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return creates at the deciding numbers of metadata targets."""
         levels = results.levels("metadata_targets")
         found = []
         for way, number in _decisive(int(float(levels[-1]))) if levels else ():

@@ -34,6 +34,7 @@ class NodesStudy(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of nodes, all with as many ranks each; none on a single node."""
         if len(context.nodes) < 2:
             return [
                 SkippedCell(
@@ -72,6 +73,7 @@ class NodesStudy(Study):
         return Cell(self.name, f"{self.name}/{nodes}", settings, Plan(ranks, phases, context.seed, each), measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth and creates by nodes, with what their links carry."""
         data = [line for operation in _DATA for line in series(operation, results.where(operation=operation), "nodes")]
         creates = series("files created", results.where(operation="create"), "nodes")
         link = _link(results)
@@ -107,6 +109,7 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where rates saturate, which node is slowest, and whether links limit writes (x < y*n)."""
         found: list[Finding] = []
         for operation in (*_DATA, "create"):
             cells = results.where(operation=operation)
@@ -192,6 +195,7 @@ class NodesStudy(Study):
         return Finding(identifier, self.name, text, "measured", evidence, shown)
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the smallest number of nodes that seems as good as any, per operation."""
         return [
             advice
             for operation in _DATA
@@ -201,6 +205,7 @@ class NodesStudy(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the data rates of all nodes together."""
         return [
             Headline(f"{operation} by {level_text('nodes', cells[-1].settings['nodes'])}", cells[-1].id)
             for operation in _DATA

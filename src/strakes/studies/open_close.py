@@ -31,6 +31,7 @@ class OpenClose(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of ranks; those with too few files are skipped."""
         cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         for ranks in levels:
@@ -60,6 +61,7 @@ class OpenClose(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the time to open and close, by ranks, with what S1 saw."""
         lines = [
             line
             for operation in ("create and close", "open and close")
@@ -82,6 +84,7 @@ class OpenClose(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return how much longer many ranks take than few, to create and to open."""
         found = []
         for operation in ("create and close", "open and close"):
             cells = results.where(operation=operation)
@@ -99,6 +102,7 @@ class OpenClose(Study):
         return found
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the time of creating and closing with most ranks."""
         cells = results.where(operation="create and close")
         return (
             [Headline(f"create and close one file on each of {cells[-1].settings['ranks']} ranks", cells[-1].id)]

@@ -34,9 +34,11 @@ class PlanRun(Study):
 
     @property
     def identity(self) -> str:
+        """Name and fingerprint of the plan, which must agree for a run to be resumed."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return the plan as one cell, made smaller where it would not fit."""
         if self._plan is None:
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
@@ -49,6 +51,7 @@ class PlanRun(Study):
         return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the rate of each phase, bytes and operations apart."""
         figures = []
         for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
             measured = [one for one in results.where() if one.unit == unit]
@@ -77,6 +80,7 @@ class PlanRun(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate of every phase."""
         return [Headline(str(one.settings["phase"]), one.id) for one in results.where()]
 
 

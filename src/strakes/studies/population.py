@@ -37,6 +37,7 @@ class Population(Study):
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per step of a growing population of files; skip those that do not fit."""
         ranks = context.team
         # Of every rank in one round of each step, over all steps: so many that there are no fewer files than were asked
         # for.
@@ -75,6 +76,7 @@ class Population(Study):
         ]
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return files per second by files that are there, with S3's fall."""
         cells = results.where()
         if not cells:
             return []
@@ -102,6 +104,7 @@ class Population(Study):
         return [rates, *_meanwhile(f"{self.title}: ", results)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return how many files there were, where their rate bends, what the load was, and what removal took."""
         cells = results.where()
         if not cells:
             return []
@@ -116,6 +119,7 @@ class Population(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate at which the last files were made."""
         cells = results.where()
         return (
             [Headline(f"files made a second, the last of {int(cells[-1].settings['files']):,}", cells[-1].id)]
@@ -125,7 +129,9 @@ class Population(Study):
 
 
 def _steps(files: int) -> list[int]:
-    """``files`` in as equal steps as can be, the larger ones last: the names of a round's files follow from its number and their number.
+    """Return ``files`` in steps as equal as can be, the larger ones last.
+
+    The names of a round's files follow from its number and their number.
 
     >>> _steps(100), _steps(3)
     ([8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9], [1, 1, 1])

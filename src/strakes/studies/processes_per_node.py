@@ -38,6 +38,7 @@ class ProcessesPerNode(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of ranks on a node; those that do not fit are skipped."""
         cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
@@ -129,6 +130,7 @@ class ProcessesPerNode(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth of the node by its ranks, in all and per amount of data of a process."""
         lines = [
             line for operation in ("write", "read") for line in series(operation, _of_node(results, operation), "ranks")
         ]
@@ -166,6 +168,7 @@ class ProcessesPerNode(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where this node saturates, and whether it or the data targets limit it (x < y*n)."""
         found = [
             finding
             for operation in ("write", "read")
@@ -183,7 +186,7 @@ class ProcessesPerNode(Study):
         return [*found, self._bottleneck(results, written)] if written else found
 
     def _bottleneck(self, results: Results, cells: tuple[str, ...]) -> Finding:
-        """S1's test x < y*n: what the node reaches on all data targets, against as many times what it reaches on one of them."""
+        """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
         identifier = f"{self.name}-bottleneck"
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if alone and together:
@@ -236,6 +239,7 @@ class ProcessesPerNode(Study):
         )
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the fewest processes per node that seem as good as any, per operation."""
         return [
             advice
             for operation in ("write", "read")
@@ -245,6 +249,7 @@ class ProcessesPerNode(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return none: the summary screen has nothing of this study."""
         return ()
 
 

@@ -47,6 +47,7 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of clients; several need sessions of libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
@@ -76,6 +77,7 @@ class RecoveryStudy(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the wait after a fault in seconds, by clients, with what S2 published."""
         lines = [line for who, _ in _WHO for line in series(who, results.where(who=who), "clients")]
         theirs = Reference(
             "S2",
@@ -87,6 +89,7 @@ class RecoveryStudy(Study):
         return [Figure(self.name, self.title, self.question, "clients", "", "log", axis, "s", tuple(lines), (theirs,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return whether every acknowledged operation survived, and how the wait grows with the clients."""
         last = results.where(who="last client")
         if not last:
             return []
@@ -121,6 +124,7 @@ class RecoveryStudy(Study):
         return Finding(identifier, self.name, text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the wait of the last client, with most clients."""
         cells = results.where(who="last client")
         return (
             [Headline(f"fail-over until the last of {cells[-1].settings['clients']} clients is back", cells[-1].id)]

@@ -45,6 +45,7 @@ class ReplicationCost(Study):
     source = "S2"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of ranks; those with too few files are skipped."""
         cells: list[Cell | SkippedCell] = []
         for ranks in (1, context.team):
             if context.max_items < 16 * ranks:
@@ -82,6 +83,7 @@ class ReplicationCost(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return files per second by operation, per number of ranks, beside S2's."""
         lines = [
             Series(_ranks(ranks), tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
             for ranks in results.levels("ranks")
@@ -114,6 +116,7 @@ class ReplicationCost(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return the bytes replicated per file, S2's arithmetic on them, and what it would take to know the ratio."""
         return [
             *(self._bytes(one, results.confidence) for one in results.where()),
             *self._arithmetic(results),
@@ -133,6 +136,7 @@ class ReplicationCost(Study):
         return [*(self._bytes(one, results.confidence) for one in counted), *self._arithmetic(results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate of files that are on disk, per number of ranks."""
         return [
             Headline(f"{_SYNCED}, {_ranks(one.settings['ranks'])}", one.id) for one in results.where(operation=_SYNCED)
         ]
@@ -165,7 +169,7 @@ class ReplicationCost(Study):
         )
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """Return what the bytes measured here would mean for as many files as S2 had, at the rate that it had configured."""
+        """Return what the bytes measured here would mean for S2's files, at the rate that it had configured."""
         batches = [each for one in results.where(operation=_BATCH) if (each := _bytes_per_file(one))]
         if not batches:
             return []

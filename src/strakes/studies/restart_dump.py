@@ -31,6 +31,7 @@ class RestartDump(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per way of writing a dump: numbers of writers, and layouts where they can be set."""
         ranks = context.crowd
         amount = context.amount_bytes(ranks)
         cells: list[Cell | SkippedCell] = [
@@ -82,6 +83,7 @@ class RestartDump(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth of dump and restart by way, with S1's gain."""
         lines = tuple(
             Series(
                 operation, tuple(Point(str(one.settings["way"]), one.id) for one in results.where(operation=operation))
@@ -97,6 +99,7 @@ class RestartDump(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return how much faster each way is than every rank for itself, in one file and in its own."""
         before, others = _sides(results)
         if before is None:
             return []
@@ -113,10 +116,12 @@ class RestartDump(Study):
         return found
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the best way to write restart dumps."""
         before, others = _sides(results)
         return best_advice("writers of restart dumps", before, others, results) if before else []
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate of a dump by every rank for itself."""
         before, _ = _sides(results)
         return [Headline("restart dump, every rank for itself", before.id)] if before else []
 

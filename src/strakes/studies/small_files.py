@@ -32,6 +32,7 @@ class SmallFiles(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of ranks; those with too few files are skipped."""
         cells: list[Cell | SkippedCell] = []
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -51,6 +52,7 @@ class SmallFiles(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the rate of each step by ranks, with what S3 published."""
         lines = []
         for ranks in results.levels("ranks"):
             points = tuple(Point(str(one.settings["operation"]), one.id) for one in results.where(ranks=ranks))
@@ -81,6 +83,7 @@ class SmallFiles(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return files per hour against S3's need, and how removing compares to writing."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -104,6 +107,7 @@ class SmallFiles(Study):
         return found
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate of each step, with most ranks."""
         ranks = results.levels("ranks")
         return [
             Headline(f"small files: {one.settings['operation']}, {ranks[-1]} ranks", one.id)

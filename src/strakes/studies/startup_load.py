@@ -29,6 +29,7 @@ class StartupLoad(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per way for all ranks to get their input: numbers of readers, and layouts."""
         ranks = context.crowd
         # Every rank holds all of it, and where each reads, it comes to every node.
         nodes = max(1, len(context.nodes))
@@ -64,6 +65,7 @@ class StartupLoad(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return input delivered per second by way, with S1's gain."""
         lines = (
             Series("input to all ranks", tuple(Point(str(one.settings["way"]), one.id) for one in results.where())),
         )
@@ -78,14 +80,17 @@ class StartupLoad(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return how much faster each way is than every rank reading for itself."""
         before, others = _sides(results)
         return speed_ups(self.name, before, others, results, "S1: 120 times, at 4,096 cores") if before else []
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the best way to read the input of all ranks."""
         before, others = _sides(results)
         return best_advice("reading the input of all ranks", before, others, results) if before else []
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rate of input where each rank reads it."""
         before, _ = _sides(results)
         return [Headline("input to all ranks, each reading it", before.id)] if before else []
 

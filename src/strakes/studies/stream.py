@@ -27,6 +27,7 @@ class Stream(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per block size and number of ranks; blocks above the data of a rank are skipped."""
         cells: list[Cell | SkippedCell] = []
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
@@ -57,6 +58,7 @@ class Stream(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by block size, reads and writes apart, with what S3 published."""
         figures = []
         for operation in ("write", "read"):
             lines = []
@@ -95,6 +97,7 @@ class Stream(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return how large blocks compare to small ones, and many ranks to one."""
         found = []
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
         if not ranks:
@@ -130,6 +133,7 @@ class Stream(Study):
         return found
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rates of the largest blocks, with most ranks."""
         ranks = results.levels("ranks")
         return [
             Headline(

@@ -44,6 +44,7 @@ class StripingStudy(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per layout and file size; those that do not fit or take too long are skipped."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             return [SkippedCell(self.name, {}, f"the layout of files cannot be set here: {why}")]
@@ -88,6 +89,7 @@ class StripingStudy(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by stripe count and by stripe size, with S1's advice."""
         theirs = Reference(
             "S1",
             "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
@@ -127,6 +129,7 @@ class StripingStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where more or larger stripes bring no more, and how most stripes compare to one."""
         found: list[Finding] = []
         for operation in ("write", "read"):
             for size in results.levels("file_bytes"):
@@ -144,6 +147,7 @@ class StripingStudy(Study):
         return found
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the smallest stripe count and size that seem as good as any, per file size and operation."""
         return [
             advice
             for operation in ("write", "read")
@@ -159,6 +163,7 @@ class StripingStudy(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the best read and write rate of the largest files, with its layout."""
         lines = []
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")

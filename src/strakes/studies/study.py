@@ -27,8 +27,8 @@ class Contest:
 class Advice:
     """A recommendation still to be confirmed on fresh runs of ``chosen``, ``against`` and ``below`` (measure ids).
 
-    It is confirmed when the lower bound of how much better ``chosen`` is than ``against``, its strongest rival, is at least
-    ``threshold``, and, where there is a level ``below``, when ``chosen`` is shown to be better than that.
+    It is confirmed when the lower bound of how much better ``chosen`` is than ``against``, its strongest rival, is at
+    least ``threshold``, and, where there is a level ``below``, when ``chosen`` is shown to be better than that.
     """
 
     setting: str
@@ -67,8 +67,8 @@ class Context:
     the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
     ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
     them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
-    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more are left out.
-    ``nodes``: how many ranks each host can have, where there are several.
+    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more
+    are left out. ``nodes``: how many ranks each host can have, where there are several.
     """
 
     file_system: str
@@ -112,8 +112,8 @@ class Context:
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
         """Bytes per rank that take about one phase, a multiple of ``multiple_of`` where the limits allow it.
 
-        Every transfer size divides it of which it holds some: a power of two, in surveys also 5, 6 or 7 quarters of one;
-        what was asked for is a multiple.
+        Every transfer size divides it of which it holds some: a power of two, in surveys also 5, 6 or 7 quarters of
+        one; what was asked for is a multiple.
         """
         if self.data_per_rank is not None:
             whole = self.data_per_rank // multiple_of * multiple_of

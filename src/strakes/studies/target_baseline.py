@@ -48,6 +48,7 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per metadata target and data target; kinds that are not visible are skipped."""
         parts = context.description or Description("", "")
         metadata = [(one.name, one.index) for one in parts.metadata_targets if one.index is not None]
         cells: list[Cell | SkippedCell] = []
@@ -123,6 +124,7 @@ class TargetBaseline(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the rates of each target, metadata and data apart."""
         figures = []
         for kind, label, unit in (("metadata", "operations a second", "op/s"), ("data", "bandwidth", "B/s")):
             cells = results.where(kind=kind)
@@ -150,6 +152,7 @@ class TargetBaseline(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return which targets are slow and which keep up with the others, per kind."""
         return [finding for kind in ("metadata", "data") for finding in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Finding]:
@@ -211,6 +214,7 @@ class TargetBaseline(Study):
         )
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return none: the findings name the slow targets."""
         return []
 
 

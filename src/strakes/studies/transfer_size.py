@@ -38,6 +38,7 @@ class TransferSize(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per transfer size, buffered and direct; direct ones where O_DIRECT works."""
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
         amount = context.amount_bytes(ranks)
@@ -58,7 +59,8 @@ class TransferSize(Study):
                             self.name,
                             settings,
                             f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
-                            f"fewer than {_FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
+                            f"fewer than {_FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} "
+                            "measures it",
                         )
                     )
                 else:
@@ -124,6 +126,7 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by transfer size; writes and reads apart where stripe sizes vary, too."""
         # With stripes of several sizes there are too many lines for one figure.
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
@@ -158,6 +161,7 @@ class TransferSize(Study):
         )
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where larger calls bring no more, and how buffered calls and stripe sizes compare."""
         found: list[Finding] = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
@@ -212,6 +216,7 @@ class TransferSize(Study):
         return found
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the smallest transfer size that seems as good as any, per operation."""
         return [
             advice
             for operation in ("write", "read")
@@ -225,6 +230,7 @@ class TransferSize(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
+        """Return the rates of the largest calls, buffered and direct."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):

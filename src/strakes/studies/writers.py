@@ -27,6 +27,7 @@ class Writers(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+        """Return a cell per number of writers among the ranks; those that do not fit are skipped."""
         ranks = 16 if context.full else 8
         each = ranks
         if len(context.nodes) > 1:
@@ -63,6 +64,7 @@ class Writers(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
+        """Return bandwidth by writers, with S1's advice."""
         lines = tuple(
             line
             for ranks, size in _groups(results)
@@ -94,6 +96,7 @@ class Writers(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Return where more writers bring no more, and whether few are faster than all ranks."""
         found: list[Finding] = []
         for ranks, size in _groups(results):
             cells = _along(results, ranks, size)
@@ -116,6 +119,7 @@ class Writers(Study):
         return saturation_finding(f"{self.name}-all-ranks", noun, by_ranks, "ranks", results)
 
     def advice(self, results: Results) -> Sequence[Advice]:
+        """Return the fewest writers that seem as good as any, per amount of data."""
         return [
             advice
             for ranks, size in _groups(results)

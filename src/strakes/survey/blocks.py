@@ -58,7 +58,7 @@ def _drop_rest(session: Session, schedule: Schedule) -> None:
 
 
 def _share(session: Session, schedule: Schedule) -> float:
-    """Return the share of the budget for blocks: more than usual where that is just what they lack to decide anything."""
+    """Return the share of the budget for blocks: more than usual where that lets them decide something."""
     needed_s = schedule.needed_s()
     lacking = session.left_s(MEASURE_SHARE) < needed_s <= session.left_s(LATE_SHARE)
     return LATE_SHARE if lacking else MEASURE_SHARE

@@ -1,4 +1,4 @@
-"""What a run measures: facts of its target, a pilot, and the cells that fit both and the budget, kept in the run before the first block."""
+"""What a run measures, kept before its first block: facts of its target, a pilot, and the cells that fit both."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the best that any of these saw: amounts have to last in a fast moment, and slow phases are ended anyway."""
+    """Return the best of all pilots: amounts have to last in a fast moment, and slow phases are ended anyway."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),

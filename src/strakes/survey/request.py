@@ -25,9 +25,10 @@ class Request:
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
     ``against``: a second file system, measured in turn with the first. ``like``: a run whose plans are taken as they
     are. ``files``: how many a population grows to, and each phase of metadata makes. ``data_per_rank``: bytes of each
-    rank in each phase of data. ``phase_s``: how long phases are to take. None: chosen. ``libcephfs``: metadata operations without the mount, every rank a
-    client of its own. ``visit``: of studies that interrupt the service. ``impact``: how much load all of it may be.
-    ``neighbour_s``: what 99 of 100 operations of other people may take meanwhile.
+    rank in each phase of data. ``phase_s``: how long phases are to take. None: chosen. ``libcephfs``: metadata
+    operations without the mount, every rank a client of its own. ``visit``: of studies that interrupt the service.
+    ``impact``: how much load all of it may be. ``neighbour_s``: what 99 of 100 operations of other people may take
+    meanwhile.
     """
 
     kind: str
@@ -99,8 +100,11 @@ class Request:
 class ProgressDisplay(Protocol):
     """Who is told how far things are."""
 
-    def update(self, text: str, fraction: float, detail: str) -> None: ...
+    def update(self, text: str, fraction: float, detail: str) -> None:
+        """Show what is measured now, how much is done (0 to 1), and what is known so far."""
 
-    def note(self, text: str) -> None: ...
+    def note(self, text: str) -> None:
+        """Show a sentence that stays."""
 
-    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None: ...
+    def cells(self, done: int, total: int, widths: Mapping[str, float | None]) -> None:
+        """Show how many cells are done; ``widths`` are relative half-widths of the open ones' intervals."""

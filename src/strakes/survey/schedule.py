@@ -29,6 +29,7 @@ class CellState:
     durations_s: list[float] = field(default_factory=list)
 
     def runs(self) -> int:
+        """Return how many visits were kept."""
         return len(self.durations_s)
 
 

@@ -17,7 +17,7 @@ from strakes.units import format_seconds
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Every cell its number of visits, one after the other; then what they left is removed, and how long that takes is kept.
+    """Visit every cell its number of times, one after the other; then remove what they left and keep how long it took.
 
     Returns whether nothing is left to go on with: a kept population that is smaller than it was to be can grow on.
     """

@@ -61,16 +61,20 @@ class Session:
 
     @property
     def workspace(self) -> Workspace:
+        """Workspace on the file system that is measured."""
         return self.sides[""].workspace
 
     @property
     def target(self) -> Target:
+        """File system that is measured; the other side of a comparison is in ``sides``."""
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
+        """Return seconds spent so far, those before a resume included."""
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
+        """Return seconds left of a share (0 to 1) of the budget; below 0 when it is overspent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
@@ -135,10 +139,12 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
 
 def shortest_limit_s(request: Request) -> float:
+    """Return the shortest time limit of a visit, in seconds, for a request's budget."""
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
 def usual_s(session: Session, key: str) -> float:
+    """Return the median time of a cell's visits in seconds; 0 where it has none."""
     durations = sorted(visit.elapsed_s for visit in session.visits if visit.cell == key)
     return durations[len(durations) // 2] if durations else 0.0
 

@@ -42,6 +42,7 @@ class BeeGfsTarget(RemoteTarget):
     )
 
     def controls(self) -> tuple[str, ...]:
+        """Return the layout of new files, which beegfs-ctl sets."""
         return (
             (
                 "number of storage targets and chunk size of new files (beegfs-ctl --setpattern; root, or where the "
@@ -50,6 +51,7 @@ class BeeGfsTarget(RemoteTarget):
         )
 
     def describe(self) -> Description:
+        """Return the storage targets that beegfs-ctl lists; a note says why where it lists none."""
         told = super().describe()
         try:
             targets = self._ask(
@@ -60,6 +62,7 @@ class BeeGfsTarget(RemoteTarget):
         return replace(told, data_targets=targets)
 
     def layout(self, path: Path) -> Layout | None:
+        """Return the pattern of a file or directory; None where beegfs-ctl is absent."""
         try:
             return self._ask(Command((_CTL, "--getentryinfo", self._mount, str(path)), read_pattern))
         except EnvironmentLacksError:
@@ -82,10 +85,12 @@ class BeeGfsTarget(RemoteTarget):
         return self.layout(directory) or Layout()
 
     def striping(self) -> Striping | None:
+        """Return at most a stripe per storage target; None where no target is known."""
         count = len(self.describe().data_targets)
         return Striping(count, _CHUNK_BYTES) if count else None
 
     def placement(self, directory: Path) -> Placement | None:
+        """Return the metadata node of a directory; None where beegfs-ctl is absent or does not name it."""
         try:
             text = self._ask(
                 Command(
@@ -99,6 +104,7 @@ class BeeGfsTarget(RemoteTarget):
         return Placement("inherit", (int(match[1]),)) if match else None
 
     def limits(self) -> tuple[Limit, ...]:
+        """Return that layouts cannot be set where beegfs-ctl does not answer, and the limits of every target."""
         told = self.describe()
         lacking = (Limit("set the layout of files", told.notes[0]),) if told.notes else ()
         return (*lacking, *super().limits())

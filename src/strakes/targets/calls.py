@@ -102,6 +102,7 @@ def lay_out(directory: str, name: str, value: str, probe: str, read: str, ask: R
 
 
 def set_attribute(path: str, name: str, value: str, ask: Runner = run) -> None:
+    """Set an extended attribute. Raises RefusedError, and UnansweredError when there is no answer in time."""
     _call(ask, "setxattr", path, name, value)
 
 
@@ -173,10 +174,12 @@ def remove_directories(path: str) -> None:
 
 
 def make_directory(path: str, ask: Runner = run) -> None:
+    """Make a directory. Raises RefusedError, and UnansweredError when there is no answer in time."""
     _call(ask, "mkdir", path)
 
 
 def remove_directory(path: str, ask: Runner = run) -> None:
+    """Remove an empty directory. Raises RefusedError, and UnansweredError when there is no answer in time."""
     _call(ask, "rmdir", path)
 
 
@@ -186,6 +189,7 @@ def make_file(path: str, ask: Runner = run) -> None:
 
 
 def remove_file(path: str, ask: Runner = run) -> None:
+    """Remove a file. Raises RefusedError, and UnansweredError when there is no answer in time."""
     _call(ask, "unlink", path)
 
 

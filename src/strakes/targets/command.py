@@ -56,7 +56,8 @@ class CommandTimeout(MeasurementError):
 class Runner(Protocol):
     """What runs a command: :func:`run`, or a test's replay of recorded output."""
 
-    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed: ...
+    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        """Run a command for at most ``timeout_s`` seconds, and return what it wrote and its status."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Command(Generic[T_co]):
     timeout_s: float = DEFAULT_TIMEOUT_S
 
     def ask(self, run: Runner) -> T_co:
+        """Run it, and return what its output means. Raises what ``run`` and ``read`` raise."""
         return self.read(run(self.argv, self.timeout_s))
 
 
@@ -163,6 +165,7 @@ class Servers:
 
     @property
     def remote_shell(self) -> bool:
+        """Whether a shell on another machine reads the command."""
         return self._shells > 0
 
     @property

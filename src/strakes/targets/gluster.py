@@ -68,15 +68,19 @@ class GlusterTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
+        """Whether the mount is one of GlusterFS."""
         return mount.file_system == "fuse.glusterfs"
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """Return what is known now; only this client is measured."""
         return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
 
     def controls(self) -> tuple[str, ...]:
+        """Return none: nothing of GlusterFS is set here."""
         return ()
 
     def describe(self) -> Description:
+        """Return the bricks and their states; a note says why where the management daemon does not answer."""
         try:
             volume = self._volume
             status = self._ask("volume", "status", self._name, "detail")
@@ -92,6 +96,7 @@ class GlusterTarget(Target):
             return {}
 
     def trouble(self) -> tuple[str, ...]:
+        """Return bricks that are not online, or why their state is not known, a sentence each."""
         try:
             told = describe(self._volume, self._ask("volume", "status", self._name, "detail"), {})
         except StrakesError as error:
@@ -99,6 +104,7 @@ class GlusterTarget(Target):
         return tuple(f"The brick {one.name} is {one.state}." for one in told.data_targets if one.state != "online")
 
     def limits(self) -> tuple[Limit, ...]:
+        """Return what GlusterFS does not allow, and how its counters can be read where they are off."""
         limits = [
             Limit(
                 "set the layout of files",

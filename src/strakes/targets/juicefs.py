@@ -93,6 +93,7 @@ class JuiceFsTarget(RemoteTarget):
     )
 
     def describe(self) -> Description:
+        """Return the settings of the volume; a note says why where this user may not read them."""
         told = replace(super().describe(), file_system_name=self.mount.source)
         try:
             volume = settings(self._internal("config"))

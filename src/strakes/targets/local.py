@@ -20,9 +20,11 @@ class LocalTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - whatever it is
+        """Whether a mount is one of this class: every mount is."""
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """Return what is known now, with the block device; one in memory without a limit has the machine's memory."""
         device = None if self.mount.remote else block_device_of(self.mount)
         facts = self._facts(workspace, notes=_notes(self.mount, device), block_device=device)
         if facts.total_bytes == 0 and self.mount.file_system in _IN_MEMORY:
@@ -32,6 +34,7 @@ class LocalTarget(Target):
         return facts
 
     def describe(self) -> Description:
+        """Return mount options, and for a local device the options it was formatted with."""
         told = super().describe()
         if self.mount.remote:
             return told
@@ -45,6 +48,7 @@ class LocalTarget(Target):
         return {device.name: counted} if device is not None and counted else {}
 
     def limits(self) -> tuple[Limit, ...]:
+        """Return what it lacks: servers, placement, layouts, and counters where its device has none."""
         kind = self.mount.file_system
         if self.mount.remote:
             return super().limits()
@@ -58,6 +62,7 @@ class LocalTarget(Target):
         return tuple(limits)
 
     def controls(self) -> tuple[str, ...]:
+        """Return none: there is nothing to set."""
         return ()
 
 

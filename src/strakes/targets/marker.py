@@ -53,6 +53,7 @@ class Marker:
 
     @classmethod
     def of_this_process(cls, run: str) -> Self:
+        """Return the marker of a run in this process, with the time now. Raises EnvironmentLacksError without /proc."""
         pid = os.getpid()
         return cls(
             run=run,
@@ -66,6 +67,7 @@ class Marker:
         )
 
     def to_bytes(self) -> bytes:
+        """Return it as one line of JSON that always has the same length."""
         return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"
 
     @property
@@ -114,6 +116,7 @@ def _is_ours(marker: Marker | NoMarker) -> bool:
 
 
 def is_run_id(text: str) -> bool:
+    """Whether a text can be the id of a run."""
     return _RUN_ID.fullmatch(text) is not None
 
 
@@ -187,6 +190,7 @@ def _user() -> str:
 
 
 def boot_id() -> str:
+    """Return the kernel's id of this boot. Raises EnvironmentLacksError without /proc."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except FileNotFoundError as error:
@@ -194,6 +198,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
+    """Return the name of this process's PID namespace. Raises EnvironmentLacksError without /proc."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except FileNotFoundError as error:

@@ -77,18 +77,22 @@ class MooseFsTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
+        """Whether the mount is one of MooseFS, by its type and its source."""
         return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """Return what is known now; only this client is measured."""
         return replace(
             self._facts(workspace, notes=(("This is a network file system, measured only from this client."),)),
             remote=True,
         )
 
     def controls(self) -> tuple[str, ...]:
+        """Return none: nothing of MooseFS is set here."""
         return ()
 
     def describe(self) -> Description:
+        """Return the chunkservers as the master tells; a note says why where it does not answer."""
         host, port = self._master
         client = dict(super().describe().client)
         notes = []
@@ -113,6 +117,7 @@ class MooseFsTarget(Target):
         return {"client": counters(done.stdout)} if done.status == 0 else {}
 
     def trouble(self) -> tuple[str, ...]:
+        """Return chunkservers that are not online, or that the master does not answer, a sentence each."""
         host, port = self._master
         try:
             told = describe(host, port, mfscli(host, port, "IN").ask(self.run), mfscli(host, port, "CS").ask(self.run))
@@ -123,6 +128,7 @@ class MooseFsTarget(Target):
         )
 
     def limits(self) -> tuple[Limit, ...]:
+        """Return what MooseFS does not allow: layouts, placement, servers' counters, dropping caches."""
         return (
             Limit(
                 "set the layout of files",

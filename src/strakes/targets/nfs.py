@@ -44,6 +44,7 @@ class NfsTarget(RemoteTarget):
     )
 
     def describe(self) -> Description:
+        """Return the server, the version of the protocol and the client's settings, as the mount tells them."""
         name = self.mount.source.partition(":/")[0].strip("[]")
         options = dict(option.partition("=")[::2] for option in self.mount.super_options)
         client = {**super().describe().client, **{key: options[key] or "yes" for key in _SETTINGS if key in options}}
@@ -51,6 +52,7 @@ class NfsTarget(RemoteTarget):
         return replace(super().describe(), version=options.get("vers", ""), servers=(server,), client=client)
 
     def observe(self) -> Observation:
+        """Return this client's counters of the mount; empty where the kernel shows none."""
         with suppress(OSError):
             counted = counters(_MOUNTSTATS.read_text(errors="replace"), self.mount.mount_point)
             return {"client": counted} if counted else {}

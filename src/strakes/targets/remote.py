@@ -18,13 +18,17 @@ class RemoteTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
+        """Whether the file system of the mount is one that this class names."""
         return mount.file_system in cls.file_systems
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """Return what is known now; only this client is measured."""
         return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
 
     def controls(self) -> tuple[str, ...]:
+        """Return none: there is nothing that strakes can set."""
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
+        """Return what ``cannot`` names, with its reasons."""
         return tuple(Limit(what, why) for what, why in self.cannot)

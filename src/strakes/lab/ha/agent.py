@@ -29,6 +29,7 @@ class Running(socketserver.StreamRequestHandler):
     """One command."""
 
     def handle(self) -> None:
+        """Run the command that comes in, and send its output and its exit status (127: it could not be started)."""
         words = json.loads(self.rfile.readline())
         try:
             process = subprocess.Popen(
@@ -57,11 +58,14 @@ class Running(socketserver.StreamRequestHandler):
 
 
 class Agent(socketserver.ThreadingTCPServer):
+    """Server that runs commands, each for a connection of its own."""
+
     allow_reuse_address = True
     daemon_threads = True
 
 
 def call(address: str, words: Sequence[str]) -> int:
+    """Run a command on the machine at an address; return its exit status, 126 where no machine answers."""
     try:
         connection = socket.create_connection((address, PORT), timeout=_CONNECT_S)
     except OSError as error:

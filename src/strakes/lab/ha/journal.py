@@ -77,6 +77,7 @@ class Answering(socketserver.StreamRequestHandler):
     server: Service
 
     def handle(self) -> None:
+        """Answer each record once it is kept; close the connection without an answer where it cannot be."""
         journal = self.server.journal
         for line in self.rfile:
             client, number = line.decode().split()
@@ -91,6 +92,8 @@ class Answering(socketserver.StreamRequestHandler):
 
 
 class Service(socketserver.ThreadingTCPServer):
+    """Server of the journal in a directory, on all addresses of this node."""
+
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 128
@@ -153,11 +156,13 @@ def look() -> None:
 
 
 def serve(directory: str) -> None:
+    """Serve the journal in a directory until the process is ended. Raises OSError where the port is taken."""
     with Service(directory) as service:
         service.serve_forever()
 
 
 def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
+    """Send ``rate`` records a second by each of ``count`` clients until standard input ends; print each as JSON."""
     lock = threading.Lock()
     ended = threading.Event()
 

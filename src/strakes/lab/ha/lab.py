@@ -39,6 +39,8 @@ exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-bina
 
 @dataclass(frozen=True)
 class HaOptions(LabOptions):
+    """Options of the pair: what its nodes are made of, and how long one may be silent (``token``, in seconds)."""
+
     token: float = seconds(
         1.0,
         "Time without messages after which a node counts as dead; at least 5s for emulated machines.",
@@ -69,10 +71,12 @@ class HaLab(Lab[HaOptions]):
 
     @classmethod
     def packages_for(cls, options: HaOptions) -> tuple[Package, ...]:
+        """Return the packages of the pair, with those of the machines that the options choose."""
         return (*cls.packages, *(MACHINE_PACKAGES if options.vm else USER_MODE_PACKAGES if options.uml else ()))
 
     @classmethod
     def check(cls, options: HaOptions, directory: Path) -> None:
+        """Raise BadInputError for two kinds of machines at once, EnvironmentLacksError where they cannot run."""
         if options.vm and options.uml:
             raise BadInputError(
                 "machines are emulated or User-mode Linux", where="--vm --uml", remedy="Give one of them."
@@ -82,9 +86,11 @@ class HaLab(Lab[HaOptions]):
 
     @property
     def ready_limit_s(self) -> float:
+        """Longest time in seconds until the pair is ready; machines take longer than namespaces."""
         return READY_LIMIT_S if self.options.vm or self.options.uml else super().ready_limit_s
 
     def up(self) -> None:
+        """Start the networks, the BMCs and both nodes with Pacemaker."""
         site = self.site
         kind = Machines if self.options.vm else UserMode if self.options.uml else Namespaces
         self._nodes: Nodes = kind(site)
@@ -117,10 +123,12 @@ class HaLab(Lab[HaOptions]):
         self._nodes.start()
 
     def ready(self) -> str:
+        """Return what the cluster still lacks, as node a says; empty when it is whole and serves."""
         time.sleep(self._nodes.look_every_s)
         return lacking([str(self._script), "enter", "a"], self.site.id)
 
     def facts(self) -> Mapping[str, Any]:
+        """Return the commands, files and addresses by which the nodes, links and BMCs are reached."""
         directory, script = self.site.directory, str(self._script)
         return {
             "nodes": [f"mds-{name}" for name in NODES],

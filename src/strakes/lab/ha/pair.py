@@ -65,9 +65,11 @@ class Pair:
         os.kill(int(process.read_text()), signal.SIGKILL)
 
     def power_on(self, node: str) -> None:
+        """Switch a node on by its BMC."""
         self._do([*self._facts["power"][node], "on"])
 
     def has_power(self, node: str) -> bool:
+        """Whether a node is switched on, as its BMC says."""
         return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
 
     def cut(self, link: int) -> None:
@@ -75,6 +77,7 @@ class Pair:
         self._do([*self._facts["links"][str(link)], "down"])
 
     def cut_all(self) -> None:
+        """Pull the cables of all heartbeat links."""
         for link in self._facts["links"]:
             self.cut(int(link))
 
@@ -178,6 +181,7 @@ class Pair:
         return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not the same yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
+        """Wait until a condition holds, asked every ``tick_s``. Raises MeasurementError after ``limit_s`` seconds."""
         deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:

@@ -14,6 +14,7 @@ class Receiver(BaseHTTPRequestHandler):
     """``/webhook`` takes ``{"text": ...}`` as planned; ``/mail`` a mail with its subject in a header of that name."""
 
     def do_POST(self) -> None:
+        """Append the alert that was sent, with the time and its way, to the file as a line of JSON."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode(errors="replace")
         by = self.path.strip("/")
         text = self.headers["Subject"] if by == "mail" else json.loads(body)["text"]

@@ -21,6 +21,7 @@ class UserMode(Machines):
     look_every_s = 2.0
 
     def make_kernel(self) -> None:
+        """Take a kernel's DRBD modules, and compile a helper. Raises EnvironmentLacksError where none has them."""
         site = self.site
         site.step("modules of User-mode Linux")
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))

@@ -38,6 +38,7 @@ _SIOCGIFADDR = 0x8915  # netdevice(7)
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Connect to the hub at the given addresses, and answer it until it ends the connection; return exit status 0."""
     secret = _read_secret()
     name = arguments[1] if len(arguments) > 1 else os.environ.get("SLURMD_NODENAME", platform.node())
     hub = _find_hub(arguments[0], secret)

@@ -28,6 +28,7 @@ class Alignment:
 
     @property
     def usual_s(self) -> float:
+        """Median of the spreads, in seconds."""
         return median(self.spreads_s)
 
 

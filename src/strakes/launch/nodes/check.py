@@ -39,6 +39,7 @@ class CheckedNode:
 
     @property
     def link(self) -> float | None:
+        """Median rate of its link over the rounds, in bytes per second; None where it was not measured."""
         return median(self.link_bytes_per_s) if self.link_bytes_per_s else None
 
 

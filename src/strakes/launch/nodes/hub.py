@@ -56,6 +56,7 @@ class NodeAgent:
     channel: Channel
 
     def tell(self, message: Mapping[str, Any]) -> None:
+        """Send it a message. Raises EnvironmentLacksError when its connection is lost."""
         try:
             self.channel.send(message, _ANSWER_S)
         except OSError as error:
@@ -69,6 +70,7 @@ class NodeAgent:
             raise self._silence(error) from error
 
     def ask(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send it a message and return its answer. Raises EnvironmentLacksError when none comes in time."""
         self.tell(message)
         return self.hear()
 
@@ -98,6 +100,7 @@ class Hub:
 
     @property
     def where(self) -> str:
+        """Addresses and ports at which the hub listens, separated by commas."""
         ports = [listener.getsockname()[1] for listener in self._listeners]
         if len(ports) < len(self._addresses):
             ports *= len(self._addresses)
@@ -118,6 +121,7 @@ class Hub:
         self.close()
 
     def close(self) -> None:
+        """Close all connections, and wait for the launchers; kill those that do not end in time."""
         for agent in self.agents:
             agent.channel.close()
         for listener in self._listeners:

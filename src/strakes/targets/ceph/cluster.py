@@ -49,6 +49,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
 
 
 def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
+    """Return a metadata target for each rank of the file system, with its daemon and its state."""
     return tuple(
         MetadataTarget(
             target_name(mdsmap, rank),
@@ -104,6 +105,7 @@ def hosts_of(osd_tree: Json) -> dict[int, str]:
 def servers_of(
     mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
 ) -> tuple[Server, ...]:
+    """Return the monitors, the metadata servers with their standbys, and each host with its object stores."""
     monitors = [
         Server(
             f"mon.{one['name']}",
@@ -161,6 +163,7 @@ def description(
     versions: Json,
     groups: Sequence[Json],
 ) -> Description:
+    """Return the parts of the file system, put together from what the monitors answered."""
     hosts = hosts_of(osd_tree)
     # Of other pools no file of this file system can be.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]

@@ -47,9 +47,11 @@ class CephTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
+        """Whether the mount is CephFS, by the kernel's client or by ceph-fuse."""
         return mount.file_system == "ceph" or mount.file_system in _FUSE
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """Return what is known now, with a note on the cache of ceph-fuse where that is the client."""
         notes = ["This is a network file system, measured only from this client."]
         if self.mount.file_system != "ceph":
             notes.append(
@@ -65,6 +67,7 @@ class CephTarget(Target):
         )
 
     def controls(self) -> tuple[str, ...]:
+        """Return layouts of new files and metadata ranks of directories, with their attributes."""
         return (
             f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
             (
@@ -74,6 +77,7 @@ class CephTarget(Target):
         )
 
     def describe(self) -> Description:
+        """Return ranks, stores, servers and settings as the monitors answer; a note says why where they do not."""
         client = self._client()
         try:
             self._require_same_cluster()
@@ -135,6 +139,7 @@ class CephTarget(Target):
         return layouts.read_layout(given)
 
     def striping(self) -> Striping | None:
+        """Return at most a stripe per object store that is up; None where the monitors do not answer."""
         try:
             self._require_same_cluster()
             return Striping(sum(bool(one["up"]) for one in self._osd_dump["osds"]), layouts.UNIT_BYTES)
@@ -142,9 +147,11 @@ class CephTarget(Target):
             return None
 
     def placement(self, directory: Path) -> Placement | None:
+        """Return the pin of a directory as its attributes tell: by hand, automatic, or inherited."""
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        """Make a directory with the pin wanted; return what is read back. Raises StrakesError where it is refused."""
         pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
         self._own(lambda: calls.make_directory(path, self.run), "the directory was not made")
@@ -204,6 +211,7 @@ class CephTarget(Target):
         return tuple(dict.fromkeys(lines))
 
     def limits(self) -> tuple[Limit, ...]:
+        """Return what Ceph, its client or the rights of this user do not allow here."""
         limits = [
             Limit(
                 "choose which object stores hold a file",
@@ -231,6 +239,7 @@ class CephTarget(Target):
 
     @cached_property
     def access(self) -> Access:
+        """Options by which commands reach the cluster of this mount, and its ceph-fuse process."""
         return access_of(self.mount)
 
     @cached_property

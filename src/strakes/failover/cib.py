@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
+from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 from strakes.failover.patterns import matches
 
 _FACTORS = {
@@ -26,115 +26,8 @@ _FACTORS = {
 _TRUE = ("true", "yes", "on", "1", "y")
 # What older configurations call them.
 _ROLES = {"Master": "Promoted", "Slave": "Unpromoted"}
-# Pacemaker's own, where nothing else is said.
-_DEFAULT_TIMEOUT_S = 20.0
 # Agents that cut the power of whichever node asks, or is asked for, without a list of hosts.
 _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
-
-
-@dataclass(frozen=True)
-class Operation:
-    """Effective: its own values, then those of ``op_defaults``, then Pacemaker's."""
-
-    name: str
-    interval_s: float
-    timeout_s: float
-    role: str
-    on_fail: str = ""
-    enabled: bool = True
-    requires: str = ""
-
-
-@dataclass(frozen=True)
-class Primitive:
-    """One resource or fencing device.
-
-    ``clone`` and ``group`` are the ids of what it belongs to; ``meta`` are its effective meta attributes, defaults
-    included.
-    """
-
-    id: str
-    standard: str
-    provider: str
-    agent: str
-    values: dict[str, str]
-    meta: dict[str, str]
-    operations: tuple[Operation, ...]
-    clone: str = ""
-    group: str = ""
-    own_meta: dict[str, str] = field(default_factory=dict)
-    default_timeout_s: float = _DEFAULT_TIMEOUT_S
-
-    def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation of this name, and of this role where one is given; None without one."""
-        return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
-
-    def timeout_s(self, name: str) -> float:
-        """Of an operation, also of one that is not configured."""
-        operation = self.operation(name)
-        return operation.timeout_s if operation else self.default_timeout_s
-
-    @property
-    def is_drbd(self) -> bool:
-        """Tell whether this is a DRBD resource."""
-        return self.agent == "drbd"
-
-    @property
-    def is_mount(self) -> bool:
-        """Tell whether this mounts a file system."""
-        return self.agent in ("Filesystem", "Lustre")
-
-    @property
-    def is_lustre(self) -> bool:
-        """Tell whether this mounts a Lustre target."""
-        return self.agent == "Lustre" or (self.is_mount and self.values.get("fstype") == "lustre")
-
-    @property
-    def device(self) -> str:
-        """What a mount mounts."""
-        return self.values.get("device") or self.values.get("target", "")
-
-    @property
-    def mount_point(self) -> str:
-        """Return the directory that this is mounted on, empty where none is given."""
-        return (self.values.get("directory") or self.values.get("mountpoint", "")).rstrip("/")
-
-
-@dataclass(frozen=True)
-class Location:
-    """One preference for nodes, or against them.
-
-    ``certain`` is False where a rule also asks for the time, or for what nobody knows beforehand.
-    """
-
-    id: str
-    resources: tuple[str, ...]
-    nodes: tuple[str, ...]
-    score: float
-    role: str = ""
-    certain: bool = True
-
-
-@dataclass(frozen=True)
-class Colocation:
-    """Either direction ties both to one node, so that none is kept."""
-
-    id: str
-    resources: tuple[tuple[str, str], tuple[str, str]]
-    score: float
-
-
-@dataclass(frozen=True)
-class Order:
-    """One action that waits for another; a set of resources gives one of these for each pair."""
-
-    id: str
-    first: str
-    first_action: str
-    then: str
-    then_action: str
-    mandatory: bool
-    symmetrical: bool
 
 
 class Cib:
@@ -472,7 +365,7 @@ class Cib:
     @cached_property
     def _default_timeout_s(self) -> float:
         given = self.operation_defaults.get("timeout") or self.properties.get("default-action-timeout", "")
-        return seconds(given) or _DEFAULT_TIMEOUT_S
+        return seconds(given) or DEFAULT_TIMEOUT_S
 
     def _operation(self, element: Xml.Element) -> Operation:
         values = self.operation_defaults | self._block(element, "meta_attributes") | dict(element.attrib)

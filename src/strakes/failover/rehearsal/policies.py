@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.failover.cib import Primitive
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal.room import Room
 from strakes.failover.rehearsal.wiring import has_fencing
-from strakes.failover.rules.fencing import delays_of
+from strakes.failover.rules.fencing_devices import delays_of
 from strakes.failover.rules.heartbeat import name_of, nodes_of
 from strakes.failover.rules.timing import freeze_s
 from strakes.failover.setup import Setup

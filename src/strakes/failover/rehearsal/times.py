@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from strakes.failover.cib import Primitive, seconds
+from strakes.failover.cib import seconds
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
 _TOKEN_MS, _COEFFICIENT_MS = 3000, 650

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.failover.cib import Cib, Primitive
+from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
-from strakes.failover.rules.fencing import (
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.fencing_devices import (
     address_of,
     devices_for,
     is_bmc,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from strakes.failover.cib import Primitive
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.danger import Danger
 from strakes.failover.rules.danger_rows_pacemaker import PACEMAKER_ROWS
 from strakes.failover.rules.danger_rows_served import SERVED_ROWS

@@ -6,10 +6,11 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from strakes.failover.cib import Cib, Primitive, is_true
+from strakes.failover.cib import Cib, is_true
 from strakes.failover.cluster import ServedTarget
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.planned.lustre import nids
-from strakes.failover.rules.fencing import address_of, delays_of, is_bmc, is_outlet, plug_of
+from strakes.failover.rules.fencing_devices import address_of, delays_of, is_bmc, is_outlet, plug_of
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules.lustre import made_targets
 from strakes.failover.rules.rule import OWN, rule

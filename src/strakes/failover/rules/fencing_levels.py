@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.failover.rules.fencing import (
-    is_outlet,
-)
+from strakes.failover.rules.fencing_devices import is_outlet
 from strakes.failover.rules.rule import OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from strakes.failover.blocks import Block
-from strakes.failover.cib import Primitive
 from strakes.failover.known_options import (
     Option,
     fencing_agents,
@@ -16,6 +15,7 @@ from strakes.failover.known_options import (
     options_of,
     resource_agents,
 )
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.rule import COROSYNC_CONF, DRBD_CONF, OWN, PACEMAKER, rule
 from strakes.failover.setup import Setup
 

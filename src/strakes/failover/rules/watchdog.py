@@ -6,10 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.cib import is_true, seconds
-from strakes.failover.rules.fencing import (
-    tie_breakers,
-    watchdog_fences,
-)
+from strakes.failover.rules.fencing_devices import tie_breakers, watchdog_fences
 from strakes.failover.rules.heartbeat import nodes_of
 from strakes.failover.rules.rule import SBD, rule
 from strakes.failover.setup import Setup

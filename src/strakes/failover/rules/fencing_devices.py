@@ -1,0 +1,126 @@
+"""What a fencing device powers off, when, and whether it really does: facts that several rules are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import Cib, is_true, seconds
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules.heartbeat import nodes_of
+from strakes.failover.setup import Setup
+
+_BMC_AGENTS = (
+    "fence_ipmilan",
+    "fence_ipmilanplus",
+    "fence_ilo",
+    "fence_ilo2",
+    "fence_ilo3",
+    "fence_ilo4",
+    "fence_ilo5",
+    "fence_ilo_ssh",
+    "fence_idrac",
+    "fence_imm",
+    "fence_drac",
+    "fence_drac5",
+    "fence_rsa",
+    "fence_redfish",
+    "external/ipmi",
+    "external/riloe",
+    "external/drac5",
+)
+# Switched outlets: the plug says whose power it is.
+_OUTLETS = re.compile(
+    r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
+)
+_PRETENDERS = (
+    "fence_dummy",
+    "fence_kdump",
+    "fence_ack_manual",
+    "fence_manual",
+    "fence_heuristics_ping",
+    "null",
+    "external/null",
+    "external/ssh",
+    "ssh",
+    "meatware",
+    "fence_virtd_dummy",
+)
+POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
+
+
+def is_bmc(device: Primitive) -> bool:
+    """Whether it is a controller of one node, and has that node's power."""
+    return device.agent in _BMC_AGENTS
+
+
+def is_outlet(device: Primitive) -> bool:
+    """Whether it switches power outlets."""
+    return bool(_OUTLETS.fullmatch(device.agent))
+
+
+def pretends_because(device: Primitive) -> str:
+    """Why a device says that a node is off although it is not; empty for one that really powers off."""
+    if device.agent in _PRETENDERS:
+        return f"is {device.agent}"
+    for key in ("pcmk_off_action", "pcmk_reboot_action"):
+        action = device.values.get(key, "off")
+        if action not in POWERS_OFF:
+            return f"has {key}={action}"
+    if device.values.get("pcmk_off_action", "off") != "off":
+        return f"has pcmk_off_action={device.values['pcmk_off_action']}"
+    return ""
+
+
+def devices_for(cib: Cib, node: str) -> list[Primitive]:
+    """Those that power off a node, whether they really do or not."""
+    return [device for device in cib.devices if node in cib.fences(device)]
+
+
+def address_of(device: Primitive) -> str:
+    """Return the address of a fencing device, empty where it has none."""
+    return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
+
+
+def plug_of(device: Primitive, node: str) -> str:
+    """Return the outlet of a node: from the map, else the device's own."""
+    pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
+    mapped = {name: plug for name, _, plug in pairs if plug}
+    return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
+
+
+def watchdog_fences(setup: Setup) -> bool:
+    """Whether nodes without quorum are reset by their watchdogs (diskless sbd), and that is waited for."""
+    cib = setup.pacemaker
+    if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
+        return False
+    return bool(setup.sbd) or is_true(cib.properties.get("have-watchdog", "")) or not cib.devices
+
+
+def delays_of(setup: Setup) -> dict[str, float]:
+    """Node -> how long the others wait before they power it off. Empty where something else decides who survives."""
+    cib = setup.pacemaker
+    if any(tie_breakers(setup)) or any(device.values.get("pcmk_delay_max") for device in cib.devices):
+        return {}
+    if seconds(cib.properties.get("priority-fencing-delay", "")) and any(
+        primitive.meta.get("priority", "0") != "0" for primitive in cib.services
+    ):
+        return {}
+    return {
+        node: max((cib.delay_s(device, node) for device in _first_level(cib, node)), default=0.0)
+        for node in setup.node_names
+        if devices_for(cib, node)
+    }
+
+
+def tie_breakers(setup: Setup) -> Iterator[bool]:
+    """Return what gives quorum to one side only: a device, or a third vote."""
+    if setup.corosync:
+        yield bool(setup.corosync.one("quorum").all("device"))
+    yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
+
+
+def _first_level(cib: Cib, node: str) -> list[Primitive]:
+    levels = cib.levels_of(node)
+    devices = devices_for(cib, node)
+    return [device for device in devices if device.id in levels[0]] if levels else devices

@@ -60,7 +60,7 @@ def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool) -> ProbePh
 
 
 def kind_of_clients(plan: Plan) -> str:
-    """How many there are, and what a client is."""
+    """Return how many clients there are and what a client is, in words."""
     number = "1 client" if plan.ranks == 1 else f"{plan.ranks} clients"
     return (
         f"{number} (each a session of libcephfs)"

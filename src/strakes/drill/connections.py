@@ -20,7 +20,7 @@ _WHOLE_SECONDS_S = 1.0
 
 
 class ConnectionWatch:
-    """Of the file system under a directory; nothing is told where it does not remember connections."""
+    """What the file system under a directory remembers of its connections; silent where it remembers none."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
         """Remember what there was before the drill. Raises StrakesError where the directory is not one."""

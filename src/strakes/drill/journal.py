@@ -83,7 +83,10 @@ def put_right(path: Path) -> str:
 
 
 def all_pending(root: Path) -> tuple[Pending, ...]:
-    """Oldest first. Raises BadInputError for one that is damaged or somebody else's."""
+    """Return all faults that are still to be undone, oldest first.
+
+    Raises BadInputError for a file that is damaged or belongs to another user.
+    """
     found = []
     for path in sorted(directory(root).glob("[!.]*.json")):
         try:
@@ -137,7 +140,7 @@ def read(path: Path) -> Pending:
 
 @contextmanager
 def _held(path: Path) -> Iterator[bool]:
-    """One process at a time undoes; False when the fault is put right already."""
+    """Let one process at a time undo the fault; yield False when the fault is undone already."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -48,7 +48,7 @@ def outcome_of(
     targets: Sequence[TargetRecovery],
     lacking: str,
 ) -> DrillOutcome:
-    """``present``: rank and number of every file that is there."""
+    """Return what came of a drill; ``present`` gives rank and number of every file that exists."""
     by_rank: dict[int, list[LoggedOperation]] = {}
     for one in log:
         by_rank.setdefault(one.rank, []).append(one)
@@ -75,7 +75,7 @@ def outcome_of(
 
 
 def file_of(name: str) -> tuple[int, int] | None:
-    """Rank and number; the engine calls a probe's files ``fRANK.NUMBER``.
+    """Return rank and number of a probe's file, which the engine calls ``fRANK.NUMBER``; None for any other.
 
     >>> file_of("f12.0034"), file_of("data")
     ((12, 34), None)

@@ -45,7 +45,10 @@ Watch = Callable[[Seen, threading.Event], None]
 
 @dataclass(frozen=True)
 class Drill:
-    """What is asked; ``sessions`` as of ``watch_phase``; ``servers``: how they are asked what they counted."""
+    """What a drill is to do.
+
+    ``sessions`` is that of ``watch_phase``; ``servers`` is how the servers are asked what they counted.
+    """
 
     directory: Path
     clients: int
@@ -67,9 +70,10 @@ class Drill:
 
 
 def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener | None = None) -> DrillOutcome:
-    """``root`` is the store, which keeps what is to undo.
+    """Do a drill, and return what came of it.
 
-    Raises MeasurementError when the fault could not be caused or undone, or the clients did not get to work.
+    ``root`` is the store, which keeps what is still to be undone. Raises MeasurementError when the fault could not be
+    caused or undone, or the clients did not get to work.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -111,9 +115,9 @@ def perform(
     alerts: AlertListener | None = None,
     servers: Servers | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
-    """One plan with a phase of clients at work; what it made stays in ``workspace/name``.
+    """Run one plan with a phase of clients at work; what it made stays in ``workspace/name``.
 
-    Raises ClientsHang when they do not end in the time that the fault may need until all is as before.
+    Raises ClientsHang when the clients do not end in the time that the fault may need until all is as before.
     """
     engine.start()
     connections = ConnectionWatch(workspace, servers)

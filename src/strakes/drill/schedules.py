@@ -59,7 +59,7 @@ class ObservedEvent:
 
     @property
     def disagreement(self) -> str:
-        """What the model said wrongly; empty where it was right."""
+        """Return what the model predicted wrongly, empty where it was right."""
         if self.predicted != self.seen:
             return f"{self.seen or 'nobody'} serves, {self.predicted or 'nobody'} was predicted"
         if self.predicted_off != self.seen_off:
@@ -84,12 +84,12 @@ class ScheduleTrial:
 
     @property
     def disagreements(self) -> tuple[str, ...]:
-        """Of all events."""
+        """Return what the model predicted wrongly of all events."""
         return tuple(f"{event.text}: {event.disagreement}" for event in self.events if event.disagreement)
 
     @property
     def good(self) -> bool:
-        """Whether nothing was lost or split, and all went as predicted."""
+        """Tell whether nothing was lost or split, and all went as predicted."""
         return self.judgement.good and not self.disagreements
 
 
@@ -212,7 +212,7 @@ def _do(pair: Pair, prediction: Prediction, serving: str, clients: RunningClient
 
 
 def _joined(pair: Pair, prediction: Prediction) -> bool:
-    """Whether a node that was switched on takes part; nothing else that is mended needs it."""
+    """Tell whether a node that was switched on takes part; no other repair needs it."""
     event = prediction.event
     return not (event.mended and event.part.kind == "node") or not pair.lacking(event.part.name)
 

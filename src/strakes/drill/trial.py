@@ -59,7 +59,7 @@ class FaultTrial:
 
     @property
     def good(self) -> bool:
-        """Whether it went as a pair is there for."""
+        """Tell whether the pair did what it is for."""
         moved = self.served_after != self.served_before
         fenced = set(self.switched_off) == {self.served_before}
         expected = {
@@ -145,7 +145,7 @@ class RunningClients:
         self._directory.cleanup()
 
     def answers(self) -> ServiceAnswers:
-        """So far; after the end, all."""
+        """Return the answers so far; after the end, all."""
         if not self._path.exists():
             return self._last
         return ServiceAnswers(self._run, tuple(json.loads(line) for line in self._path.read_text().split("\n")[:-1]))
@@ -153,7 +153,7 @@ class RunningClients:
 
 @dataclass(frozen=True)
 class ServiceAnswers:
-    """What the clients of one ``run`` were told, a mapping for each record that they sent."""
+    """What the clients of one ``run`` were told: a mapping for each record that they sent."""
 
     run: str
     given: tuple[Mapping[str, Any], ...]
@@ -169,7 +169,7 @@ class ServiceAnswers:
         ]
 
     def operations(self, since_s: float = 0.0) -> dict[str, list[ClientOperation]]:
-        """Of every client that may ask any node, as it was due; those that ended since then."""
+        """Return the operations, as they were due, of every client that may ask any node, if they ended since then."""
         found: dict[str, list[ClientOperation]] = defaultdict(list)
         for one in self.given:
             if not one["client"].startswith(ONLY) and one["ended_s"] >= since_s:
@@ -177,7 +177,7 @@ class ServiceAnswers:
         return found
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
-        """Without those of the clients of other runs."""
+        """Return the records without those of the clients of other runs."""
         return [one for one in records if one.client == START or one.client.endswith(self.run)]
 
 

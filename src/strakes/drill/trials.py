@@ -57,7 +57,7 @@ def run_trials(
 
 
 def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
-    """In the order of the faults' first trials."""
+    """Return one row for each fault, in the order of their first trials."""
     return tuple(
         _row([one for one in trials if one.fault == fault]) for fault in dict.fromkeys(one.fault for one in trials)
     )

@@ -148,7 +148,7 @@ class Continue(Undo):
 
 @dataclass(frozen=True)
 class StartMetadataServer(Undo):
-    """Of a CephFS lab, unless it runs."""
+    """The start of a metadata server of a CephFS lab, unless it runs."""
 
     kind: ClassVar[str] = "lab-mds"
     lab: str
@@ -219,7 +219,7 @@ def run_command(argv: tuple[str, ...], look: tuple[str, ...], answer: str, ask: 
 
 
 def to_record(undo: Undo) -> dict[str, Any]:
-    """As the journal keeps it.
+    """Return the undoing as the journal keeps it.
 
     >>> undo = RunCommand(("true",))
     >>> from_record(to_record(undo)) == undo

@@ -21,7 +21,7 @@ from strakes.targets.command import Servers
 
 
 class DrillVisit:
-    """``make_fault`` gives the fault for the file system of a directory; ``root`` is the store."""
+    """A drill as a visit; ``make_fault`` gives the fault for the file system of a directory, ``root`` is the store."""
 
     def __init__(
         self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None

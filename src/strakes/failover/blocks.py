@@ -14,7 +14,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
 
 @dataclass
 class Block:
-    """``settings`` keep their order and may repeat; ``words`` are what stood between the name and the brace."""
+    """One section; ``settings`` keep their order and may repeat, ``words`` stand between its name and the brace."""
 
     name: str
     words: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from strakes.failover.validators import ValidatorVerdict, verdicts
 
 @dataclass(frozen=True)
 class Check:
-    """``passed_over`` are rules about parts that this setup does not have."""
+    """What came of a check; ``passed_over`` are rules about parts that this setup does not have."""
 
     where: str
     findings: tuple[RuleFinding, ...]

@@ -31,7 +31,7 @@ _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fe
 
 
 class Cib:
-    """Raises BadInputError when the text is no CIB."""
+    """The cluster information base. Raises BadInputError when the text is no CIB."""
 
     def __init__(self, text: str, where: str) -> None:
         try:
@@ -65,19 +65,19 @@ class Cib:
 
     @cached_property
     def services(self) -> tuple[Primitive, ...]:
-        """All but the devices of fencing."""
+        """Return all resources but the fencing devices."""
         return tuple(one for one in self.primitives if one.standard != "stonith")
 
     @cached_property
     def devices(self) -> tuple[Primitive, ...]:
-        """Those of fencing that are not kept stopped."""
+        """Return the fencing devices that are not kept stopped."""
         return tuple(
             one for one in self.primitives if one.standard == "stonith" and one.meta.get("target-role") != "Stopped"
         )
 
     @cached_property
     def clones(self) -> dict[str, dict[str, str]]:
-        """Id -> meta attributes."""
+        """Return the meta attributes of each clone, by its id."""
         found = {}
         for clone in [*self.root.iter("clone"), *self.root.iter("master")]:
             meta: dict[str, str] = {"promotable": "true"} if clone.tag == "master" else {}
@@ -86,7 +86,7 @@ class Cib:
 
     @cached_property
     def groups(self) -> dict[str, tuple[Primitive, ...]]:
-        """Id -> members in the order in which they start."""
+        """Return the members of each group in the order in which they start, by its id."""
         names = dict.fromkeys(one.group for one in self.primitives if one.group)
         return {name: tuple(one for one in self.primitives if one.group == name) for name in names}
 
@@ -199,7 +199,7 @@ class Cib:
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
-        """Whether no list of hosts says whom it is for."""
+        """Tell whether no list of hosts says which nodes the device is for."""
         values = device.values
         named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", "hostlist"))
         return values.get("pcmk_host_check") == "none" or not named
@@ -240,7 +240,7 @@ class Cib:
         )
 
     def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Whether it only ever runs where the clone is promoted, by constraints or by way of what it is tied to."""
+        """Tell whether the primitive only ever runs where the clone is promoted, directly or by what it is tied to."""
         reached, waiting = set[str](), [primitive.id, primitive.group, primitive.clone]
         while waiting:
             name = waiting.pop()
@@ -294,7 +294,7 @@ class Cib:
         return reached.get(primitive.id)
 
     def _merged(self, path: str) -> dict[str, str]:
-        """Several sets: the one with the highest score says it; those with a rule apply only sometimes."""
+        """Merge several sets: the one with the highest score decides; those with a rule apply only sometimes."""
         blocks = [self._resolved(block) for block in self.root.iterfind(path)]
         found: dict[str, str] = {}
         for block in sorted(blocks, key=lambda block: score(block.get("score", "0"))):
@@ -411,12 +411,12 @@ class Cib:
 
 
 def is_true(text: str) -> bool:
-    """As Pacemaker reads booleans."""
+    """Read a boolean as Pacemaker does."""
     return text.strip().lower() in _TRUE
 
 
 def seconds(text: str) -> float:
-    """As Pacemaker reads times; 0 for what it does not understand.
+    """Read a time as Pacemaker does, in seconds; 0 for what it does not understand.
 
     >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
     (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
@@ -450,7 +450,7 @@ def _refs(resource_set: Xml.Element) -> list[str]:
 
 
 def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """Within a set one after the other, unless it says not; then all of a set before all of the next."""
+    """Return what waits for what: within a set each for the one before, unless it says not, and sets for sets."""
     rows = [[(name, one.get("action", "start")) for name in _refs(one)] for one in sets]
     pairs = []
     for one, row in zip(sets, rows, strict=True):

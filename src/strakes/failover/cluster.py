@@ -9,9 +9,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Network:
-    """``switch`` is empty for a direct cable. ``stands_in_for`` names what older designs had in its place.
+    """One network.
 
-    ``interface``: the name of the nodes' card on it, where that is watched.
+    ``switch`` is empty for a direct cable. ``stands_in_for`` names what older designs had in its place. ``interface``
+    is the name of the nodes' card on it, where that is watched.
     """
 
     name: str
@@ -54,15 +55,16 @@ class Pdu:
 
     @property
     def logs_in(self) -> bool:
-        """With a user and a password."""
+        """Tell whether the outlet asks for a user and a password."""
         return self.snmp_version in ("", "3")
 
 
 @dataclass(frozen=True)
 class Node:
-    """``addresses``: network -> address; ``power_feeds``: any one of them keeps the node, and its BMC, alive.
+    """One server.
 
-    One with ``quorum_only`` serves nothing: it has a vote.
+    ``addresses`` are given by network. Any one of ``power_feeds`` keeps the node, and its BMC, alive. A node with
+    ``quorum_only`` serves nothing: it has a vote.
     """
 
     name: str
@@ -101,12 +103,12 @@ class ServedTarget:
 
     @property
     def replicated(self) -> bool:
-        """Whether DRBD keeps a copy on each node; else both nodes reach the same disks."""
+        """Tell whether DRBD keeps a copy on each node; otherwise both nodes reach the same disks."""
         return not self.shared
 
     @property
     def device(self) -> str:
-        """What is formatted and mounted."""
+        """Return the device that is formatted and mounted."""
         if self.pool:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
@@ -172,17 +174,17 @@ class Cluster:
 
     @cached_property
     def replication(self) -> Network | None:
-        """None where no target is replicated."""
+        """Return the network of the replication, None where no target is replicated."""
         return next((network for network in self.networks if network.replication), None)
 
     @cached_property
     def servers(self) -> tuple[Node, ...]:
-        """The nodes that can serve something."""
+        """Return the nodes that can serve something."""
         return tuple(node for node in self.nodes if not node.quorum_only)
 
     @cached_property
     def client_networks(self) -> tuple[Network, ...]:
-        """Those over which clients reach what is served."""
+        """Return the networks over which clients reach what is served."""
         addresses = [ipaddress.ip_interface(target.address).ip for target in self.targets if target.address]
         return tuple(
             network
@@ -193,7 +195,7 @@ class Cluster:
 
     @property
     def two_node(self) -> bool:
-        """Whether two nodes are enough for themselves, each of them alone too."""
+        """Tell whether the two nodes need no third, and each may go on alone."""
         return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:
@@ -205,7 +207,7 @@ class Cluster:
         return next(target for target in self.targets if target.name == name)
 
     def targets_of(self, node: str) -> tuple[ServedTarget, ...]:
-        """Those that the node can serve."""
+        """Return the targets that the node can serve."""
         return tuple(target for target in self.targets if node in target.nodes)
 
     def network(self, name: str) -> Network:

@@ -38,7 +38,7 @@ _SIMILAR = 0.75
 
 @dataclass(frozen=True)
 class Option:
-    """``kind``: ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text."""
+    """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text."""
 
     name: str
     kind: str = ""
@@ -97,7 +97,7 @@ def options_of(*sections: str) -> Mapping[str, Option]:
 
 
 def is_known(section: str) -> bool:
-    """Whether there is a table of it."""
+    """Tell whether there is a table of this section."""
     return section in _tables()
 
 

@@ -33,7 +33,7 @@ _IMPORT = re.compile(r"(?m)^\s*state: (\w+)")
 
 
 def drills_in(directory: Path) -> tuple[str, ...]:
-    """Names of the drills recorded in a directory. Raises BadInputError when there is none."""
+    """Return the names of the drills recorded in a directory. Raises BadInputError when there is none."""
     names = sorted({path.name.partition("_creates_")[0] for path in directory.glob("*_creates_*.txt")})
     if not names:
         raise BadInputError("no recorded drill", where=str(directory), why="there is no file NAME_creates_CLIENT.txt")
@@ -67,7 +67,7 @@ def read_drill(directory: Path, name: str) -> Timeline:
 
 
 def _refuse_other_clock(directory: Path, fault_s: float, clients: Iterable[list[ClientOperation]]) -> None:
-    """Nothing can be told of a fault that no client's record reaches, or of one in another unit of time."""
+    """Refuse a fault that no client's record reaches, or whose time has another unit."""
     operations = [operation for client in clients for operation in client]
     if not operations:
         return
@@ -91,7 +91,7 @@ def _seconds(text: str) -> float:
 
 
 def _read(path: Path) -> str:
-    """Empty where the file is not there."""
+    """Return the text of the file, empty where there is none."""
     try:
         return read_regular(path, _MOST_BYTES, "a recording cannot be read").decode(errors="replace")
     except BadInputError as error:

@@ -10,7 +10,7 @@ DEFAULT_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Operation:
-    """Effective: its own values, then those of ``op_defaults``, then Pacemaker's."""
+    """One operation with its effective values: its own, then those of ``op_defaults``, then Pacemaker's."""
 
     name: str
     interval_s: float
@@ -46,7 +46,7 @@ class Primitive:
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
-        """Of an operation, also of one that is not configured."""
+        """Return the time-out of an operation in seconds, also of one that is not configured."""
         operation = self.operation(name)
         return operation.timeout_s if operation else self.default_timeout_s
 
@@ -67,7 +67,7 @@ class Primitive:
 
     @property
     def device(self) -> str:
-        """What a mount mounts."""
+        """Return the device that this mounts, empty where none is given."""
         return self.values.get("device") or self.values.get("target", "")
 
     @property
@@ -93,7 +93,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Colocation:
-    """Either direction ties both to one node, so that none is kept."""
+    """Two resources on one node, or apart; the direction is not kept, for either one ties both."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]

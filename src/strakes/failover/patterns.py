@@ -15,7 +15,9 @@ _REMEDY = "Write it without repetitions inside repetitions, or name the nodes or
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern is found in the name. Raises BadInputError for one that is none, or takes too long.
+    """Tell whether the pattern is found in the name.
+
+    Raises BadInputError for a text that is no pattern, or takes too long.
 
     >>> matches("oss[0-9]+", "oss12"), matches("^mds", "oss12")
     (True, False)

@@ -20,7 +20,7 @@ DESCRIPTION = "cluster.toml"
 
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Everything but the description itself."""
+    """Return all files of the plan but the description itself."""
     files = (
         *drbd_files(cluster),
         corosync_file(cluster),

@@ -82,12 +82,12 @@ class Resource:
 
     @property
     def protocols(self) -> list[str]:
-        """DRBD's default is C."""
+        """Return the protocol of every connection; DRBD's default is C."""
         return self.all_values("net", "protocol") or [self.block.get("protocol") or self.common.get("protocol") or "C"]
 
     @property
     def fencing(self) -> list[str]:
-        """The policy in every place, wherever the dialect wants it."""
+        """Return the fencing policy in every place, wherever the dialect wants it."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
 
     @cached_property
@@ -131,7 +131,7 @@ class Resource:
 
     @property
     def devices(self) -> set[str]:
-        """All names of what it makes: by minor, and by resource."""
+        """Return all names of the devices: by minor, and by resource."""
         names = set(self._named_devices())
         for host in self.hosts:
             for number, (device, _, _) in host.volumes.items():
@@ -166,7 +166,7 @@ def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str
 
 
 def _device(text: str) -> str:
-    """``/dev/drbd0 minor 0`` and ``minor 0`` are the same device.
+    """Return one name for a device: ``/dev/drbd0 minor 0`` and ``minor 0`` are the same.
 
     >>> _device("minor 3"), _device("/dev/drbd_home minor 3"), _device("")
     ('/dev/drbd3', '/dev/drbd3', '')

@@ -50,24 +50,24 @@ class Setup:
 
     @property
     def pacemaker(self) -> Cib:
-        """For rules that need it."""
+        """Return the CIB, for rules that need it."""
         assert self.cib is not None
         return self.cib
 
     @property
     def membership(self) -> Block:
-        """Corosync's configuration, for rules that need it."""
+        """Return Corosync's configuration, for rules that need it."""
         assert self.corosync is not None
         return self.corosync
 
     @property
     def described(self) -> Cluster:
-        """The description, for rules that need it."""
+        """Return the description, for rules that need it."""
         assert self.cluster is not None
         return self.cluster
 
     def settings_of(self, *names: str) -> dict[str, str]:
-        """``KEY=value`` lines of the first of these files that is there."""
+        """Return the ``KEY=value`` lines of the first of these files that exists."""
         text = next((self.texts[name] for name in names if name in self.texts), "")
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
         return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
@@ -79,18 +79,18 @@ class Setup:
 
     @property
     def lnet(self) -> str:
-        """What modprobe is told about LNet."""
+        """Return what modprobe is told about LNet."""
         return "\n".join(text for name, text in self.texts.items() if name.startswith("etc/modprobe.d/"))
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """Of all nodes, as Pacemaker and Corosync name them."""
+        """Return the names of all nodes, as Pacemaker and Corosync have them."""
         named = [node.get("name") for node in self.corosync.one("nodelist").all("node")] if self.corosync else []
         return tuple(dict.fromkeys(name for name in (*(self.cib.nodes if self.cib else ()), *named) if name))
 
     @property
     def parts(self) -> frozenset[str]:
-        """Names of those that are there."""
+        """Return the names of the parts that exist."""
         there = {
             "description": self.cluster,
             "corosync": self.corosync,
@@ -165,7 +165,7 @@ def _read_state(runner: Runner) -> dict[str, str]:
 
 
 def _answer(runner: Runner, *words: str) -> str:
-    """Empty where the program is not there, or does not answer."""
+    """Return what the program says, empty where it is not there or does not answer."""
     try:
         answer = runner(list(words), 30.0)
     except (EnvironmentLacksError, CommandTimeout):

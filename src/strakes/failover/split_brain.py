@@ -120,7 +120,7 @@ def _stale_writers(copies: Mapping[str, Sequence[JournalRecord]]) -> list[str]:
 
 
 def _stale_answers(acknowledged: Sequence[Acknowledgement]) -> list[str]:
-    """Sent after a newer term was told of: what was on its way at that moment proves nothing."""
+    """Find answers to what was sent after a newer term was known; what was on its way then proves nothing."""
     first_told: dict[int, float] = {}
     for one in acknowledged:
         first_told[one.record.term] = min(one.told_s, first_told.get(one.record.term, one.told_s))

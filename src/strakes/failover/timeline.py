@@ -89,7 +89,10 @@ class Outage:
 
 @dataclass(frozen=True)
 class Timeline:
-    """``fault_s`` is when it was done; all other times are seconds since 1970 too. ``notes``: what was not read."""
+    """One fail-over as clients saw it; all times are seconds since 1970.
+
+    ``fault_s`` is when the fault was done; ``notes`` say what was not read.
+    """
 
     name: str
     fault_s: float

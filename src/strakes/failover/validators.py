@@ -33,7 +33,10 @@ _PACKAGES = {
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
-    """``state`` is ``absent`` when the program is not installed, ``unable`` when it could not do its work here."""
+    """What a program says of its configuration.
+
+    ``state`` is ``absent`` when the program is not installed, ``unable`` when it could not do its work here.
+    """
 
     program: str
     state: Literal["accepts", "refuses", "absent", "unable"]
@@ -41,7 +44,7 @@ class ValidatorVerdict:
 
 
 def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
-    """One for each part of the setup that has a program to judge it."""
+    """Return one verdict for each part of the setup that has a program to judge it."""
     found = []
     if setup.drbd:
         program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84
@@ -79,7 +82,7 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
-    """In a network of its own that has the first node's addresses, with a key made for the occasion."""
+    """Ask corosync in a network of its own that has the first node's addresses, with a key made for the occasion."""
     if setup.membership.one("totem").get("rrp_mode"):
         return ValidatorVerdict("corosync", "unable", "written for Corosync 2 (rrp_mode)")
     text = _resolved(setup.texts["etc/corosync/corosync.conf"])
@@ -102,7 +105,7 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
 
 
 def _resolved(text: str) -> str:
-    """With an address, of those kept for tests of networks, in place of each host name: here they need not resolve."""
+    """Replace each host name by an address reserved for tests: here the names need not resolve."""
     numbers = itertools.count(1)
 
     def address(match: re.Match[str]) -> str:
@@ -116,7 +119,7 @@ def _resolved(text: str) -> str:
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
-    """First as it is, for what does not even load; then with all nodes up, for else it complains of those."""
+    """Ask crm_verify first as it is, for what does not even load, then with all nodes up, for it complains of those."""
     assert setup.cib is not None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         planned, running = Path(name, "planned.xml"), Path(name, "running.xml")

@@ -41,7 +41,10 @@ class CephDaemon:
 
 
 class MetadataServerFault(Fault):
-    """Raises BadInputError where nobody stands by, EnvironmentLacksError where the monitors do not answer."""
+    """A fault of the metadata server with rank 0.
+
+    Raises BadInputError where no other server stands by, EnvironmentLacksError where the monitors do not answer.
+    """
 
     def __init__(self, ask: Ask) -> None:
         from strakes.lab.ceph.monitor import Monitors
@@ -64,7 +67,7 @@ class MetadataServerFault(Fault):
         self._counted: dict[str, tuple[int | None, int | None]] = {}
 
     def level(self) -> None:
-        """Who takes over reads the journal: it is written out, so that every drill begins with an empty one."""
+        """Write the journal out, which a server that takes over reads, so that every drill begins with an empty one."""
         words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
         done = run(words, _FLUSH_S)
         if done.status != 0:
@@ -123,7 +126,7 @@ class MetadataServerFault(Fault):
         return tuple(found)
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
-        """Sessions that it has, and events of the journal that it replayed."""
+        """Return how many sessions a server has, and how many events of the journal it replayed."""
         from strakes.targets.ceph.counters import ask_socket
 
         if self.lab is None:
@@ -187,7 +190,7 @@ class KillServer(_ProcessFault):
 
 
 class StopServer(_ProcessFault):
-    """As one that hangs: it keeps its connections and answers nothing."""
+    """The metadata server with rank 0, stopped as one that hangs: it keeps its connections and answers nothing."""
 
     word = "STOP"
 
@@ -224,7 +227,7 @@ def lab_of(directory: Path) -> LabStatus | None:
 
 
 def is_cephfs(directory: Path) -> bool:
-    """Whether libcephfs finds it."""
+    """Tell whether libcephfs finds the directory."""
     from strakes.targets.ceph.inside import inside
 
     try:

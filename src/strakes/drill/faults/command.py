@@ -13,7 +13,7 @@ from strakes.targets.command import Runner, run
 
 
 class CommandFault(Fault):
-    """``--fault-command``, put right by ``--restore-command``."""
+    """The command of ``--fault-command``, undone by ``--restore-command``."""
 
     def __init__(self, ask: Ask) -> None:
         self._words = words_of("--fault-command", ask.command)

@@ -19,7 +19,7 @@ Seen = Callable[[Moment], None]
 
 @dataclass(frozen=True)
 class Ask:
-    """What a user said of a fault. Only what its adapter has a use for may be set."""
+    """What a user said of a fault; only what that fault uses may be set."""
 
     directory: Path
     command: str = ""
@@ -60,7 +60,7 @@ class Fault(ABC):
         """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """How the servers counted it, asked when the clients have ended."""
+        """Return how the servers counted their recovery; asked when the clients have ended."""
         return ()
 
     def lacking(self) -> str:

@@ -255,7 +255,7 @@ class SlowDisk(_ServerFault):
     """By dm-delay where the disk is a volume of the device mapper; else by others who read all of it at once."""
 
     def commands(self) -> tuple[str, str]:
-        """Slow its disk, and let it be as fast as it was."""
+        """Return the command that slows the disk, and the one that undoes it."""
         device = self.victim.device
         if not device.startswith("/dev/"):
             raise BadInputError(

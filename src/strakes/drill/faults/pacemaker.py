@@ -32,14 +32,14 @@ _TROUBLES = ("unclean", "pending", "standby", "maintenance")
 
 @dataclass(frozen=True)
 class View:
-    """What one answer of crm_mon says: nodes and resources with their states, and fencing that was done."""
+    """One answer of crm_mon: nodes and resources with their states, and fencing that was done."""
 
     nodes: dict[str, str]
     resources: dict[str, str]
     fencing: tuple[str, ...]
 
     def differences(self, before: View) -> Iterator[tuple[str, str]]:
-        """Who changed, and to what."""
+        """Yield what changed since an earlier view, and its new state."""
         for prefix, then, now in (("node ", before.nodes, self.nodes), ("", before.resources, self.resources)):
             for name in sorted(then.keys() | now.keys()):
                 if then.get(name) != now.get(name):
@@ -58,7 +58,7 @@ class View:
 
 
 def _states(said: str) -> list[str]:
-    """Of all copies of a resource, without their nodes.
+    """Return the states of all copies of a resource, without their nodes.
 
     >>> _states("Promoted on mds-b; Unpromoted on mds-a, failed")
     ['Promoted', 'Unpromoted, failed']
@@ -184,7 +184,7 @@ class FenceNode(PacemakerFault):
 
 
 class FailResource(PacemakerFault):
-    """As if its monitoring had failed: the cluster recovers it, here or on the other node."""
+    """A resource whose monitoring reports a failure: the cluster recovers it, here or on the other node."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         if ask.resource not in self.before.resources:

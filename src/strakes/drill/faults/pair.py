@@ -17,7 +17,7 @@ POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-
 
 
 class PairEntry(NamedTuple):
-    """``do`` is given the pair and the node that serves."""
+    """One fault of the pair; ``do`` is given the pair and the node that serves."""
 
     summary: str
     do: Callable[[Pair, str], None]

@@ -18,7 +18,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """``takes``: what of an Ask it has a use for, beside the directory."""
+    """One kind of fault; ``takes`` are the fields of an Ask that it uses, beside the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]

@@ -61,20 +61,24 @@ def lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
-    """Soft and hard limit in seconds: twice what was published for so many clients, not less than Lustre's defaults."""
+    """Return the soft and the hard limit in seconds, as described or from the number of clients.
+
+    Then the hard one is twice the time published for so many clients, the soft one a third of it; neither is below
+    Lustre's default.
+    """
     needed = math.ceil(2 * PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
     return round(cluster.file_system.recovery_soft_s) or max(_SOFT_S, hard // 3), hard
 
 
 def nids(cluster: Cluster, target: ServedTarget) -> list[str]:
-    """Of the nodes that can serve the target."""
+    """Return the NIDs of the nodes that can serve the target."""
     name, net = cluster.file_system.lnet_network, cluster.file_system.lnet
     return [f"{cluster.node(node).addresses[name]}@{net}" for node in target.nodes]
 
 
 def _managers(cluster: Cluster) -> list[str]:
-    """Where the MGS is, on either node."""
+    """Return the NIDs of the MGS, on either node."""
     manager = next((target for target in cluster.targets if "mgs" in target.role), None)
     return nids(cluster, manager) if manager else list(cluster.file_system.mgs)
 

@@ -34,7 +34,7 @@ class _Builder:
         self.lines.append(Line(text, why))
 
     def operations(self, primitive: Xml.Element, rows: list[tuple[str, str, str, str]]) -> None:
-        """Rows of name, interval, timeout, role."""
+        """Add operations, given as rows of name, interval, timeout and role."""
         made = Xml.SubElement(primitive, "operations")
         for name, interval, timeout, role in rows:
             identity = f"{primitive.get('id')}-{name}-{interval}"
@@ -170,7 +170,7 @@ def _device(
 
 
 def _topology(build: _Builder, cluster: Cluster, configuration: Xml.Element) -> None:
-    """First the BMC, which tells that the node is off; then all outlets together."""
+    """Add fencing levels: first the BMC, which tells that the node is off, then all outlets together."""
     if not any(node.pdus for node in cluster.nodes):
         return
     topology = Xml.SubElement(configuration, "fencing-topology")

@@ -16,7 +16,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """``goes_to`` is where it is put on each node; ``lines`` are those that the run-book explains."""
+    """One file; ``goes_to`` is where it is put on each node, ``lines`` are those that the run-book explains."""
 
     path: str
     text: str

@@ -44,7 +44,7 @@ def service_rows(cluster: Cluster, target: ServedTarget) -> list[ServiceRow]:
 
 
 def _nfs_server(target: ServedTarget) -> list[ServiceRow]:
-    """Beside each other: what clients may write to is not where the server keeps who holds which lock."""
+    """Return the server's rows; its record of who holds which lock is not where clients may write."""
     state = {"nfs_shared_infodir": f"{target.mount}/nfs-state", "nfs_no_notify": "true"}
     exported = {
         "clientspec": target.clients,

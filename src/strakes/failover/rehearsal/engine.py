@@ -22,7 +22,7 @@ _TRANSITIONS = 4
 
 @dataclass(frozen=True)
 class Event:
-    """What the policy engine is told. ``monitors`` and ``stops`` are (primitive, node) whose operation fails."""
+    """What the policy engine is told; ``monitors`` and ``stops`` are (primitive, node) whose operation fails."""
 
     dead: frozenset[str] = frozenset()
     monitors: frozenset[tuple[str, str]] = frozenset()
@@ -81,7 +81,7 @@ class PolicyEngine:
         self._planned.write_text(text, encoding="utf-8")
 
     def steady(self, watched: frozenset[tuple[str, str, int]] = frozenset()) -> ClusterState:
-        """All nodes up, all copies the same. Raises BadInputError when nothing runs even then."""
+        """Return the state with all nodes up and all copies the same. Raises BadInputError when nothing runs then."""
         up = [word for node in self._cib.nodes for word in ("--node-up", node)]
         well = Event(watched=watched)
         self._prepare(self._planned, well)

@@ -62,7 +62,7 @@ class Policies:
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Whether the nodes of an island, which see nobody else, may go on."""
+        """Tell whether the nodes of an island, which see no others, may go on."""
         if self.two_node:
             return True
         votes = len(island) + (self.device and self._device_votes_for(room, islands) == island)
@@ -104,7 +104,7 @@ def _reached(room: Room, watcher: Primitive, node: str) -> int:
 
 
 def _node_of(setup: Setup, tie_breaker: str) -> str:
-    """Who wins a tie: the node with the lowest id, the highest, or the first of given ones."""
+    """Return who wins a tie: the node with the lowest id, the highest, or the first of given ones."""
     ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
     first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
     if first.isdecimal():

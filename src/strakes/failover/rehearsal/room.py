@@ -86,7 +86,7 @@ class RoomPart:
 
     @property
     def modelled(self) -> bool:
-        """Whether our model decides about it before the policy engine is asked."""
+        """Tell whether our model decides about the part before the policy engine is asked."""
         return self.kind not in ("service", "stop", "node")
 
     @property
@@ -96,7 +96,7 @@ class RoomPart:
 
 
 def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
-    """Everything in the room, without the services."""
+    """Return everything in the room, without the services."""
     nodes = cluster.nodes
     switches = dict.fromkeys(network.switch for network in cluster.networks if network.switch)
     feeds = dict.fromkeys(feed for node in nodes for feed in (*node.power_feeds, *(pdu.feed for pdu in node.pdus)))
@@ -166,7 +166,7 @@ class Room:
         return not cut and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
-        """Whether a node reaches a network, and that works."""
+        """Tell whether a node reaches a network, and the network works."""
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
@@ -191,18 +191,18 @@ class Room:
 
     @property
     def heartbeat_works(self) -> bool:
-        """Whether every node would see every other one."""
+        """Tell whether every node would see every other one."""
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
-        """Whether the nodes of a target reach each other: in DRBD 9 the networks of the heartbeat are further paths."""
+        """Tell whether the nodes of a target reach each other; in DRBD 9 also over the networks of the heartbeat."""
         paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
         return any(
             path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
         )
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Whether a node reaches the quorum device; one outside all networks is reached by everybody."""
+        """Tell whether a node reaches the quorum device; one outside all networks is reached by every node."""
         host = self.wiring.quorum_host
         if not host:
             return False
@@ -210,12 +210,12 @@ class Room:
         return not on or any(self.on_network(node, name) for name in on)
 
     def reached_by_clients(self, node: str) -> bool:
-        """Whether clients reach a node."""
+        """Tell whether clients reach a node."""
         on = self.cluster.client_networks
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Whether a node reaches an address: one on no network is beyond that of the clients."""
+        """Tell whether a node reaches an address; one on no network lies beyond that of the clients."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -250,7 +250,7 @@ class Room:
         return None
 
     def can_power_off(self, node: Node) -> bool:
-        """Whether somebody can report that the node is off."""
+        """Tell whether some device can report that the node is off."""
         return self.power_off(node) is not None
 
     def _succeeds(self, cut: Cut) -> bool:

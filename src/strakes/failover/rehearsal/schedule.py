@@ -26,7 +26,7 @@ class ScheduledEvent:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """Return the event in words."""
         return f"mended: {self.part.text}" if self.mended else self.part.text
 
 
@@ -40,7 +40,7 @@ class Prediction:
 
     @property
     def places(self) -> dict[str, str]:
-        """Target -> who serves it."""
+        """Return who serves each target."""
         return self.world.places
 
 
@@ -115,7 +115,7 @@ class ScheduleModel:
 
     @property
     def states(self) -> int:
-        """How many different ones were met."""
+        """Return how many different states were met."""
         return len(self._worlds)
 
     def _number(self, world: World) -> int:
@@ -162,7 +162,10 @@ def acknowledged_and_lost(first: World, predictions: Sequence[Prediction]) -> tu
 
 @dataclass(frozen=True)
 class ScheduleSummary:
-    """What came of many schedules. ``bad`` are those with a split brain, or a lost record: seed -> what."""
+    """What came of many schedules.
+
+    ``bad`` gives by seed what happened in those with a split brain or a lost record.
+    """
 
     where: str
     schedules: int
@@ -176,7 +179,7 @@ class ScheduleSummary:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """Return the summary in words."""
         lines = [
             (
                 f"{self.schedules:,} random schedules of up to {self.length} faults and repairs, seeds "

@@ -201,7 +201,7 @@ class Story:
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
-        """Whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
+        """Tell whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
         return self.policies.frozen_without_peer and any(
             target.replicated and place and target.partner(place) in gone
             for target in world.room.cluster.targets
@@ -212,7 +212,7 @@ class Story:
         return [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node in nodes]
 
     def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
-        """Nodes that are alive do not see each other any more."""
+        """Work out what follows when nodes that are alive do not see each other any more."""
         room = world.room
         apart = [
             target
@@ -242,7 +242,7 @@ class Story:
         return self._outvoted(world, quorate[0], losers)
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Both nodes of a pair may go on: who powers the other off?"""
+        """Work out which node powers off the other where both of a pair may go on."""
         room = world.room
         winners = self._winners(room, standing)
         if winners is None:
@@ -255,7 +255,7 @@ class Story:
         )
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Who may go on cannot make sure that the others are off: nothing is taken over."""
+        """Work out a split in which those who may go on cannot make sure that the others are off: no take-over."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
             text = "neither can power the other off"
@@ -269,7 +269,7 @@ class Story:
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
-        """One side goes on, and powers the others off."""
+        """Work out a split in which one side goes on, and powers the others off."""
         names = frozenset(node.name for node in losers)
         for loser in losers:
             done = world.room.power_off(loser)
@@ -292,7 +292,7 @@ class Story:
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
-        """Who powers off the other: one, nobody (empty), or both at once (None)."""
+        """Return who powers off the other: one node, nobody (empty), or both at once (None)."""
         able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return tuple(able)
@@ -320,7 +320,7 @@ class Story:
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """All were without power, and one is back."""
+        """Work out the start of one node after all were without power."""
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))

@@ -35,7 +35,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Empty where nobody waits.
+        """Return the span in words, empty where nobody waits.
 
         >>> Span(3.4, 700).text
         '3 s to 12 min'
@@ -54,7 +54,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """``start`` and ``stop`` are of whole groups."""
+    """How long each step may take; ``start`` and ``stop`` are of whole groups."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -92,20 +92,23 @@ class Times:
         )
 
     def fencing(self, node: str) -> Span:
-        """From the decision until the node is known to be off; Pacemaker's random delays are not in the least."""
+        """Return the time from the decision until the node is known to be off.
+
+        Pacemaker's random delays do not count in the least.
+        """
         delay_s = self.delays_s.get(node, 0.0)
         return Span(delay_s, delay_s) + self.power_off
 
     def start(self, groups: Iterable[str]) -> Span:
-        """Of the group that takes longest."""
+        """Return the time that the slowest of the groups takes to start."""
         return max((self.starts.get(name, Span()) for name in groups), default=Span())
 
     def stop(self, groups: Iterable[str]) -> Span:
-        """Of the group that takes longest."""
+        """Return the time that the slowest of the groups takes to stop."""
         return max((self.stops.get(name, Span()) for name in groups), default=Span())
 
     def noticed(self, service: str) -> Span:
-        """From the failure of a service until its monitor says so."""
+        """Return the time from the failure of a service until its monitor reports it."""
         return Span(0.0, self.looks_s.get(service, 0.0))
 
 

@@ -50,7 +50,7 @@ class Wiring:
 
     @classmethod
     def described(cls, cluster: Cluster) -> Wiring:
-        """As it is meant."""
+        """Return the wiring as it is meant."""
         levels = {}
         for node in cluster.nodes:
             outlets = tuple(Cut("outlets", "outlet", node.name, pdu.feed) for pdu in node.pdus)
@@ -59,7 +59,7 @@ class Wiring:
 
     @classmethod
     def configured(cls, setup: Setup) -> Wiring:
-        """As the files say, which is what happens."""
+        """Return the wiring as the files say, which is what happens."""
         host = setup.membership.one("quorum").one("device").one("net").get("host")
         return cls(
             tuple(_links(setup)), host, {node.name: tuple(_levels(setup, node.name)) for node in setup.described.nodes}
@@ -119,6 +119,6 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
 
 
 def has_fencing(cib: Cib) -> bool:
-    """Whether Pacemaker powers off anybody at all, or at least believes so."""
+    """Tell whether Pacemaker powers off any node at all, or at least believes so."""
     enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
     return enabled and (bool(cib.devices) or cib.watchdog_s != 0)

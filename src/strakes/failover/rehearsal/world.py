@@ -35,7 +35,7 @@ class World:
 
     @property
     def places(self) -> dict[str, str]:
-        """Target -> the node that serves it, from a copy that is good; empty where none does."""
+        """Return the node that serves each target from a good copy, empty where none does."""
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
@@ -58,7 +58,7 @@ class World:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Targets that are served where no client reaches them."""
+        """Return the targets that are served where no client reaches them."""
         return tuple(
             target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
         )
@@ -66,7 +66,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """What one failure did. ``wait`` is how long clients wait for it, roughly."""
+    """What one failure did; ``wait`` is how long clients wait for it, roughly."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -91,5 +91,5 @@ class Scene:
 
     @property
     def ends_the_service(self) -> bool:
-        """Whether clients wait until a person acts."""
+        """Tell whether clients wait until a person acts."""
         return self.ending in ("hangs", "unreachable", "outage")

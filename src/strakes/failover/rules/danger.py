@@ -48,7 +48,7 @@ def is_off(value: str) -> bool:
 
 
 def always(value: str) -> bool:
-    """Whatever it is."""
+    """Accept any value as harmful."""
     del value
     return True
 
@@ -77,5 +77,5 @@ class Danger:
 
     @property
     def suffix(self) -> str:
-        """Tells two rows about one option apart."""
+        """Return what tells two rows about one option apart."""
         return "harmful" if self.severity == "error" else "doubtful"

@@ -50,17 +50,17 @@ POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
 
 
 def is_bmc(device: Primitive) -> bool:
-    """Whether it is a controller of one node, and has that node's power."""
+    """Tell whether the device is the controller of one node, and has that node's power."""
     return device.agent in _BMC_AGENTS
 
 
 def is_outlet(device: Primitive) -> bool:
-    """Whether it switches power outlets."""
+    """Tell whether the device switches power outlets."""
     return bool(_OUTLETS.fullmatch(device.agent))
 
 
 def pretends_because(device: Primitive) -> str:
-    """Why a device says that a node is off although it is not; empty for one that really powers off."""
+    """Return why a device reports a node as off that is not, empty for one that really powers off."""
     if device.agent in _PRETENDERS:
         return f"is {device.agent}"
     for key in ("pcmk_off_action", "pcmk_reboot_action"):
@@ -73,7 +73,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
-    """Those that power off a node, whether they really do or not."""
+    """Return the devices that power off a node, whether they really do or not."""
     return [device for device in cib.devices if node in cib.fences(device)]
 
 
@@ -90,7 +90,7 @@ def plug_of(device: Primitive, node: str) -> str:
 
 
 def watchdog_fences(setup: Setup) -> bool:
-    """Whether nodes without quorum are reset by their watchdogs (diskless sbd), and that is waited for."""
+    """Tell whether watchdogs reset nodes without quorum (diskless sbd), and Pacemaker waits for that."""
     cib = setup.pacemaker
     if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
         return False
@@ -98,7 +98,10 @@ def watchdog_fences(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, float]:
-    """Node -> how long the others wait before they power it off. Empty where something else decides who survives."""
+    """Return for each node how many seconds the others wait before they power it off.
+
+    The result is empty where something else decides who survives.
+    """
     cib = setup.pacemaker
     if any(tie_breakers(setup)) or any(device.values.get("pcmk_delay_max") for device in cib.devices):
         return {}
@@ -114,7 +117,7 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Return what gives quorum to one side only: a device, or a third vote."""
+    """Yield whether something gives quorum to one side only: a device, or a third vote."""
     if setup.corosync:
         yield bool(setup.corosync.one("quorum").all("device"))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2

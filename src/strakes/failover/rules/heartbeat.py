@@ -34,12 +34,12 @@ def name_of(node: Block) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether it is one, and no name of a host."""
+    """Tell whether the text is an address, and not the name of a host."""
     return _address(text) is not None
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """None for the name of a host."""
+    """Return the address, None for the name of a host."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -115,7 +115,7 @@ def other_subnet(setup: Setup) -> Iterator[str]:
 
 
 def network_of(setup: Setup, text: str) -> str:
-    """With the described length of the network; without a description the usual one."""
+    """Return the network of an address: as described, or of the usual length."""
     address = ipaddress.ip_address(text)
     for network in setup.cluster.networks if setup.cluster else ():
         if address in ipaddress.ip_network(network.subnet):

@@ -138,7 +138,7 @@ def _nids(words: list[str]) -> Iterator[str]:
 
 
 def _client_mounts(setup: Setup) -> Iterator[tuple[list[str], str]]:
-    """Nodes of the MGS, and the file system, of every client's mount."""
+    """Yield the nodes of the MGS and the file system of every client's mount."""
     for line in setup.texts.get("lustre/mount-clients.sh", "").splitlines():
         match = re.search(r"(?:^|\s)(\S+@\S+):/(\S+)", line)
         if match and not line.lstrip().startswith("#"):

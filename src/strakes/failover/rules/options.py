@@ -28,7 +28,7 @@ _Pairs = Iterable[tuple[str, str]]
 
 
 def _unknown(pairs: _Pairs, known: Mapping[str, Option], where: str, *, similar: bool) -> Iterator[str]:
-    """Names that are not in the table: those that are similar to one that is, or the others."""
+    """Find names that are not in the table: those that resemble one that is, or the others."""
     for name, _ in pairs:
         if name in known:
             continue
@@ -225,7 +225,7 @@ def heartbeat_value(setup: Setup) -> Iterator[str]:
 
 
 def _drbd_options(setup: Setup) -> Iterator[tuple[str, Block, Mapping[str, Option]]]:
-    """Each section of options, where it stands, and the table of the version that it is written for."""
+    """Yield each section of options, its place, and the table of the version that it is written for."""
     seen = set[int]()
     for resource in setup.drbd:
         version = "9" if resource.dialect9 else "8.4"
@@ -317,7 +317,7 @@ def malformed(setup: Setup) -> Iterator[str]:
 
 
 def _is_network(text: str, *, with_mask: bool) -> bool:
-    """Whether it is an address, or one with a mask where that may be."""
+    """Tell whether the text is an address, or one with a mask where that may be."""
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:

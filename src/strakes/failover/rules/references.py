@@ -40,7 +40,7 @@ def no_node(setup: Setup) -> Iterator[str]:
 
 
 def _set_attributes(cib: Cib) -> set[str]:
-    """Attributes of nodes that something in the configuration sets."""
+    """Return the attributes of nodes that something in the configuration sets."""
     found = {name for attributes in cib.node_attributes.values() for name in attributes}
     for primitive in cib.primitives:
         if primitive.agent in _ATTRIBUTES:

@@ -158,7 +158,7 @@ def two_primaries(setup: Setup) -> Iterator[str]:
 
 
 def _shared(setup: Setup) -> bool:
-    """Whether a cluster file system is mounted on both."""
+    """Tell whether a cluster file system is mounted on both nodes."""
     return any(one.values.get("fstype") in _CLUSTER_FILE_SYSTEMS for one in (setup.cib.primitives if setup.cib else ()))
 
 

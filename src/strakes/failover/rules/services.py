@@ -21,7 +21,7 @@ def clone_of(setup: Setup, device: str) -> str:
 
 
 def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
-    """Mounts of replicated devices, and the clone of each device."""
+    """Yield the mounts of replicated devices, each with the clone of its device."""
     for primitive in setup.pacemaker.services:
         if primitive.is_mount and primitive.device.startswith("/dev/drbd"):
             yield primitive, clone_of(setup, primitive.device)

@@ -290,7 +290,7 @@ def handler_default(setup: Setup) -> Iterator[str]:
 
 
 def freeze_s(resource: Resource) -> float:
-    """How long the handler of ``fence-peer`` holds up writing at most."""
+    """Return for how many seconds the handler of ``fence-peer`` holds up writing at most."""
     words = resource.option("handlers", "fence-peer").replace("=", " ").split()
     given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
     return seconds(given) or _DEFAULT_FENCE_PEER_S

@@ -294,15 +294,25 @@ def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[
     assert refusal or command.measured
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(("tool", "wanted"), [("ior", "abtsFcwrWRegidDokzCQZO"), ("mdtest", "bzInNiduFDCTErweWxyLv")])
 def test_every_option_people_have_in_their_fingers_is_in_the_table(
-    tool: str, capsys: pytest.CaptureFixture[str]
+    tool: str, wanted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = {"ior": "abtsFcwrWRegidDokzCQZO", "mdtest": "bzInNiduFDCTErweWxyLv"}[tool]
     assert set(wanted) <= set(TOOLS[tool].options)
     assert strakes(["run", tool, "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"  -{letter}" in shown for letter in wanted)
+
+
+def test_the_help_of_io500_names_what_a_configuration_may_have(capsys: pytest.CaptureFixture[str]) -> None:
+    assert strakes(["run", "io500", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "io500 CONFIG.ini" in shown
+    assert "[ior-hard]" in shown
+    effective, refused = shown.split("Refused")
+    assert "stonewall-time" in effective
+    assert "uniquedir" in refused
+    assert "uniquedir" not in effective
 
 
 def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,11 +88,10 @@ def _run_tool(tool: str, words: tuple[str, ...], launch: Launch, seed: int, *, k
 
     from strakes.cli.measure import measure
     from strakes.interop.commands import TOOLS as UNDERSTOOD
-    from strakes.interop.commands.words import help_text
     from strakes.studies.plan_run import PlanRun
 
     if words[:1] in (("--help",), ("-h",)):
-        click.echo(help_text(tool, UNDERSTOOD[tool].options))
+        click.echo(UNDERSTOOD[tool].help())
         return 0
     translated = UNDERSTOOD[tool].translate(words, launch.ranks, seed)
     for index, note in enumerate(translated.notes):

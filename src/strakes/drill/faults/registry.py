@@ -28,17 +28,19 @@ class FaultEntry(NamedTuple):
 FAULTS: Mapping[str, FaultEntry] = {
     COMMAND: FaultEntry(CommandFault, ("command", "restore"), "run the command of --fault-command"),
     "mds-kill": FaultEntry(KillServer, (), "kill the active metadata server of a CephFS lab"),
-    "mds-stop": FaultEntry(StopServer, (), "stop that server (SIGSTOP), as if it hung"),
+    "mds-stop": FaultEntry(StopServer, (), "stop the active metadata server (SIGSTOP), as if it hung"),
     "mds-fail": FaultEntry(FailServer, (), "fail rank 0 of a CephFS in an orderly way (ceph mds fail)"),
-    "node-standby": FaultEntry(StandbyNode, ("node", "via"), "move everything away from a Pacemaker node (standby)"),
-    "node-fence": FaultEntry(FenceNode, ("node", "via"), "power off a Pacemaker node by its fencing"),
+    "node-standby": FaultEntry(StandbyNode, ("node", "via"), "move all services away from a Pacemaker node (standby)"),
+    "node-fence": FaultEntry(FenceNode, ("node", "via"), "power off a Pacemaker node by its fencing device"),
     "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), "fail a Pacemaker resource"),
     "power-off": FaultEntry(
         PowerOff, ("bmc", "bmc_user", "bmc_password_file", "via"), "cut the power of a server by its BMC"
     ),
     "lustre-umount": FaultEntry(UnmountTarget, ("target",), "unmount a target of Lustre on its server"),
-    "lustre-umount-force": FaultEntry(ForceUnmountTarget, ("target",), "do that by force: clients are evicted"),
-    "lustre-server-stop": FaultEntry(StopServices, ("target",), "unmount all targets of a target's server"),
+    "lustre-umount-force": FaultEntry(
+        ForceUnmountTarget, ("target",), "unmount a target of Lustre by force: its clients are evicted"
+    ),
+    "lustre-server-stop": FaultEntry(StopServices, ("target",), "unmount all Lustre targets of one server"),
     "lustre-slow-disk": FaultEntry(SlowDisk, ("target",), "slow the disk of a target of Lustre"),
     "lustre-client-cut": FaultEntry(CutClient, (), "cut this client off from its Lustre servers"),
 }

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from strakes.interop.commands import io500, ior, mdtest
-from strakes.interop.commands.words import ForeignOption, Translation
+from strakes.interop.commands.words import ForeignOption, Translation, help_text
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool whose command lines are understood: its options, and the way from words, ranks (None: not asked for) and
-    seed to a plan.
+    """A tool whose command lines are understood: its options, the way from words, ranks (None: not asked for) and seed
+    to a plan, and its help.
     """
 
     options: Mapping[str, ForeignOption]
     translate: Callable[[Sequence[str], int | None, int], Translation]
+    help: Callable[[], str]
 
 
 # Words that `strakes run` takes for a tool's command line instead of a plan.
 TOOLS: Mapping[str, Tool] = {
-    "ior": Tool(ior.OPTIONS, ior.translate),
-    "mdtest": Tool(mdtest.OPTIONS, mdtest.translate),
-    "io500": Tool(io500.OPTIONS, io500.translate),
+    "ior": Tool(ior.OPTIONS, ior.translate, partial(help_text, "ior", ior.OPTIONS)),
+    "mdtest": Tool(mdtest.OPTIONS, mdtest.translate, partial(help_text, "mdtest", mdtest.OPTIONS)),
+    "io500": Tool(io500.OPTIONS, io500.translate, io500.help_text),
 }

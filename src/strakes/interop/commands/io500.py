@@ -187,6 +187,23 @@ def _unknown(what: str, name: str, known: Mapping[str, object], path: Path, line
     return BadInputError(f"unknown {what}", where=f"{path}:{line}", remedy=f"{remedy}Known: {', '.join(known)}.")
 
 
+def help_text() -> str:
+    """Return what ``strakes run io500 --help`` prints: how to call it, and what a configuration may say."""
+    lines = [
+        "strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini",
+        "",
+        "Runs the phases of a configuration of IO500 by the rules of IO500: once, or repeatedly within --budget.",
+        "",
+        "Sections, and the keys that have an effect:",
+    ]
+    for section, keys in SECTIONS.items():
+        used = [key for key, remark in keys.items() if not remark and key not in _NOT_SUPPORTED]
+        lines.append(f"  {f'[{section}]':<22}  {', '.join(used)}")
+    lines += ["", "Refused, unless empty or false:"]
+    lines += [f"  {key:<22}  {remedy}" for key, remedy in _NOT_SUPPORTED.items()]
+    return "\n".join(lines)
+
+
 def _refuse_unsupported(configuration: Configuration) -> None:
     for (section, key), value in configuration.values.items():
         if section not in SECTIONS:

@@ -42,11 +42,11 @@ OPTIONS: dict[str, ForeignOption] = {
     "e": ForeignOption("fsync at the end of the write"),
     "c": ForeignOption("collective calls"),
     "C": ForeignOption("tasks read what their neighbours wrote"),
-    "Q": ForeignOption("how many nodes away with -C", takes=True),
-    "Z": ForeignOption("tasks read what tasks chosen at random wrote"),
+    "Q": ForeignOption("with -C: how many nodes away", takes=True),
+    "Z": ForeignOption("tasks read what other tasks, chosen at random, wrote"),
     "X": ForeignOption("seed of -Z", takes=True),
     "z": ForeignOption("calls in random order"),
-    "D": ForeignOption("seconds after which nothing new begins", takes=True),
+    "D": ForeignOption("seconds after which no task begins another transfer", takes=True),
     "k": ForeignOption("keep the files"),
     "o": ForeignOption("the test file; strakes works beside it", takes=True),
     "N": ForeignOption("tasks", takes=True),
@@ -64,7 +64,7 @@ OPTIONS: dict[str, ForeignOption] = {
         "strakes has a barrier between phases, not between open and transfer",
     ),
     "j": noted("warn of outliers", "strakes keeps outliers, and its intervals allow for them", takes=True),
-    "m": quiet("other files in every repetition"),
+    "m": quiet("new files for every repetition"),
     "v": quiet("more output"),
     "q": quiet("stop at an error"),
     "x": quiet("one attempt per transfer"),
@@ -309,9 +309,13 @@ def _as_option(directive: str) -> list[str]:
 OPTIONS |= {f"{DIRECTIVE}{name}": noted("where results go", _IN_STORE, takes=True) for name in _OUTPUT_DIRECTIVES}
 OPTIONS |= {
     f"{DIRECTIVE}{name}": noted(
-        "other ends than -D", "tasks end at the deadline, and the rate stands on what they did until then", takes=True
+        "other ways to end than -D",
+        "tasks end at the deadline, and the rate is of what they did until then",
+        takes=True,
     )
     for name in _STONEWALL_DIRECTIVES
 }
-OPTIONS[f"{DIRECTIVE}{_WEAR_OUT}"] = ForeignOption("after -D all tasks go on to what the furthest has", takes=True)
-OPTIONS[f"{DIRECTIVE}{_STATUS_FILE}"] = quiet("where to keep how far tasks came", takes=True)
+OPTIONS[f"{DIRECTIVE}{_WEAR_OUT}"] = ForeignOption(
+    "after -D all tasks go on until they have done as much as the fastest", takes=True
+)
+OPTIONS[f"{DIRECTIVE}{_STATUS_FILE}"] = quiet("file with the progress of the tasks", takes=True)

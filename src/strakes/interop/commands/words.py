@@ -213,7 +213,7 @@ def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
             if option.fate == fate
         ]
         lines += ["", f"{title}:"] if chosen else []
-        lines += [f"  {name:<26} {option.words}{f': {option.says}' if option.says else ''}" for name, option in chosen]
+        lines += [f"  {name:<26}  {option.words}{f': {option.says}' if option.says else ''}" for name, option in chosen]
     return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ _TIMES_MEMORY = 2
 
 def amounts_of(results: Results) -> str:
     """Return how long phases were, and how much data each rank moved and how many files it made in them."""
-    samples = [sample for one in results.measured if not one.is_side for sample in _samples(one)]
+    samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return "nothing was measured"
     seconds = sorted(sample.elapsed_s for sample in samples)
@@ -46,8 +46,8 @@ def amount_warnings(results: Results) -> list[RunWarning]:
     return [*_cached_names(results), *_short(results), *_fits_memory(results, facts)]
 
 
-def _samples(one: Measured) -> list[Sample]:
-    return [seen.sample for seen in one.observations if seen.purpose == "measure" and seen.sample.ranks]
+def _samples(cell: Measured) -> list[Sample]:
+    return [seen.sample for seen in cell.observations if seen.purpose == "measure" and seen.sample.ranks]
 
 
 def _moves_data(sample: Sample) -> bool:
@@ -55,10 +55,10 @@ def _moves_data(sample: Sample) -> bool:
 
 
 def _cached_names(results: Results) -> list[RunWarning]:
-    cells = [one for one in results.measured if not one.is_side and from_memory(one, results.facts)]
+    cells = [cell for cell in results.measured if not cell.is_side and from_memory(cell, results.facts)]
     if not cells:
         return []
-    quick = max(cells, key=lambda one: one.estimate.median if one.estimate and one.unit == "op/s" else 0.0)
+    quick = max(cells, key=lambda cell: cell.estimate.median if cell.estimate and cell.unit == "op/s" else 0.0)
     at_rate = f" at {quick.estimate.median:,.0f}/s" if quick.estimate and quick.unit == "op/s" else ""
     text = (
         f"{quick.settings.get('operation', quick.id)}{at_rate} was answered by the names and attributes that this "
@@ -68,13 +68,13 @@ def _cached_names(results: Results) -> list[RunWarning]:
         "Read it as what a process finds that uses its own new files again. It says nothing of servers or devices; "
         "rates of creating and removing do."
     )
-    return [RunWarning("names-from-memory", text, remedy, tuple(one.id for one in cells))]
+    return [RunWarning("names-from-memory", text, remedy, tuple(cell.id for cell in cells))]
 
 
 def _short(results: Results) -> list[RunWarning]:
-    measured = [one for one in results.measured if not one.is_side and not from_memory(one, results.facts)]
+    measured = [cell for cell in results.measured if not cell.is_side and not from_memory(cell, results.facts)]
     lengths = {
-        one.id: median([sample.elapsed_s for sample in samples]) for one in measured if (samples := _samples(one))
+        cell.id: median([sample.elapsed_s for sample in samples]) for cell in measured if (samples := _samples(cell))
     }
     short = tuple(name for name, seconds in lengths.items() if seconds < _SHORT_S)
     if not short:
@@ -94,9 +94,9 @@ def _short(results: Results) -> list[RunWarning]:
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
     """Warn where data that was written and read again fits into the memory of a server like this node."""
     memory = int(facts.get("memory_bytes", 0))
-    reads = [one for one in results.measured if one.settings.get("operation") == "read" and not one.is_side]
+    reads = [cell for cell in results.measured if cell.settings.get("operation") == "read" and not cell.is_side]
     moved = {
-        one.id: (sample.bytes, len(sample.ranks)) for one in reads for sample in _samples(one) if _moves_data(sample)
+        cell.id: (sample.bytes, len(sample.ranks)) for cell in reads for sample in _samples(cell) if _moves_data(sample)
     }
     if not facts.get("remote") or not memory or not moved:
         return []

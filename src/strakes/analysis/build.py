@@ -42,18 +42,18 @@ def results_of(run: Run) -> Results:
         facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}
     results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), facts)
     settled = {event.cell for event in run.events_of(CellSettled)}
-    return replace(results, measured=tuple(_settled(one, settled) for one in results.measured))
+    return replace(results, measured=tuple(_settled(cell, settled) for cell in results.measured))
 
 
-def _settled(one: Measured, settled: Collection[str]) -> Measured:
+def _settled(cell: Measured, settled: Collection[str]) -> Measured:
     """Say of a cell that it was ended because no further run would have changed a finding."""
     if (
-        one.estimate is None
-        or one.estimate.stopped_because != "budget-spent"
-        or not any(one.id.startswith(f"{key}:") for key in settled)
+        cell.estimate is None
+        or cell.estimate.stopped_because != "budget-spent"
+        or not any(cell.id.startswith(f"{key}:") for key in settled)
     ):
-        return one
-    return replace(one, estimate=replace(one.estimate, stopped_because="findings-settled"))
+        return cell
+    return replace(cell, estimate=replace(cell.estimate, stopped_because="findings-settled"))
 
 
 def study_portrait(run: Run) -> Portrait:
@@ -65,7 +65,7 @@ def study_portrait(run: Run) -> Portrait:
     imported = options.get("imported")
     levels = levels_of(results)
     levels = replace(levels, shifts=(*since_pilot(run.visits, results), *levels.shifts))
-    first_s = min((seen.at_s for one in results.measured for seen in one.observations), default=0.0)
+    first_s = min((seen.at_s for figure in results.measured for seen in figure.observations), default=0.0)
     moments: dict[str, list[float]] = {}
     for shift in levels.shifts:
         for cell in shift.cells:
@@ -76,14 +76,16 @@ def study_portrait(run: Run) -> Portrait:
     warnings = imported_warnings(imported) if imported else run_warnings(run, results, levels)
     cells = tuple(
         replace(
-            one.estimate,
-            warnings=tuple(dict.fromkeys(warning.code for warning in warnings if one.id in warning.cells)),
-            levels=medians_of(one, levels, first_s),
+            figure.estimate,
+            warnings=tuple(dict.fromkeys(warning.code for warning in warnings if figure.id in warning.cells)),
+            levels=medians_of(figure, levels, first_s),
         )
-        for one in results.measured
-        if one.estimate is not None
+        for figure in results.measured
+        if figure.estimate is not None
     )
-    ranks = [int(one.settings["ranks"]) for one in results.measured if "ranks" in one.settings and one.estimate]
+    ranks = [
+        int(figure.settings["ranks"]) for figure in results.measured if "ranks" in figure.settings and figure.estimate
+    ]
     stated = state(studies, results, levels.changed)
     return Portrait(
         run=_run_facts(run),
@@ -117,8 +119,8 @@ def _of_two_levels(results: Results, cells: Collection[str]) -> Results:
     return replace(
         results,
         measured=tuple(
-            replace(one, correlation=max(one.correlation, _LIKE_TURNS)) if one.id in cells else one
-            for one in results.measured
+            replace(cell, correlation=max(cell.correlation, _LIKE_TURNS)) if cell.id in cells else cell
+            for cell in results.measured
         ),
     )
 

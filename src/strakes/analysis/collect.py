@@ -49,7 +49,7 @@ def _side_value(metric: Metric, sample: Sample, device: str) -> float:
     if metric == "device_busy":
         devices = counters.get("devices", {})
         own = [devices[device]] if device in devices else devices.values()
-        busiest = max((float(one["busy_s"]) for one in own), default=0.0)
+        busiest = max((float(counts["busy_s"]) for counts in own), default=0.0)
         return min(100.0, 100 * busiest / sample.elapsed_s) if sample.elapsed_s else 0.0
     spent = [float(counters.get(f"cpu_{what}_s", 0.0)) for what in ("iowait", "user", "system", "idle")]
     return 100 * spent[0] / sum(spent) if sum(spent) else 0.0
@@ -85,7 +85,7 @@ def _with_steps(measured: Sequence[Measured]) -> list[Measured]:
     Times that step tie, which those of a fine clock never do; a step is then the smallest difference between any two of
     them.
     """
-    times = [[seen.sample.elapsed_s for seen in one.observations if seen.sample.elapsed_s > 0] for one in measured]
+    times = [[seen.sample.elapsed_s for seen in cell.observations if seen.sample.elapsed_s > 0] for cell in measured]
     runs = sum(map(len, times))
     if not runs or sum(len(own) - len(set(own)) for own in times) < _TIES * runs:
         return list(measured)
@@ -102,7 +102,8 @@ def with_dependence(results: Results, rule: StoppingRule, moments: Mapping[str, 
     single, within = correlations(results.measured, moments)
     own = replace(rule, confidence=stretched(rule.confidence, single))
     measured = tuple(
-        replace(one, estimate=_estimated(one.estimate, own, one.step), correlation=within) for one in results.measured
+        replace(cell, estimate=_estimated(cell.estimate, own, cell.step), correlation=within)
+        for cell in results.measured
     )
     return replace(results, measured=measured, correlation=single)
 
@@ -144,22 +145,22 @@ def _by_cell(measured: Sequence[Measured], moments: Mapping[str, Sequence[float]
     known.
     """
     cells: dict[str, dict[int, list[float]]] = {}
-    for one in measured:
-        seen = [run for run in one.observations if run.purpose == "measure"]
+    for cell in measured:
+        seen = [run for run in cell.observations if run.purpose == "measure"]
         if (
-            one.is_side
-            or one.estimate is None
-            or one.estimate.stopped_because == "imported"
-            or study_named(one.study).visits_in_sequence
+            cell.is_side
+            or cell.estimate is None
+            or cell.estimate.stopped_because == "imported"
+            or study_named(cell.study).visits_in_sequence
             or min(run.value for run in seen) <= 0
         ):
             continue
         levels: dict[int, list[tuple[int, float]]] = {}
         for run in seen:
-            level = sum(moment <= run.at_s for moment in moments.get(one.id, ()))
-            better = math.log(run.value) * (-1 if one.lower_is_better else 1)
+            level = sum(moment <= run.at_s for moment in moments.get(cell.id, ()))
+            better = math.log(run.value) * (-1 if cell.lower_is_better else 1)
             levels.setdefault(level, []).append((run.block, better))
-        of_cell = cells.setdefault(one.id.rsplit(":", 1)[0], {})
+        of_cell = cells.setdefault(cell.id.rsplit(":", 1)[0], {})
         for runs in levels.values():
             middle = median([better for _, better in runs])
             for block, better in runs:
@@ -200,7 +201,7 @@ def _asked(plan: Plan, phase_name: str) -> int:
     return (
         asked[phase_name]
         if phase_name in asked
-        else next(one.operations(plan.ranks) for one in plan.phases if one.name == phase_name)
+        else next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == phase_name)
     )
 
 
@@ -212,10 +213,10 @@ def _estimate(
     observations: Sequence[Observation],
     rule: StoppingRule,
 ) -> CellEstimate | None:
-    regular = [one for one in observations if one.purpose == "measure"]
+    regular = [seen for seen in observations if seen.purpose == "measure"]
     if not regular:
         return None
-    values = [one.value for one in regular]
+    values = [seen.value for seen in regular]
     judgement = rule.judge(values)
     interval = judgement.estimate.interval
     return CellEstimate(

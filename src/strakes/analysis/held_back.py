@@ -62,8 +62,8 @@ def held_share(sample: Sample) -> float:
     return sample.impact.held_back_s / time_s if time_s else 0.0
 
 
-def held_back(one: Measured) -> float:
+def held_back(cell: Measured) -> float:
     """By how much a measure was: the median share over its runs; 0 where the limit was out of its reach."""
-    shares = [held_share(seen.sample) for seen in one.observations if seen.purpose == "measure"]
+    shares = [held_share(seen.sample) for seen in cell.observations if seen.purpose == "measure"]
     share = median(shares) if shares else 0.0
     return share if share >= HELD_SHARE else 0.0

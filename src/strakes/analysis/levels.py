@@ -130,10 +130,10 @@ def levels_of(results: Results) -> Levels:
         if len(series) < 2 * _SHORTEST or _ALL in Levels(tuple(shifts), 0.0, tuple(turns)).changed.values():
             continue
         own = _correlation_within(series, visits, correlation)
-        found = list(_shifts(what, group, series, kinds, error, own))
-        taking_turns = _turns(what, group, series, [shift.after_s for shift in found])
+        changes = list(_shifts(what, group, series, kinds, error, own))
+        taking_turns = _turns(what, group, series, [shift.after_s for shift in changes])
         turns += taking_turns
-        shifts += [] if taking_turns else found
+        shifts += [] if taking_turns else changes
     start_s = runs[0].at_s
     return Levels(tuple(replace(shift, after_s=shift.after_s - start_s) for shift in shifts), correlation, tuple(turns))
 

@@ -26,7 +26,9 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
     order = {key: number for number, key in enumerate(studies)}
     return tuple(
         ServerCount(studies[cell], cell, server, times[cell, server], dict(counters))
-        for (cell, server), counters in sorted(sums.items(), key=lambda one: (order.get(one[0][0], -1), one[0][1]))
+        for (cell, server), counters in sorted(
+            sums.items(), key=lambda entry: (order.get(entry[0][0], -1), entry[0][1])
+        )
         if cell in studies  # the pilot is no cell
     )
 
@@ -51,7 +53,9 @@ def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Int
                 ratios.setdefault(server, []).append(rate / median(others))
     each = bonferroni(confidence, max(1, len(ratios)))
     intervals = {server: median_interval(values, each) for server, values in ratios.items()}
-    return {server: found for server, found in intervals.items() if found is not None and found.high < UNLIKE}
+    return {
+        server: interval for server, interval in intervals.items() if interval is not None and interval.high < UNLIKE
+    }
 
 
 def _while_busy(counters: Mapping[str, float]) -> float | None:

@@ -58,7 +58,7 @@ class Statements:
 
     def told_with(self, confidence: float) -> str:
         """In words: how sure all of it is."""
-        decided = sum(1 for one in self.findings if one.claims)
+        decided = sum(1 for finding in self.findings if finding.claims)
         return (
             f"{decided} decided findings and {len(self.recommendations)} settings, of {len(self.findings)} and "
             f"{self.settings} looked at, hold all together with {100 * confidence:.0f} %; "
@@ -72,12 +72,12 @@ def state(studies: Sequence[Study], results: Results, changed: Mapping[str, str]
     ``changed`` says in which kind of work a measure changed its level during the run.
     """
     by_study = [(study, results.of_study(study.name)) for study in studies]
-    looked_at = sum(one.verdict != "unknown" for study, own in by_study for one in study.findings(own))
+    looked_at = sum(finding.verdict != "unknown" for study, own in by_study for finding in study.findings(own))
     confidence = shared_out(results.confidence, looked_at)
     findings = [
-        _unless_changed(one, changed)
+        _unless_changed(finding, changed)
         for study, own in by_study
-        for one in study.findings(replace(own, confidence=confidence))
+        for finding in study.findings(replace(own, confidence=confidence))
     ]
     proposed = proposals(studies, results)
     recommendations: list[Recommendation] = []

@@ -43,7 +43,7 @@ _STOPPED_BY = {"budget-spent": "the end of the budget", "max-runs": "the most ru
 def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]:
     """All warnings of a run, the weightiest first."""
     environment, options = run.environment, run.manifest["options"]
-    found = [
+    warnings = [
         *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
         *_direct_refused(results),
         *_limits(run, results),
@@ -64,12 +64,12 @@ def run_warnings(run: Run, results: Results, levels: Levels) -> list[RunWarning]
         *_begun(run, results),
     ]
     if "load_average" in environment and "cpus" in environment:
-        found += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
-    return found
+        warnings += evidence.load_before(float(environment["load_average"][0]), int(environment["cpus"]))
+    return warnings
 
 
 def _measured(results: Results) -> list[Measured]:
-    return [one for one in results.measured if one.estimate is not None and not one.is_side]
+    return [cell for cell in results.measured if cell.estimate is not None and not cell.is_side]
 
 
 def _regular(one: Measured) -> list[Observation]:
@@ -82,7 +82,7 @@ def _limits(run: Run, results: Results) -> list[RunWarning]:
     stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
     shown = under_one_limit(visits)
     limit = shown[0].impact if shown else UNLIMITED
-    held = {one.id: held_back(one) for one in _measured(results)}
+    held = {cell.id: held_back(cell) for cell in _measured(results)}
     touched = [cell for cell, share in held.items() if share]
     others = [visit.impact for visit in visits if visit.ended_well and visit.impact != limit]
     return [
@@ -102,35 +102,37 @@ def _direct_refused(results: Results) -> list[RunWarning]:
 
 def _cache(results: Results) -> list[RunWarning]:
     """Pages that were there before a read, and buffered reads that overtake O_DIRECT ones of the same settings."""
-    found: list[RunWarning] = []
+    warnings: list[RunWarning] = []
     uncounted: list[Measured] = []
     device = str((results.facts.get("block_device") or {}).get("name", ""))
     # A device that counted nothing at all is not the one that works here: a volume, or a disk of another name.
-    if not any(device in _devices(seen) for one in _measured(results) for seen in one.observations):
+    if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
         device = ""
-    for one in _measured(results):
-        if one.settings.get("operation") != "read":
+    for cell in _measured(results):
+        if cell.settings.get("operation") != "read":
             continue
-        caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(one)]
+        caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
         # Where every rank reads the whole file, what was in memory is held against the file, not against all that was
         # read.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
-        in_memory = evidence.cached_before(int(resident), int(read), (one.id,))
-        counted = _counted(one, results, device)
-        found += in_memory
+        in_memory = evidence.cached_before(int(resident), int(read), (cell.id,))
+        counted = _counted(cell, results, device)
+        warnings += in_memory
         if counted is not None and not in_memory:
             amounts, who = counted
             read = median([read for _, read in amounts])
-            found += evidence.answered_before(median([count for count, _ in amounts]), read, who, (one.id,))
-        if counted is None and one.settings.get("io") != "direct":
-            uncounted.append(one)
+            warnings += evidence.answered_before(median([count for count, _ in amounts]), read, who, (cell.id,))
+        if counted is None and cell.settings.get("io") != "direct":
+            uncounted.append(cell)
     # Large calls show a cache; small ones past it wait for each answer, so that a ratio says nothing of them.
-    large = [one for one in uncounted if float(one.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES]
-    cells = [one.id for one in uncounted]
-    found += evidence.cache_unseen(str(results.facts.get("file_system", "")), cells)
-    return [*found, *(warning for one in large for warning in _against_direct(one, results, cells))]
+    large = [
+        figure for figure in uncounted if float(figure.settings.get("transfer_bytes", 0)) >= evidence.LARGE_CALL_BYTES
+    ]
+    cells = [figure.id for figure in uncounted]
+    warnings += evidence.cache_unseen(str(results.facts.get("file_system", "")), cells)
+    return [*warnings, *(warning for figure in large for warning in _against_direct(figure, results, cells))]
 
 
 def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
@@ -167,7 +169,7 @@ def _counted(one: Measured, results: Results, device: str) -> tuple[list[tuple[f
 
 
 def _reads(results: Results) -> list[str]:
-    return [one.id for one in _measured(results) if one.settings.get("operation") == "read"]
+    return [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
 
 
 def _against_direct(buffered: Measured, results: Results, cells: Sequence[str]) -> list[RunWarning]:
@@ -180,62 +182,62 @@ def _against_direct(buffered: Measured, results: Results, cells: Sequence[str]) 
 
 
 def _levels(levels: Levels, correlation: float) -> list[RunWarning]:
-    found = evidence.dependent_runs(levels.correlation) + evidence.dependent_cells(correlation)
-    for one in levels.shifts:
-        if one.fresh is not None:
-            found += evidence.slowed_by_survey(one.what, one.fresh, one.factor, one.p_value, one.cells)
+    warnings = evidence.dependent_runs(levels.correlation) + evidence.dependent_cells(correlation)
+    for shift in levels.shifts:
+        if shift.fresh is not None:
+            warnings += evidence.slowed_by_survey(shift.what, shift.fresh, shift.factor, shift.p_value, shift.cells)
         else:
-            found += evidence.not_stationary(one.what, one.after_s, one.factor, one.p_value, one.cells)
+            warnings += evidence.not_stationary(shift.what, shift.after_s, shift.factor, shift.p_value, shift.cells)
     for turns in levels.turns:
-        found += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.lasting_s, turns.cells)
-    return found
+        warnings += evidence.taking_turns(turns.what, turns.factor, turns.share, turns.lasting_s, turns.cells)
+    return warnings
 
 
 def _intervals(results: Results, wanted: float, levels: Levels) -> list[RunWarning]:
-    found: list[RunWarning] = []
+    warnings: list[RunWarning] = []
     few: dict[int, list[str]] = {}
-    for one in _measured(results):
-        cell = one.estimate
+    for figure in _measured(results):
+        cell = figure.estimate
         assert cell is not None
         if cell.low is None or cell.high is None:
-            few.setdefault(cell.runs, []).append(one.id)
-        elif cell.stopped_because != "findings-settled" and one.id not in levels.changed:
+            few.setdefault(cell.runs, []).append(figure.id)
+        elif cell.stopped_because != "findings-settled" and figure.id not in levels.changed:
             estimate = Estimate(cell.median, Interval(cell.low, cell.high, cell.confidence), cell.runs)
             stopped_by = _STOPPED_BY.get(cell.stopped_because, cell.stopped_because)
             foreseen = results.correlation == 0
-            found += evidence.interval_not_reached(estimate, wanted, stopped_by, (one.id,), foreseen=foreseen)
+            warnings += evidence.interval_not_reached(estimate, wanted, stopped_by, (figure.id,), foreseen=foreseen)
     for runs, cells in sorted(few.items()):
-        found += evidence.few_runs(runs, results.confidence, cells)
-    return found
+        warnings += evidence.few_runs(runs, results.confidence, cells)
+    return warnings
 
 
 def _stonewalled(results: Results) -> list[RunWarning]:
-    found = []
-    for one in _measured(results):
-        stopped = [seen for seen in _regular(one) if seen.sample.stopped_by == "seconds"]
+    warnings = []
+    for cell in _measured(results):
+        stopped = [seen for seen in _regular(cell) if seen.sample.stopped_by == "seconds"]
         if stopped:
             elapsed_s = median([seen.sample.elapsed_s for seen in stopped])
             done = round(median([float(seen.sample.operations) for seen in stopped]))
-            found += evidence.stonewalled(done, float(stopped[0].asked), "operations", elapsed_s, (one.id,))
-    return found
+            warnings += evidence.stonewalled(done, float(stopped[0].asked), "operations", elapsed_s, (cell.id,))
+    return warnings
 
 
 def _hints(results: Results) -> list[RunWarning]:
     """Of libraries, which pass over what they do not know."""
-    found: list[RunWarning] = []
-    for one in _measured(results):
-        told = [seen.sample.effective for seen in _regular(one)]
+    warnings: list[RunWarning] = []
+    for cell in _measured(results):
+        told = [seen.sample.effective for seen in _regular(cell)]
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
         for name, (asked, has) in others.items():
-            found += evidence.setting_differs(f"hint {name}", asked, has or "nothing", (one.id,))
-    return found
+            warnings += evidence.setting_differs(f"hint {name}", asked, has or "nothing", (cell.id,))
+    return warnings
 
 
 def _shape(results: Results) -> list[RunWarning]:
-    found: list[RunWarning] = []
-    for one in _measured(results):
-        found += evidence.bimodal(two_groups([seen.value for seen in _regular(one)]), one.unit, (one.id,))
-    return found
+    warnings: list[RunWarning] = []
+    for cell in _measured(results):
+        warnings += evidence.bimodal(two_groups([seen.value for seen in _regular(cell)]), cell.unit, (cell.id,))
+    return warnings
 
 
 def drift(results: Results) -> list[RunWarning]:
@@ -244,12 +246,12 @@ def drift(results: Results) -> list[RunWarning]:
     A study that goes on where its last visit ended changes as it should: its own findings say how.
     """
     series = []
-    for one in _measured(results):
-        values = one.by_block()
-        if study_named(one.study).visits_in_sequence:
+    for cell in _measured(results):
+        values = cell.by_block()
+        if study_named(cell.study).visits_in_sequence:
             continue
         if len(values) >= 2 and all(value > 0 for value in values.values()):
-            series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
+            series.append({block: 1 / value for block, value in values.items()} if cell.lower_is_better else values)
     return evidence.drifting(pooled_trend(series)) if series else []
 
 
@@ -257,21 +259,21 @@ def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
     """Wall clock against monotonic clock over each visit."""
     for visit in visits:
         if visit.ended_unix_s is not None and visit.started_unix_s is not None:
-            found = evidence.clock_jump(visit.ended_unix_s - visit.started_unix_s, visit.elapsed_s)
-            if found:
-                return found
+            warnings = evidence.clock_jump(visit.ended_unix_s - visit.started_unix_s, visit.elapsed_s)
+            if warnings:
+                return warnings
     return []
 
 
 def _target(run: Run) -> list[RunWarning]:
     """Targets unlike the others, layouts that were not given, servers that changed while they counted."""
-    found: list[RunWarning] = []
+    warnings: list[RunWarning] = []
     for event in run.events:
         if isinstance(event, TargetDescribed):
-            found += evidence.targets_unlike(event.unlike)
+            warnings += evidence.targets_unlike(event.unlike)
         elif isinstance(event, LayoutGiven) and event.differences:
             given = _values(event.given) if event.given else event.differences[0]
-            found += evidence.setting_differs("layout of new files", _values(event.wanted), given)
+            warnings += evidence.setting_differs("layout of new files", _values(event.wanted), given)
     # A drill is there to have servers start anew.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
@@ -283,7 +285,7 @@ def _target(run: Run) -> list[RunWarning]:
     again = sum(1 for visit in run.visits if visit.ended == "interrupted")
     slow = slow_servers([visit for visit in run.visits if visit.cell not in drills], _SURE_OF_SERVERS)
     return [
-        *found,
+        *warnings,
         *(warning for server, ratio in slow.items() for warning in evidence.server_unlike(server, ratio)),
         *evidence.servers_disturbed(list(dict.fromkeys(lines))),
         *evidence.service_interrupted(lost, again),
@@ -294,7 +296,7 @@ def _target(run: Run) -> list[RunWarning]:
 
 def _others(run: Run) -> list[RunWarning]:
     """Return who else measured with strakes in the same directory."""
-    who = list(dict.fromkeys(one for event in run.events_of(OthersSeen) for one in event.who))
+    who = list(dict.fromkeys(name for event in run.events_of(OthersSeen) for name in event.who))
     text = f"Another measurement worked in the same directory at the same time: {'; '.join(who)}."
     remedy = "Take these figures as those of a shared system, or measure one after the other."
     return [RunWarning("other-measurement", text, remedy)] if who else []
@@ -303,7 +305,7 @@ def _others(run: Run) -> list[RunWarning]:
 def _nodes(run: Run, results: Results) -> list[RunWarning]:
     """Where several were measured together."""
     facts = results.facts.get("nodes") or {}
-    lines = [f"{one['host']}: {one['what']}" for one in facts.get("differences", ())]
+    lines = [f"{difference['host']}: {difference['what']}" for difference in facts.get("differences", ())]
     if "not_compared" in facts:
         lines.append(f"The nodes were not compared ({facts['not_compared']})")
     lines += [f"Resumed on other nodes: {', '.join(event.nodes)}" for event in run.events_of(NodesChanged)]
@@ -312,25 +314,29 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 def _begun(run: Run, results: Results) -> list[RunWarning]:
     """Phases whose ranks began apart; those that had too few processors for it are told apart from the others."""
-    found: list[RunWarning] = []
+    warnings: list[RunWarning] = []
     for crowded in (False, True):
         phases = [
-            one
-            for one in all_begun(sample for visit in run.visits for sample in visit.samples)
-            if one.crowded == crowded
+            phase
+            for phase in all_begun(sample for visit in run.visits for sample in visit.samples)
+            if phase.crowded == crowded
         ]
-        apart = [one for one in phases if one.is_apart]
+        apart = [phase for phase in phases if phase.is_apart]
         if apart:
             touched = [
-                one.id for one in _measured(results) if any(_is_apart(seen.sample, crowded) for seen in _regular(one))
+                cell.id
+                for cell in _measured(results)
+                if any(_is_apart(seen.sample, crowded) for seen in _regular(cell))
             ]
-            found += evidence.begun_apart(len(apart), len(phases), max(apart, key=lambda one: one.apart_s), touched)
-    return found
+            warnings += evidence.begun_apart(
+                len(apart), len(phases), max(apart, key=lambda phase: phase.apart_s), touched
+            )
+    return warnings
 
 
 def _is_apart(sample: Sample, crowded: bool) -> bool:
-    one = begun(sample)
-    return one is not None and one.is_apart and one.crowded == crowded
+    phase = begun(sample)
+    return phase is not None and phase.is_apart and phase.crowded == crowded
 
 
 def _values(layout: Layout) -> str:

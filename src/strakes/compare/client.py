@@ -26,19 +26,19 @@ def client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
 
 
-def by_the_client(said: Judged, ratio: float, least: float) -> Judged:
+def by_the_client(judgement: Judged, ratio: float, least: float) -> Judged:
     """Return the verdict; inconclusive where the client's own difference is over ``least`` and may explain it."""
-    interval = said.ratio.interval
-    if said.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
-        return said
+    interval = judgement.ratio.interval
+    if judgement.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
+        return judgement
     beyond = interval.low / ratio > 1 + least, interval.high / ratio < 1 / (1 + least)
-    if beyond[said.ratio.median < 1]:
-        return said
+    if beyond[judgement.ratio.median < 1]:
+        return judgement
     needs = (
         "runs while the client is equally fast: in work that does not touch the file system it was "
         f"{in_words(ratio)} in B"
     )
-    return replace(said, verdict=Verdict.INCONCLUSIVE, needs=needs)
+    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
 
 
 def in_words(ratio: float) -> str:

@@ -43,7 +43,7 @@ def render(comparison: Comparison) -> str:
         lines += wrap(text, _WIDTH, most=4)
     if comparison.unlike:
         lines += ["", f"Not compared ({len(comparison.unlike)}):"]
-        lines += [f"  {for_terminal(one.id)}: {for_terminal(one.why)}" for one in comparison.unlike[:_MOST_UNLIKE]]
+        lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE]]
         if len(comparison.unlike) > _MOST_UNLIKE:
             lines.append(f"  {len(comparison.unlike) - _MOST_UNLIKE} more: --json has them all")
     return "\n".join(lines)

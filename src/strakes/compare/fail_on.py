@@ -39,7 +39,7 @@ def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[s
     met = []
     for condition in conditions:
         if condition.verdict is None:
-            met += [f"{one.id} cannot be compared: {one.why}" for one in comparison.unlike]
+            met += [f"{pair.id} cannot be compared: {pair.why}" for pair in comparison.unlike]
             continue
         overall = comparison.overall
         if _meets(condition, overall.verdict, overall.ratio):

@@ -51,20 +51,20 @@ def compare_runs(
         for side, (run, cells) in enumerate((run, {cell.key: cell for cell in run.cells}) for run in (a, b))
     )
     found = [
-        (results_a.get(one.measure_id(measure.phase)), results_b.get(other.measure_id(measure.phase)))
-        for one, other in pairs
-        for measure in one.measures
+        (results_a.get(first.measure_id(measure.phase)), results_b.get(other.measure_id(measure.phase)))
+        for first, other in pairs
+        for measure in first.measures
         if not measure.is_side
     ]
     wanted = [pair for pair in found if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
-    for one, other in wanted:
-        missing = " and ".join(name for name, cell in (("A", one), ("B", other)) if cell.estimate is None)
+    for own, other in wanted:
+        missing = " and ".join(name for name, cell in (("A", own), ("B", other)) if cell.estimate is None)
         if missing:
-            unlike.append(Unlike(one.id, f"not measured in {missing}"))
-    measured = [(one, other) for one, other in wanted if one.estimate is not None and other.estimate is not None]
+            unlike.append(Unlike(own.id, f"not measured in {missing}"))
+    measured = [(first, other) for first, other in wanted if first.estimate is not None and other.estimate is not None]
     if not measured:
         raise nothing_alike(a, b, unlike, only)
-    cautions = _drift("A", [one for one, _ in measured]) + _drift("B", [other for _, other in measured])
+    cautions = _drift("A", [first for first, _ in measured]) + _drift("B", [other for _, other in measured])
     if _cleared(a.visits, b.visits):
         cautions.append(
             "The runs were made at different times, so a difference counts only if it exceeds the margin and the "
@@ -75,22 +75,24 @@ def compare_runs(
     cautions += overloaded("A", a) + overloaded("B", b)
     disturbed = any("has drift" in text or "overloaded" in text for text in cautions)
     ratios = [
-        between_runs(_values(one), _values(other), lower_is_better=one.lower_is_better) for one, other in measured
+        between_runs(_values(first), _values(other), lower_is_better=first.lower_is_better) for first, other in measured
     ]
     client = client_ratio(a.visits, b.visits)
     if not 1 / (1 + margin) <= client <= 1 + margin:
         cautions.append(f"The client itself was {in_words(client)} in B, in work that does not touch the file system.")
-    judged = [by_the_client(one, client, margin) for one in judge(ratios, confidence, margin, least=margin)]
-    judged = [not_claimed(one) if disturbed else one for one in judged]
+    judged = [by_the_client(judgement, client, margin) for judgement in judge(ratios, confidence, margin, least=margin)]
+    judged = [not_claimed(judgement) if disturbed else judgement for judgement in judged]
     imported = any(
-        one.estimate is not None and one.estimate.stopped_because == "imported" for pair in measured for one in pair
+        cell.estimate is not None and cell.estimate.stopped_because == "imported" for pair in measured for cell in pair
     )
     if imported:
-        judged = [_of_imported(one) for one in judged]
+        judged = [_of_imported(judgement) for judgement in judged]
         cautions.append("Imported figures are single points, so there is no verdict on them.")
-    held = [bool(held_back(one) or held_back(other)) for one, other in measured]
+    held = [bool(held_back(first) or held_back(other)) for first, other in measured]
     if any(held):
-        judged = [_of_held_back(one) if limited else one for one, limited in zip(judged, held, strict=True)]
+        judged = [
+            _of_held_back(judgement) if limited else judgement for judgement, limited in zip(judged, held, strict=True)
+        ]
         cautions.append(
             f"{sum(held)} of {len(held)} figures were limited by --impact or --neighbour, so there is no verdict on "
             "them."
@@ -106,7 +108,7 @@ def compare_runs(
         confidence=confidence,
         margin=margin,
         overall=overall,
-        cells=tuple(_cell(one, other, said) for (one, other), said in zip(measured, judged, strict=True)),
+        cells=tuple(_cell(first, other, judgement) for (first, other), judgement in zip(measured, judged, strict=True)),
         unlike=tuple(unlike),
         differs=tuple(differences(a, b)),
         caution=tuple(cautions),
@@ -128,16 +130,16 @@ def _overall(
     a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
     if not a or not b:
         return Overall(Verdict.INCONCLUSIVE, None, None, None, "a larger --budget, so that blocks measure every cell")
-    (said,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
-    said = by_the_client(said, client, margin)
-    said = not_claimed(said) if disturbed else said
-    interval = said.ratio.interval
+    (judgement,) = judge([between_runs(list(a.values()), list(b.values()))], confidence, margin, least=margin)
+    judgement = by_the_client(judgement, client, margin)
+    judgement = not_claimed(judgement) if disturbed else judgement
+    interval = judgement.ratio.interval
     return Overall(
-        said.verdict,
-        said.ratio.median,
+        judgement.verdict,
+        judgement.ratio.median,
         interval.low if interval else None,
         interval.high if interval else None,
-        said.needs,
+        judgement.needs,
     )
 
 
@@ -187,10 +189,10 @@ def not_claimed(said: Judged) -> Judged:
 
 def _drift(name: str, cells: Sequence[Measured]) -> list[str]:
     series = []
-    for one in cells:
-        values = one.by_block()
+    for cell in cells:
+        values = cell.by_block()
         if len(values) >= 2 and all(value > 0 for value in values.values()):
-            series.append({block: 1 / value for block, value in values.items()} if one.lower_is_better else values)
+            series.append({block: 1 / value for block, value in values.items()} if cell.lower_is_better else values)
     return [f"Run {name} has drift. {warning.text}" for warning in (drifting(pooled_trend(series)) if series else [])]
 
 
@@ -250,7 +252,7 @@ def _like(run: Run) -> str:
 
 def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
     """Return the error that names what differs."""
-    reasons = "; ".join(f"{one.id}: {one.why}" for one in unlike[:3]) or "no cell has such an id"
+    reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no cell has such an id"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     if only and not unlike:
         remedy = "PATTERN must match a cell id; strakes report --json lists the ids."

@@ -79,26 +79,26 @@ def compare_several(
     )
     judged = judge(ratios, confidence, margin, least=least)
     (together,) = judge([_ratio(scores_a, scores_b, in_turn, False)], confidence, margin, least=least)
-    judged, together = [_with_needs(one, margin) for one in judged], _with_needs(together, margin)
+    judged, together = [_with_needs(judgement, margin) for judgement in judged], _with_needs(together, margin)
     if disturbed:
-        judged, together = [not_claimed(one) for one in judged], not_claimed(together)
+        judged, together = [not_claimed(judgement) for judgement in judged], not_claimed(together)
     interval = together.ratio.interval
     cells = tuple(
         CellVerdict(
             id=row.a[0].id,
             settings=row.a[0].settings,
             unit=row.a[0].unit,
-            verdict=said.verdict,
-            ratio=said.ratio.median,
-            low=said.ratio.interval.low if said.ratio.interval else None,
-            high=said.ratio.interval.high if said.ratio.interval else None,
+            verdict=judgement.verdict,
+            ratio=judgement.ratio.median,
+            low=judgement.ratio.interval.low if judgement.ratio.interval else None,
+            high=judgement.ratio.interval.high if judgement.ratio.interval else None,
             median_a=median(list(sides[0].values())),
             median_b=median(list(sides[1].values())),
             runs_a=len(sides[0]),
             runs_b=len(sides[1]),
-            needs=said.needs,
+            needs=judgement.needs,
         )
-        for row, sides, said in zip(rows, medians, judged, strict=True)
+        for row, sides, judgement in zip(rows, medians, judged, strict=True)
     )
     low, high = (interval.low, interval.high) if interval else (None, None)
     return Comparison(
@@ -143,17 +143,17 @@ def _by_id(first: Run, run: Run, factors: Sequence[str]) -> dict[str, Measured]:
     """Return what a run measured that did the same work as the first run, by the names that has there."""
     pairs, _ = alike(first.cells, run.cells, factors)
     results = results_of(run, [other for _, other in pairs])
-    named = results_of(first, [one for one, _ in pairs])
+    named = results_of(first, [own for own, _ in pairs])
     return {mine.id: theirs for mine, theirs in _measures(pairs, named, results) if theirs.estimate is not None}
 
 
 def _measures(
     pairs: Sequence[tuple[Cell, Cell]], named: Results, results: Results
 ) -> Iterator[tuple[Measured, Measured]]:
-    for one, other in pairs:
-        for measure in one.measures:
+    for own, other in pairs:
+        for measure in own.measures:
             if not measure.is_side:
-                yield named.get(one.measure_id(measure.phase)), results.get(other.measure_id(measure.phase))
+                yield named.get(own.measure_id(measure.phase)), results.get(other.measure_id(measure.phase))
 
 
 def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequence[Run], bool]:
@@ -171,16 +171,16 @@ def _ratio(a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_
     return between_sets(list(a.values()), list(b.values()), lower_is_better=lower_is_better)
 
 
-def _with_needs(said: Judged, margin: float) -> Judged:
+def _with_needs(judgement: Judged, margin: float) -> Judged:
     """Return how many runs it would take until the interval is as wide as the margin.
 
     Its width shrinks as the root of their number.
     """
-    if said.verdict is not Verdict.INCONCLUSIVE or said.ratio.interval is None:
-        return said
-    wide = math.log(said.ratio.interval.high / said.ratio.interval.low) / math.log(1 + margin)
+    if judgement.verdict is not Verdict.INCONCLUSIVE or judgement.ratio.interval is None:
+        return judgement
+    wide = math.log(judgement.ratio.interval.high / judgement.ratio.interval.low) / math.log(1 + margin)
     return replace(
-        said, needs=f"about {math.ceil(said.ratio.runs * max(wide**2, 1.2))} runs of A and of B, made in turn"
+        judgement, needs=f"about {math.ceil(judgement.ratio.runs * max(wide**2, 1.2))} runs of A and of B, made in turn"
     )
 
 

@@ -23,14 +23,14 @@ def alike(a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str]) -> tuple
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)
     pairs, unlike = [], []
-    for name, one in first.items():
+    for name, own in first.items():
         other = second.get(name)
         if other is None:
-            unlike.append(Unlike(one.key, "only in A"))
-        elif _fingerprint(one, factors) == _fingerprint(other, factors):
-            pairs.append((one, other))
+            unlike.append(Unlike(own.key, "only in A"))
+        elif _fingerprint(own, factors) == _fingerprint(other, factors):
+            pairs.append((own, other))
         else:
-            unlike.append(Unlike(one.key, "; ".join(_differences(_plan(one, factors), _plan(other, factors)))))
+            unlike.append(Unlike(own.key, "; ".join(_differences(_plan(own, factors), _plan(other, factors)))))
     unlike += [Unlike(other.key, "only in B") for name, other in second.items() if name not in first]
     return pairs, unlike
 
@@ -86,7 +86,7 @@ _MOST_DIFFERENCES = 3
 
 def _shown(value: object) -> str:
     if isinstance(value, Mapping):
-        return " ".join(f"{key} {one}" for key, one in value.items())
+        return " ".join(f"{key} {part}" for key, part in value.items())
     return "absent" if value is None else str(value)
 
 

@@ -44,7 +44,11 @@ def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
     """Return the latencies of all calls of several samples of one phase, whatever their kinds; None without any."""
     merged: list[Sample] = []
     for sample in samples:
-        merged += [Sample("", histograms={"": one}) for call, one in sample.histograms.items() if call not in _WAITS]
+        merged += [
+            Sample("", histograms={"": histogram})
+            for call, histogram in sample.histograms.items()
+            if call not in _WAITS
+        ]
     return latencies_by_call(merged).get("")
 
 

@@ -64,7 +64,7 @@ def _converter() -> Converter:
 
     def reader(kind: type[Record]) -> Callable[[Mapping[str, Any], object], Record]:
         read = make_dict_structure_fn(kind, converter)
-        known = {one.name for one in fields(kind)}
+        known = {declared.name for declared in fields(kind)}
 
         def structure(record: Mapping[str, Any], _kind: object) -> Record:
             extra = {key: value for key, value in record.items() if key not in known}
@@ -75,9 +75,9 @@ def _converter() -> Converter:
     def writer(kind: type[Record]) -> Callable[[Record], dict[str, Any]]:
         write = make_dict_unstructure_fn(kind, converter, extra=override(omit=True))
         defaults = {
-            one.name: one.default if one.default_factory is MISSING else one.default_factory()
-            for one in fields(kind)
-            if one.default is not MISSING or one.default_factory is not MISSING
+            declared.name: declared.default if declared.default_factory is MISSING else declared.default_factory()
+            for declared in fields(kind)
+            if declared.default is not MISSING or declared.default_factory is not MISSING
         }
 
         def unstructure(record: Record) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Measured:
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
         """Value of each block."""
-        return {one.block: one.value for one in self.observations if one.purpose == purpose}
+        return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Results:
 
     @cached_property
     def _by_id(self) -> Mapping[str, Measured]:
-        return {one.id: one for one in self.measured}
+        return {cell.id: cell for cell in self.measured}
 
     def get(self, measure_id: str) -> Measured:
         """Return the measure with that id. Raises KeyError."""
@@ -84,35 +84,36 @@ class Results:
 
     def of_study(self, study: str) -> Results:
         """Only one study's cells."""
-        return replace(self, measured=tuple(one for one in self.measured if one.study == study))
+        return replace(self, measured=tuple(cell for cell in self.measured if cell.study == study))
 
     def where(self, **settings: Setting) -> list[Measured]:
         """Estimated rates and times whose settings agree with all those given, in declared order."""
-        return [one for one in self._agreeing(settings) if not one.is_side]
+        return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
         """Return the same for what the machine did meanwhile.
 
         ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``.
         """
-        return [one for one in self._agreeing(settings) if one.is_side and one.id.endswith(f":{metric}")]
+        return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
 
     def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:
         return [
-            one
-            for one in self.measured
-            if one.estimate is not None and all(one.settings.get(key) == value for key, value in settings.items())
+            cell
+            for cell in self.measured
+            if cell.estimate is not None and all(cell.settings.get(key) == value for key, value in settings.items())
         ]
 
     def levels(self, factor: str) -> list[Setting]:
         """Return the levels of one factor that were measured, ascending."""
         return sorted(
-            {one.settings[factor] for one in self.measured if factor in one.settings and one.estimate}, key=_sort_key
+            {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate},
+            key=_sort_key,
         )
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
         """Their ids, as evidence."""
-        return tuple(one.id for one in measured)
+        return tuple(cell.id for cell in measured)
 
 
 def _sort_key(value: Setting) -> tuple[int, float, str]:

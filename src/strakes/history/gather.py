@@ -28,7 +28,7 @@ def gather(store: Store, name: str = "", target: str = "", only: Sequence[str] =
             (summary, run)
         )
     histories = [_history(key.split(" ")[1], members, only) for key, members in groups.items() if len(members) > 1]
-    return [one for one in histories if one.series]
+    return [history for history in histories if history.series]
 
 
 def _history(fingerprint: str, members: Sequence[tuple[RunSummary, Run]], only: Sequence[str]) -> History:
@@ -49,9 +49,9 @@ def _history(fingerprint: str, members: Sequence[tuple[RunSummary, Run]], only: 
             plans.setdefault(cell, set()).add(fingerprints.get(cell.rsplit(":", 1)[0], ""))
     newest = members[-1][0]
     series = [
-        HistorySeries(cell, about[cell]["settings"], about[cell]["unit"], tuple(found), len(plans[cell]))
-        for cell, found in points.items()
-        if len(found) > 1
+        HistorySeries(cell, about[cell]["settings"], about[cell]["unit"], tuple(cell_points), len(plans[cell]))
+        for cell, cell_points in points.items()
+        if len(cell_points) > 1
     ]
     return History(
         fingerprint, newest.kind, newest.name, newest.target, tuple(run.id for _, run in members), tuple(series)
@@ -66,5 +66,8 @@ def _estimates(run: Run) -> Iterable[Mapping[str, Any]]:
     if run.findings is not None:
         return [cell for cell in run.findings["cells"] if "held-back" not in cell["warnings"]]
     results = collect(run.cells, run.visits, rule_of(run.manifest["options"]), {})
-    found = [one.estimate for one in results.measured if one.estimate is not None and not held_back(one)]
-    return [{key: getattr(one, key) for key in ("id", "settings", "unit", "median", "low", "high")} for one in found]
+    estimates = [cell.estimate for cell in results.measured if cell.estimate is not None and not held_back(cell)]
+    return [
+        {key: getattr(estimate, key) for key in ("id", "settings", "unit", "median", "low", "high")}
+        for estimate in estimates
+    ]

@@ -18,29 +18,29 @@ _MOST_STEADY = 12
 
 def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[str, Any]:
     """As values JSON knows."""
-    return {"schema": 1, "histories": [asdict(one) for one in histories], "failures": list(failures)}
+    return {"schema": 1, "histories": [asdict(history) for history in histories], "failures": list(failures)}
 
 
 def render(histories: Sequence[History]) -> str:
     """One block for each measurement, what changed first."""
-    return "\n\n".join(_block(one) for one in histories)
+    return "\n\n".join(_block(history) for history in histories)
 
 
 def _block(history: History) -> str:
-    whens = sorted(point.when for one in history.series for point in one.points)
+    whens = sorted(point.when for series in history.series for point in series.points)
     what = history.kind if history.kind == history.name else f"{history.kind} {history.name}"
     lines = [f"{what} of {for_terminal(history.target)}: {len(history.runs)} runs, {whens[0][:10]} to {whens[-1][:10]}"]
-    ordered = sorted(history.series, key=lambda one: _ORDER.index(one.verdict))
-    steady = [one for one in ordered if one.verdict == NO_CHANGE]
-    shown = [one for one in ordered if one.verdict != NO_CHANGE] + steady[:_MOST_STEADY]
-    width = min(60, max(len(one.cell) for one in shown))
-    lines += [_line(one, width) for one in shown]
+    ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
+    steady = [series for series in ordered if series.verdict == NO_CHANGE]
+    shown = [series for series in ordered if series.verdict != NO_CHANGE] + steady[:_MOST_STEADY]
+    width = min(60, max(len(series.cell) for series in shown))
+    lines += [_line(series, width) for series in shown]
     if len(steady) > _MOST_STEADY:
         lines.append(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all")
-    needs = sorted({one.needs for one in history.series if one.needs})
+    needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
         lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
-    if any(one.plans > 1 for one in history.series):
+    if any(series.plans > 1 for series in history.series):
         lines.append(
             "  The amount of work differs between the runs, because each run chooses it; study --like RUN keeps it."
         )

@@ -25,11 +25,12 @@ def judged(histories: Sequence[History], error: float = 0.05, since: datetime | 
 
     Against the level before it, if the change was after ``since``.
     """
-    series = sum(len(one.points) >= FEWEST for history in histories for one in history.series)
+    series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     # Divided among the series (Bonferroni), but not below what random orders can resolve.
     share = max(error / max(series, 1), 1 / (MOST_ORDERS + 1))
     return [
-        replace(history, series=tuple(_judged(one, share, since) for one in history.series)) for history in histories
+        replace(history, series=tuple(_judged(cell_series, share, since) for cell_series in history.series))
+        for history in histories
     ]
 
 
@@ -37,36 +38,37 @@ def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> l
     """Return what met a condition of ``--fail-on``, one text each."""
     met = []
     for history in histories:
-        for one in history.series:
-            ratio = one.changes[-1].ratio if one.changes else 1.0
-            if any(_meets(condition, one.verdict, ratio) for condition in conditions):
+        for series in history.series:
+            ratio = series.changes[-1].ratio if series.changes else 1.0
+            if any(_meets(condition, series.verdict, ratio) for condition in conditions):
                 met.append(
-                    f"{one.cell} is {one.verdict}" + (f" since {one.changes[-1].when[:10]}" if one.changes else "")
+                    f"{series.cell} is {series.verdict}"
+                    + (f" since {series.changes[-1].when[:10]}" if series.changes else "")
                 )
     return met
 
 
-def _judged(one: HistorySeries, error: float, since: datetime | None) -> HistorySeries:
-    if len(one.points) < FEWEST:
-        missing = FEWEST - len(one.points)
+def _judged(series: HistorySeries, error: float, since: datetime | None) -> HistorySeries:
+    if len(series.points) < FEWEST:
+        missing = FEWEST - len(series.points)
         return replace(
-            one, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of this measurement"
+            series, verdict="INCONCLUSIVE", needs=f"{missing} more run{'s' if missing > 1 else ''} of this measurement"
         )
-    values = [point.median for point in one.points]
+    values = [point.median for point in series.points]
     if min(values) <= 0:
-        return replace(one, verdict="INCONCLUSIVE", needs="figures above zero")
+        return replace(series, verdict="INCONCLUSIVE", needs="figures above zero")
     changes = []
     for found in change_points([math.log(value) for value in values], error, dependent=True):
-        point = one.points[found.index]
+        point = series.points[found.index]
         before, after = math.exp(found.before), math.exp(found.after)
-        ratio = before / after if one.lower_is_better else after / before
+        ratio = before / after if series.lower_is_better else after / before
         changes.append(RunChange(point.run, point.when, before, after, ratio, found.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
     if recent:
         verdict: Verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"
-        return replace(one, changes=tuple(changes), verdict=verdict)
+        return replace(series, changes=tuple(changes), verdict=verdict)
     seen_from = math.expm1(seen_change([math.log(value) for value in values], error, SHORTEST))
-    return replace(one, changes=tuple(changes), verdict=NO_CHANGE, seen_from=seen_from)
+    return replace(series, changes=tuple(changes), verdict=NO_CHANGE, seen_from=seen_from)
 
 
 def _meets(condition: Condition, verdict: Verdict, ratio: float) -> bool:

@@ -83,10 +83,10 @@ def filled(
         "nodes": nodes,
         "hosts": ",".join(hosts),
     }
-    found: list[str] = []
+    command: list[str] = []
     for word in words:
-        found += engine if word == _ENGINE else [_filled(word, values, template)]
-    return found
+        command += engine if word == _ENGINE else [_filled(word, values, template)]
+    return command
 
 
 def _filled(word: str, values: Mapping[str, object], template: str) -> str:

@@ -68,7 +68,7 @@ def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
     import numpy as np
 
     generator = np.random.default_rng(runs)
-    found = []
+    thresholds = []
     for correlation in CORRELATIONS:
         series = np.empty((SERIES, runs))
         series[:, 0] = generator.standard_normal(SERIES)
@@ -76,8 +76,8 @@ def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
             fresh = generator.standard_normal(SERIES) * math.sqrt(1 - correlation**2)
             series[:, run] = correlation * series[:, run - 1] + fresh
         near, far = np.quantile(_statistics(series, shortest), (1 - _NEAR, 1 - _FAR)).tolist()
-        found.append((near, far))
-    return tuple(found)
+        thresholds.append((near, far))
+    return tuple(thresholds)
 
 
 def _tail(statistic: float, near: float, far: float) -> float:
@@ -123,5 +123,5 @@ def _correlations(rest: NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
     power = np.maximum((rest**2).sum(axis=1), 1e-300)
-    found = (rest[:, 1:] * rest[:, :-1]).sum(axis=1) / power
-    return np.asarray(np.clip(found + (1 + 3 * found) / rest.shape[1], 0.0, 0.95))
+    correlation = (rest[:, 1:] * rest[:, :-1]).sum(axis=1) / power
+    return np.asarray(np.clip(correlation + (1 + 3 * correlation) / rest.shape[1], 0.0, 0.95))

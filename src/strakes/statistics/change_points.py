@@ -108,10 +108,10 @@ def correlation_of(values: Sequence[float]) -> float:
     power = float((rest**2).sum())
     if power == 0:
         return 0.0
-    found = float((rest[1:] * rest[:-1]).sum()) / power
-    if found + 1 / len(values) < 1.645 / math.sqrt(len(values)):
+    correlation = float((rest[1:] * rest[:-1]).sum()) / power
+    if correlation + 1 / len(values) < 1.645 / math.sqrt(len(values)):
         return 0.0
-    return min(0.95, max(0.0, found + (1 + 3 * found) / len(values)))
+    return min(0.95, max(0.0, correlation + (1 + 3 * correlation) / len(values)))
 
 
 def _beyond_dependence(

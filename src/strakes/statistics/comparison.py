@@ -73,8 +73,8 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
     def ratio(confidence: float) -> Estimate:
         number = max(FEWEST_BATCHES, smallest_runs(confidence) + 2)
-        found = independent_ratio(batches(first, number), batches(second, number), confidence)
-        return _widened(found, first, second, stretch)
+        independent = independent_ratio(batches(first, number), batches(second, number), confidence)
+        return _widened(independent, first, second, stretch)
 
     return ratio
 
@@ -101,16 +101,18 @@ def wander(values: Sequence[float]) -> float:
     """
     logs = [math.log(value) for value in batches(values, PARTS)]
     mean = sum(logs) / len(logs)
-    return sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
+    return sum((column - mean) ** 2 for column in logs) / (len(logs) - 1)
 
 
-def _widened(found: Estimate, first: Sequence[float], second: Sequence[float], stretch: float) -> Estimate:
-    if found.interval is None:
-        return found
-    confidence = found.interval.confidence
+def _widened(estimate: Estimate, first: Sequence[float], second: Sequence[float], stretch: float) -> Estimate:
+    if estimate.interval is None:
+        return estimate
+    confidence = estimate.interval.confidence
     half = stretch * t_quantile(confidence) * math.sqrt(wander(first) + wander(second))
-    low, high = found.median * math.exp(-half), found.median * math.exp(half)
-    return replace(found, interval=Interval(min(low, found.interval.low), max(high, found.interval.high), confidence))
+    low, high = estimate.median * math.exp(-half), estimate.median * math.exp(half)
+    return replace(
+        estimate, interval=Interval(min(low, estimate.interval.low), max(high, estimate.interval.high), confidence)
+    )
 
 
 def t_quantile(confidence: float) -> float:
@@ -189,19 +191,19 @@ def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int,
 
 
 def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
-    said = verdict(ratio, margin)
+    judgement = verdict(ratio, margin)
     if ratio.interval is None:
-        return Judged(said, ratio, f"at least {smallest_runs(confidence)} runs of both (there are {ratio.runs})")
+        return Judged(judgement, ratio, f"at least {smallest_runs(confidence)} runs of both (there are {ratio.runs})")
     low, high = ratio.interval.low, ratio.interval.high
-    if said in (Verdict.FASTER, Verdict.SLOWER) and low < 1 + least and high > 1 / (1 + least):
+    if judgement in (Verdict.FASTER, Verdict.SLOWER) and low < 1 + least and high > 1 / (1 + least):
         needs = (
             f"a difference larger than {100 * least:.3g} %, which is how much runs at different times may differ anyway"
         )
         return Judged(Verdict.INCONCLUSIVE, ratio, needs)
-    if said is Verdict.INCONCLUSIVE:
+    if judgement is Verdict.INCONCLUSIVE:
         return Judged(
-            said,
+            judgement,
             ratio,
             f"narrower intervals: about ±{100 * half_width_for(margin):.2g} % of both (--precision, --budget)",
         )
-    return Judged(said, ratio)
+    return Judged(judgement, ratio)

@@ -40,14 +40,14 @@ def pooled_correlation(series: Sequence[Sequence[float]]) -> float:
     >>> pooled_correlation([[1.0, 2.0, 1.5, 2.5, 1.2, 2.2]])
     0.0
     """
-    found = [(len(values), correlation) for values in series if (correlation := _of_neighbours(values)) is not None]
-    if not found:
+    known = [(len(values), correlation) for values in series if (correlation := _of_neighbours(values)) is not None]
+    if not known:
         return 0.0
     # Of independent values each has a mean of -1 / n and a variance of about 1 / n.
-    scores = [(runs * correlation + 1) / math.sqrt(runs) for runs, correlation in found]
+    scores = [(runs * correlation + 1) / math.sqrt(runs) for runs, correlation in known]
     if median(scores) < _SHOWN * (_OF_MEDIANS if len(scores) > 2 else 1.0) / math.sqrt(len(scores)):
         return 0.0
-    return min(_MOST, max(0.0, median([(runs * correlation + 1) / (runs - 4) for runs, correlation in found])))
+    return min(_MOST, max(0.0, median([(runs * correlation + 1) / (runs - 4) for runs, correlation in known])))
 
 
 def _of_neighbours(values: Sequence[float]) -> float | None:
@@ -87,10 +87,10 @@ def allowed_correlation(values: Sequence[float]) -> float:
     runs = len(values)
     if runs < FEWEST_OF_ONE:
         return UNKNOWN
-    found = _of_neighbours(values)
-    if found is None:
+    correlation = _of_neighbours(values)
+    if correlation is None:
         return 0.0
-    return min(_MOST, max(0.0, (runs * found + 1) / (runs - 4) + 1.2 / math.sqrt(runs - 3)))
+    return min(_MOST, max(0.0, (runs * correlation + 1) / (runs - 4) + 1.2 / math.sqrt(runs - 3)))
 
 
 def dependent_interval(values: Sequence[float], confidence: float, correlation: float) -> Interval | None:

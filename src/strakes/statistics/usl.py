@@ -158,8 +158,8 @@ def _fits(clients: Sequence[int], rates: NDArray[np.float64], used: tuple[int, .
     scale = terms.max(axis=0)
     weighted = terms / scale * (rates / number)[:, :, None]
     solved = np.linalg.pinv(weighted).sum(axis=2) / scale
-    found = np.zeros((len(rates), 3))
-    found[:, used] = solved
+    coefficients = np.zeros((len(rates), 3))
+    coefficients[:, used] = solved
     # A wild resample may ask for a first client that takes no time; next to none is close enough.
-    found[:, 0] = np.maximum(found[:, 0], 1e-6 * np.min(number / rates))
-    return [Law(1 / one, queued / one, agreed / one) for one, queued, agreed in found.tolist()]
+    coefficients[:, 0] = np.maximum(coefficients[:, 0], 1e-6 * np.min(number / rates))
+    return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in coefficients.tolist()]

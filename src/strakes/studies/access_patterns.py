@@ -185,26 +185,26 @@ class AccessPatterns(Study):
         sizes = _sizes(results)
         if not sizes:
             return []
-        found = []
+        findings = []
         for claim in _claims(sizes[0], sizes[-1]):
             a, b = self._pick(results, *claim.first), self._pick(results, *claim.second)
             if a is not None and b is not None:
                 identifier = f"{self.name}-{claim.identifier}"
-                found.append(ratio_finding(identifier, claim.text, a, b, results, tone=claim.tone))
+                findings.append(ratio_finding(identifier, claim.text, a, b, results, tone=claim.tone))
         judged = seven_findings(results)
         if results.where(axis="clients"):
-            return [*judged, *found]
+            return [*judged, *findings]
         # A survey does not vary the clients: what it did not ask is nothing it has to answer.
-        return [*found, *(one for one in judged if one.verdict != "unknown")]
+        return [*findings, *(finding for finding in judged if finding.verdict != "unknown")]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return each pattern's rate at the largest number of clients; none where clients do not vary."""
-        clients = sorted({float(one.settings["ranks"]) for one in results.where(axis="clients")})
+        clients = sorted({float(cell.settings["ranks"]) for cell in results.where(axis="clients")})
         return [
             Headline(
-                f"{one.settings['pattern']}, {one.settings['operation']}, {clients[-1]:.0f} clients (ranks)", one.id
+                f"{cell.settings['pattern']}, {cell.settings['operation']}, {clients[-1]:.0f} clients (ranks)", cell.id
             )
-            for one in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
+            for cell in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
         ]
 
     def advice(self, results: Results) -> Sequence[Advice]:
@@ -226,7 +226,7 @@ class AccessPatterns(Study):
 
 
 def _sizes(results: Results) -> list[Setting]:
-    return sorted({one.settings["transfer_bytes"] for one in results.where(axis="requests")}, key=float)
+    return sorted({cell.settings["transfer_bytes"] for cell in results.where(axis="requests")}, key=float)
 
 
 def _claims(small: Setting, large: Setting) -> list[_Claim]:

@@ -40,19 +40,24 @@ class Against(Study):
         """Return every cell of the inner study twice, once on each file system."""
         cells: list[Cell | SkippedCell] = []
         inner = self.inner.cells(context)
-        measures = sum(not measure.is_side for one in inner if isinstance(one, Cell) for measure in one.measures)
+        measures = sum(
+            not measure.is_side
+            for inner_cell in inner
+            if isinstance(inner_cell, Cell)
+            for measure in inner_cell.measures
+        )
         # So many that every cell may be judged among all of them, as far as that is worth its time.
         least = min(_MOST_RUNS_FOR_ALL, smallest_runs(bonferroni(0.9, max(1, measures))))
-        for one in inner:
-            if isinstance(one, SkippedCell):
-                cells.append(replace(one, study=self.name))
+        for cell in inner:
+            if isinstance(cell, SkippedCell):
+                cells.append(replace(cell, study=self.name))
                 continue
-            runs = max(one.least_runs, least)
-            for side, place in (("A", one.place), ("B", replace(one.place, target="against"))):
-                settings = {**one.settings, "target": side}
+            runs = max(cell.least_runs, least)
+            for side, place in (("A", cell.place), ("B", replace(cell.place, target="against"))):
+                settings = {**cell.settings, "target": side}
                 cells.append(
                     replace(
-                        one, study=self.name, key=f"{side}/{one.key}", settings=settings, place=place, least_runs=runs
+                        cell, study=self.name, key=f"{side}/{cell.key}", settings=settings, place=place, least_runs=runs
                     )
                 )
         return cells
@@ -62,16 +67,16 @@ class Against(Study):
         of_a, of_b = self.inner.figures(self._side(results, "A")), self.inner.figures(self._side(results, "B"))
         figures = []
         for a in of_a:
-            b = next((one for one in of_b if one.title == a.title), None)
+            b = next((figure for figure in of_b if figure.title == a.title), None)
             theirs = b.series if b else ()
             # Many lines, and every one twice, are not to be told apart: then every line has a figure of its own.
-            names = [one.name for one in a.series] if len(a.series) > _MOST_LINES else [""]
+            names = [series.name for series in a.series] if len(a.series) > _MOST_LINES else [""]
             for name in names:
                 lines = tuple(
-                    replace(one, name=f"{side}: {one.name}")
+                    replace(series, name=f"{side}: {series.name}")
                     for side, group in (("A", a.series), ("B", theirs))
-                    for one in group
-                    if name in ("", one.name)
+                    for series in group
+                    if name in ("", series.name)
                 )
                 title = ": ".join(filter(None, (a.title, name, "A against B")))
                 figures.append(replace(a, study=self.name, title=title, series=lines))
@@ -87,32 +92,37 @@ class Against(Study):
             within_blocks(a.by_block(), b.by_block(), lower_is_better=a.lower_is_better, correlation=alike)
             for a, b in pairs
         ]
-        said = judge(ratios, results.confidence, MARGIN)
+        judgements = judge(ratios, results.confidence, MARGIN)
         each = [
-            replace(one, id=f"{self.name}-{side}-{one.id}", study=self.name, statement=f"{side}: {one.statement}")
+            replace(
+                finding,
+                id=f"{self.name}-{side}-{finding.id}",
+                study=self.name,
+                statement=f"{side}: {finding.statement}",
+            )
             for side in ("A", "B")
-            for one in self.inner.summaries(self._side(results, side))
+            for finding in self.inner.summaries(self._side(results, side))
         ]
-        cells = [self._cell(a, b, one, len(pairs)) for (a, b), one in zip(pairs, said, strict=True)]
+        cells = [self._cell(a, b, judgement, len(pairs)) for (a, b), judgement in zip(pairs, judgements, strict=True)]
         return [self._overall(pairs, results), *each, *cells]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the inner study's headlines of both sides."""
         return [
-            replace(one, label=f"{side}: {one.label}")
+            replace(headline, label=f"{side}: {headline.label}")
             for side in ("A", "B")
-            for one in self.inner.headlines(self._side(results, side))
+            for headline in self.inner.headlines(self._side(results, side))
         ]
 
     def _pairs(self, results: Results) -> list[tuple[Measured, Measured]]:
-        of_b = {one.id.removeprefix("B/"): one for one in results.where(target="B")}
-        pairs = [(one, of_b.get(one.id.removeprefix("A/"))) for one in results.where(target="A")]
+        of_b = {cell.id.removeprefix("B/"): cell for cell in results.where(target="B")}
+        pairs = [(cell, of_b.get(cell.id.removeprefix("A/"))) for cell in results.where(target="A")]
         return [(a, b) for a, b in pairs if b is not None and a.by_block().keys() & b.by_block().keys()]
 
     def _side(self, results: Results, side: Setting) -> Results:
         """One side's results, as if they were the inner study's own."""
         own = tuple(
-            replace(one, study=self.inner.name) for one in results.measured if one.settings.get("target") == side
+            replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get("target") == side
         )
         return Results(own, results.confidence, results.facts)
 
@@ -120,7 +130,7 @@ class Against(Study):
         a, b = (
             block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1)
         )
-        identifier, evidence = f"{self.name}-overall", results.ids(one for pair in pairs for one in pair)
+        identifier, evidence = f"{self.name}-overall", results.ids(cell for pair in pairs for cell in pair)
         if not a.keys() & b.keys():
             text = f"B against A over all {len(pairs)} cells: INCONCLUSIVE."
             return Finding(
@@ -131,24 +141,28 @@ class Against(Study):
                 evidence,
                 needs="a larger --budget, so that blocks measure every cell",
             )
-        alike = common_correlation([(one.by_block(), other.by_block()) for one, other in pairs])
-        (said,) = judge([within_blocks(a, b, correlation=alike)], results.confidence, MARGIN)
-        return _finding(identifier, self.name, f"B against A over all {len(pairs)} cells", said, evidence, "")
+        alike = common_correlation([(first.by_block(), other.by_block()) for first, other in pairs])
+        (judgement,) = judge([within_blocks(a, b, correlation=alike)], results.confidence, MARGIN)
+        return _finding(identifier, self.name, f"B against A over all {len(pairs)} cells", judgement, evidence, "")
 
-    def _cell(self, a: Measured, b: Measured, said: Judged, comparisons: int) -> Finding:
+    def _cell(self, a: Measured, b: Measured, judgement: Judged, comparisons: int) -> Finding:
         name = a.id.removeprefix("A/")
         together = "" if comparisons == 1 else f", one of {comparisons} judged together"
-        return _finding(f"{self.name}-{name}", self.name, f"B against A, {name}", said, (a.id, b.id), together)
+        return _finding(f"{self.name}-{name}", self.name, f"B against A, {name}", judgement, (a.id, b.id), together)
 
 
-def _finding(identifier: str, study: str, what: str, said: Judged, evidence: tuple[str, ...], together: str) -> Finding:
-    text = f"{what}: {said.verdict}, {said.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} %)."
-    interval = said.ratio.interval
+def _finding(
+    identifier: str, study: str, what: str, judgement: Judged, evidence: tuple[str, ...], together: str
+) -> Finding:
+    text = (
+        f"{what}: {judgement.verdict}, {judgement.ratio.median:.3f} times as good (SAME is within {100 * MARGIN:g} %)."
+    )
+    interval = judgement.ratio.interval
     shown = (
         None
         if interval is None
         else IntervalOf(interval.low, interval.high, interval.confidence, f"B over A, paired{together}")
     )
-    if said.verdict is Verdict.INCONCLUSIVE:
-        return Finding(identifier, study, text, "inconclusive", evidence, shown, said.needs)
+    if judgement.verdict is Verdict.INCONCLUSIVE:
+        return Finding(identifier, study, text, "inconclusive", evidence, shown, judgement.needs)
     return Finding(identifier, study, text, "measured", evidence, shown)

@@ -62,15 +62,15 @@ class ClientScaling(Study):
                 "origin; at 1 client 5.6 a second",
                 label="S3, published: what its clients needed",
                 points=tuple(
-                    (float(one.settings["clients"]), float(one.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
-                    for one in cells
+                    (float(cell.settings["clients"]), float(cell.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
+                    for cell in cells
                 ),
             )
         ]
         law = scalability(cells, results.confidence)
         if law is not None and law.worst_residual <= _WORST_RESIDUAL:
             points = tuple(
-                (float(one.settings["clients"]), law.law.rate(float(one.settings["clients"]))) for one in cells
+                (float(cell.settings["clients"]), law.law.rate(float(cell.settings["clients"]))) for cell in cells
             )
             references.append(
                 Reference(
@@ -89,13 +89,13 @@ class ClientScaling(Study):
         cells = results.where()
         if len(cells) < 2:
             return []
-        found = saturation_finding(f"{self.name}-saturation", "files written a second", cells, "clients", results)
+        findings = saturation_finding(f"{self.name}-saturation", "files written a second", cells, "clients", results)
         law = scalability(cells, results.confidence)
         evidence = results.ids(cells)
         if law is None:
             needs = f"at least {FEWEST_LEVELS} numbers of clients, each with enough runs"
             return [
-                *found,
+                *findings,
                 Finding(
                     f"{self.name}-law",
                     self.name,
@@ -105,7 +105,7 @@ class ClientScaling(Study):
                     needs=needs,
                 ),
             ]
-        return [*found, *self._law(law, evidence), self._need(law, evidence)]
+        return [*findings, *self._law(law, evidence), self._need(law, evidence)]
 
     def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
         if law.worst_residual > _WORST_RESIDUAL:
@@ -115,14 +115,14 @@ class ClientScaling(Study):
             )
             needs = "more runs, or a system that nobody else uses meanwhile"
             return [Finding(f"{self.name}-law", self.name, statement, "inconclusive", evidence, needs=needs)]
-        found = []
+        findings = []
         for name, value, interval, what in (
             ("contention", law.law.contention, law.contention, "the share of the work that has to queue"),
             ("coherency", law.law.coherency, law.coherency, "the cost of agreement between two clients"),
         ):
             statement = f"Scalability law, {name} ({what}): {value:.3g}."
             of = f"{name}, bootstrap over runs"
-            found.append(
+            findings.append(
                 Finding(
                     f"{self.name}-{name}",
                     self.name,
@@ -136,12 +136,12 @@ class ClientScaling(Study):
         if math.isfinite(peak.high):
             statement = f"By the law, the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
             interval_of = IntervalOf(peak.low, peak.high, peak.confidence, "clients at the peak")
-            found.append(Finding(f"{self.name}-peak", self.name, statement, "measured", evidence, interval_of))
+            findings.append(Finding(f"{self.name}-peak", self.name, statement, "measured", evidence, interval_of))
         else:
             statement = "By the law, the rate is not shown to fall at any number of clients."
             needs = f"more clients than {law.measured_up_to}"
-            found.append(Finding(f"{self.name}-peak", self.name, statement, "unknown", evidence, needs=needs))
-        return found
+            findings.append(Finding(f"{self.name}-peak", self.name, statement, "unknown", evidence, needs=needs))
+        return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
         """S3's need, where the law may be asked about it at all."""
@@ -184,6 +184,6 @@ class ClientScaling(Study):
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
     """Return the law over the cells; None with too few of them, too few runs, or a rate of nothing."""
-    rates = {int(one.settings["clients"]): list(one.by_block().values()) for one in cells}
+    rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

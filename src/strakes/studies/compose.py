@@ -32,7 +32,7 @@ NO_COST = (0.9, math.inf)
 
 def series(name: str, measured: Sequence[Measured], factor: str) -> list[Series]:
     """Draw a line over one factor; nothing when nothing was measured."""
-    points = tuple(Point(_axis(one.settings[factor]), one.id) for one in measured if one.estimate is not None)
+    points = tuple(Point(_axis(cell.settings[factor]), cell.id) for cell in measured if cell.estimate is not None)
     return [Series(name, points)] if points else []
 
 
@@ -52,7 +52,7 @@ def better_ratio(a: Measured, b: Measured, confidence: float, purpose: str = "me
 
 def step_between(*measured: Measured) -> float:
     """Return the share by which a ratio of two may be off because clocks step: half a step of the coarsest two."""
-    return sum(sorted((one.step for one in measured), reverse=True)[:2]) / 2
+    return sum(sorted((cell.step for cell in measured), reverse=True)[:2]) / 2
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ _NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes":
 
 def find_saturation(measured: Sequence[Measured], factor: str, confidence: float) -> Saturation | None:
     """Return the smallest level that is as good as the best; None with fewer than two levels."""
-    levels = [Level(float(one.settings[factor]), one.by_block()) for one in measured if one.by_block()]
-    correlation = max((one.correlation for one in measured), default=0.0)
+    levels = [Level(float(cell.settings[factor]), cell.by_block()) for cell in measured if cell.by_block()]
+    correlation = max((cell.correlation for cell in measured), default=0.0)
     step = step_between(*measured)
     return saturation(levels, confidence, SATURATED, correlation, step) if len(levels) >= 2 else None
 
@@ -209,21 +209,21 @@ def saturation_finding(
             else "more runs of each level: give a larger --budget"
         )
         return [Finding(finding_id, study, statement, "inconclusive", evidence, needs=needs)]
-    by_level = {float(one.settings[factor]): one for one in measured}
+    by_level = {float(cell.settings[factor]): cell for cell in measured}
     chosen, hardest = by_level[found.x], by_level[found.rival_x]
-    level, rival = (level_text(factor, one.settings[factor]) for one in (chosen, hardest))
+    level, rival = (level_text(factor, cell.settings[factor]) for cell in (chosen, hardest))
     interval = IntervalOf(
         found.ratio.interval.low, found.ratio.interval.high, found.ratio.interval.confidence, f"ratio to {rival}"
     )
-    others = [one for one in by_level.values() if one is not chosen]
+    others = [cell for cell in by_level.values() if cell is not chosen]
     times = f"{found.ratio.median:.2f} times those at {rival}"
     if found.verdict == "grows":
         text = (
             f"{_upper(noun)} still grow at the largest setting measured, {level}: {times}, the setting hardest to beat."
         )
-        claims = tuple(Claim(chosen.id, one.id, 1.0) for one in others)
+        claims = tuple(Claim(chosen.id, cell.id, 1.0) for cell in others)
         return [Finding(finding_id, study, text, "measured", evidence, interval, claims=claims)]
-    claims = tuple(Claim(chosen.id, one.id, SATURATED) for one in others)
+    claims = tuple(Claim(chosen.id, cell.id, SATURATED) for cell in others)
     enough = f"at least {SATURATED:.0%} of any other setting"
     text = f"{level} suffice for {noun} ({enough}): {times}, the setting hardest to match"
     if found.below_x is None:
@@ -251,16 +251,16 @@ def saturation_advice(
 
     Nothing where a level below seems as good for all that can be told: fresh runs could not show that less is worse.
     """
-    levels = [one for one in measured if one.estimate is not None]
+    levels = [cell for cell in measured if cell.estimate is not None]
     if len(levels) < 2:
         return []
     best = max(levels, key=_goodness)
-    seeming = [_seeming(one, best, results) for one in levels]
+    seeming = [_seeming(cell, best, results) for cell in levels]
     place = next(place for place, ratio in enumerate(seeming) if ratio >= PROMISING)
     chosen, below = levels[place], levels[place - 1] if place else None
     if below is not None and seeming[place] < seeming[place - 1] / SATURATED:
         return []
-    rival = best if best is not chosen else max((one for one in levels if one is not chosen), key=_goodness)
+    rival = best if best is not chosen else max((cell for cell in levels if cell is not chosen), key=_goodness)
     if below is not None:
         reason = f"the smallest setting whose {noun} reach {SATURATED:.0%} of those at any other"
         reason += f"; {level_text(factor, below.settings[factor])} gives less"

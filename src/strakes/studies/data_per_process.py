@@ -108,7 +108,7 @@ class DataPerProcess(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where writes saturate, how much the cache speeds up reads, and where it ends."""
-        found = list(
+        findings = list(
             saturation_finding(f"{self.name}-write", "writes", results.where(operation="write"), "data_bytes", results)
         )
         cached, dropped = results.where(cache="as written"), results.where(cache="dropped")
@@ -118,10 +118,10 @@ class DataPerProcess(Study):
                 f"Reads of newly written data ({size} per rank) are {{ratio}} times as fast as after dropping the "
                 "cache."
             )
-            found.append(ratio_finding(f"{self.name}-cache", statement, cached[-1], dropped[-1], results))
+            findings.append(ratio_finding(f"{self.name}-cache", statement, cached[-1], dropped[-1], results))
         if cached:
-            found.append(self._knee(results, cached))
-        return found
+            findings.append(self._knee(results, cached))
+        return findings
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
         """Where reads leave the cache, by what was in it before each read.
@@ -129,7 +129,7 @@ class DataPerProcess(Study):
         Never guessed from the size of the memory.
         """
         identifier, evidence = f"{self.name}-knee", results.ids(cached)
-        shares = [(one, share) for one in cached if (share := _resident_share(one)) is not None]
+        shares = [(figure, share) for figure in cached if (share := _resident_share(figure)) is not None]
         left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
         if left is None:
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
@@ -144,8 +144,8 @@ class DataPerProcess(Study):
                     "data was still cached."
                 )
             return Finding(identifier, self.name, text, "unknown", evidence, needs=needs)
-        one, share = shares[left]
-        at = format_bytes(float(one.settings["data_bytes"]))
+        cell, share = shares[left]
+        at = format_bytes(float(cell.settings["data_bytes"]))
         if left == 0:
             text = f"Hardly any newly written data is in this node's page cache even with {at} per rank: {share:.0%}."
         else:
@@ -171,12 +171,12 @@ def _levels(context: Context) -> list[int]:
     return list(levels) if asked is None else [*(level for level in levels if level < asked), asked]
 
 
-def _resident_share(one: Measured) -> float | None:
+def _resident_share(cell: Measured) -> float | None:
     """Return the median share of what was to be read that the page cache held before.
 
     None where the kernel does not tell.
     """
-    samples = [seen.sample for seen in one.observations]
+    samples = [seen.sample for seen in cell.observations]
     known = [
         sample.cache.resident_before_bytes / sample.bytes
         for sample in samples

@@ -31,9 +31,9 @@ class ImportedResults(Study):
         """Return the imported rates, bytes and operations apart."""
         figures = []
         for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
-            measured = [one for one in results.where() if one.unit == unit]
+            measured = [cell for cell in results.where() if cell.unit == unit]
             if measured:
-                points = tuple(Point(one.id.rsplit(":", 1)[0], one.id) for one in measured)
+                points = tuple(Point(cell.id.rsplit(":", 1)[0], cell.id) for cell in measured)
                 title = f"{self.title}: {label}"
                 figures.append(
                     Figure(
@@ -60,7 +60,7 @@ class ImportedResults(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return every imported figure."""
-        return [Headline(one.id.rsplit(":", 1)[0], one.id) for one in results.where()]
+        return [Headline(cell.id.rsplit(":", 1)[0], cell.id) for cell in results.where()]
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:

@@ -141,7 +141,7 @@ class MetadataOps(Study):
             # What lies between stands in the figure over scale.
             for ranks in dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels:
                 cells = {
-                    str(one.settings["operation"]): one.id for one in results.where(directory=directory, ranks=ranks)
+                    str(cell.settings["operation"]): cell.id for cell in results.where(directory=directory, ranks=ranks)
                 }
                 points = tuple(Point(operation, cells[operation]) for operation in self._order() if operation in cells)
                 if points:
@@ -173,7 +173,11 @@ class MetadataOps(Study):
         """S2's figures 5 - 8: the operations against the number of ranks, each by itself."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
-        lines = [line for one in SIX for line in series(one, results.where(operation=one, directory="unique"), "ranks")]
+        lines = [
+            line
+            for operation in SIX
+            for line in series(operation, results.where(operation=operation, directory="unique"), "ranks")
+        ]
         title, question = (
             f"{self.title} over scale",
             "How do the rates of mdtest's six operations grow with the number of ranks?",
@@ -186,8 +190,8 @@ class MetadataOps(Study):
         levels = results.levels("ranks")
         for ranks in dict.fromkeys((*levels[:1], *levels[-1:])):
             cells = {
-                str(one.settings["operation"]): one.id
-                for one in results.beside("device_busy", directory="unique", ranks=ranks)
+                str(cell.settings["operation"]): cell.id
+                for cell in results.beside("device_busy", directory="unique", ranks=ranks)
             }
             points = tuple(Point(operation, cells[operation]) for operation in (*SIX, _SYNCED) if operation in cells)
             if points:
@@ -214,13 +218,13 @@ class MetadataOps(Study):
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
         cells = [
-            one
-            for one in results.beside("device_busy", directory="unique", ranks=ranks)
-            if one.settings["operation"] in (*SIX, _SYNCED)
+            figure
+            for figure in results.beside("device_busy", directory="unique", ranks=ranks)
+            if figure.settings["operation"] in (*SIX, _SYNCED)
         ]
         if not cells:
             return []
-        busiest = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+        busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
         text = (
@@ -236,10 +240,10 @@ class MetadataOps(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how unique and shared directories differ, how rates scale, and the summaries."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         ranks = results.levels("ranks")
         if not ranks:
-            return found
+            return findings
         most = ranks[-1]
         for operation in ("file-create", "file-stat", "file-remove"):
             unique = results.where(operation=operation, ranks=most, directory="unique")
@@ -252,19 +256,19 @@ class MetadataOps(Study):
                 # Here the dear one is the second: sharing costs what having one's own gains.
                 tone = Tone(good=(0.0, 1 / NO_COST[0]))
                 identifier = f"{self.name}-{operation}-unique-to-shared"
-                found.append(ratio_finding(identifier, statement, unique[0], shared[0], results, tone=tone))
-            one = results.where(operation=operation, ranks=ranks[0], directory="unique")
-            if unique and one and most != ranks[0]:
+                findings.append(ratio_finding(identifier, statement, unique[0], shared[0], results, tone=tone))
+            few = results.where(operation=operation, ranks=ranks[0], directory="unique")
+            if unique and few and most != ranks[0]:
                 linear = float(most) / float(ranks[0])
                 statement = (
                     f"{operation} with {most} ranks is {{ratio}} times as fast as with {ranks[0]} (linear "
                     f"would be {linear:.0f})."
                 )
                 tone = Tone(good=(_SCALES * linear, math.inf))
-                found.append(
-                    ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], one[0], results, tone=tone)
+                findings.append(
+                    ratio_finding(f"{self.name}-{operation}-scaling", statement, unique[0], few[0], results, tone=tone)
                 )
-        return [*found, *self._churned(results, most), *self.summaries(results)]
+        return [*findings, *self._churned(results, most), *self.summaries(results)]
 
     def _churned(self, results: Results, ranks: Setting) -> list[Finding]:
         """Compare creating where as many files have just been removed with creating in a fresh directory."""
@@ -295,12 +299,12 @@ class MetadataOps(Study):
         from strakes.statistics.interval import median_interval
 
         cells = [
-            one for operation in SIX for one in results.where(operation=operation, ranks=ranks, directory="unique")
+            cell for operation in SIX for cell in results.where(operation=operation, ranks=ranks, directory="unique")
         ]
         if len(cells) != len(SIX):
             return []
-        blocks = sorted(set.intersection(*(set(one.by_block()) for one in cells)))
-        means = [sum(one.by_block()[block] for one in cells) / len(cells) for block in blocks]
+        blocks = sorted(set.intersection(*(set(cell.by_block()) for cell in cells)))
+        means = [sum(cell.by_block()[block] for cell in cells) / len(cells) for block in blocks]
         evidence = results.ids(cells)
         interval = median_interval(means, results.confidence) if means else None
         if interval is None:
@@ -353,14 +357,14 @@ class MetadataOps(Study):
         """Return creates, stats and removes with most ranks, a directory each."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"{operation} ({ranks[-1]} ranks{_answered(one, results)})", one.id)
+            Headline(f"{operation} ({ranks[-1]} ranks{_answered(cell, results)})", cell.id)
             for operation in ("file-create", "file-stat", "file-remove")
-            for one in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
+            for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
         ]
 
 
-def _answered(one: Measured, results: Results) -> str:
-    return ", from this node's memory" if from_memory(one, results.facts) else ""
+def _answered(cell: Measured, results: Results) -> str:
+    return ", from this node's memory" if from_memory(cell, results.facts) else ""
 
 
 def _which_device(results: Results) -> str:

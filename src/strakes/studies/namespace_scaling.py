@@ -62,7 +62,9 @@ class NamespaceScaling(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return cells on growing numbers of metadata targets, placed by hand and automatically."""
         targets = tuple(
-            one.index for one in (context.description or Description("", "")).metadata_targets if one.index is not None
+            target.index
+            for target in (context.description or Description("", "")).metadata_targets
+            if target.index is not None
         )
         if len(targets) < 2:
             why = (
@@ -94,14 +96,14 @@ class NamespaceScaling(Study):
         # What a rank made is looked at by another one: its own client would know the answer without asking a server.
         phases = tuple(
             MetadataPhase(
-                one,
-                one,
+                operation,
+                operation,
                 "unique",
                 items,
-                rank_shift=int(one.endswith("stat")),
-                stop=AMOUNT if one.endswith("remove") else stop,
+                rank_shift=int(operation.endswith("stat")),
+                stop=AMOUNT if operation.endswith("remove") else stop,
             )
-            for one in SIX
+            for operation in SIX
         )
         if way == "manual":
             by_rank = {
@@ -213,19 +215,19 @@ class NamespaceScaling(Study):
 
     def _efficiencies(self, way: Way, most: int, results: Results) -> list[Finding]:
         """Rate on all targets over the rate on one, as a share of their number, operation by operation."""
-        found = []
+        findings = []
         confidence = bonferroni(results.confidence, len(SIX))
         for operation in SIX:
-            one, many = _at(results, operation, "manual", 1), _at(results, operation, way, most)
-            if one is None or many is None:
+            few, many = _at(results, operation, "manual", 1), _at(results, operation, way, most)
+            if few is None or many is None:
                 continue
             identifier = f"{self.name}-{way}-{operation}"
-            evidence = (many.id, one.id)
-            ratio = _paired(many, one, confidence)
+            evidence = (many.id, few.id)
+            ratio = _paired(many, few, confidence)
             if ratio is None or ratio.interval is None:
                 text = f"{operation}, {way} placement over {most} metadata targets: the efficiency is unknown."
                 needs = f"at least {smallest_runs(confidence)} blocks that measure both"
-                found.append(Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs))
+                findings.append(Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs))
                 continue
             text = (
                 f"{operation}, {way} placement over {most} metadata targets: {ratio.median / most:.0%} of linear "
@@ -237,14 +239,14 @@ class NamespaceScaling(Study):
                 ratio.interval.confidence,
                 "efficiency against linear",
             )
-            found.append(Finding(identifier, self.name, text, "measured", evidence, interval))
-        return found
+            findings.append(Finding(identifier, self.name, text, "measured", evidence, interval))
+        return findings
 
     def _verdict(self, most: int, results: Results) -> Finding:
         """S4's decision: is automatic placement to be recommended?"""
         identifier = f"{self.name}-verdict"
         cells = [_at(results, operation, way, number) for operation in SIX for way, number in _decisive(most)]
-        evidence = tuple(one.id for one in cells if one is not None)
+        evidence = tuple(cell.id for cell in cells if cell is not None)
         scores = {(way, number): _score(results, way, number) for way, number in _decisive(most)}
         if not scores["automatic", most]:
             text = "Whether to recommend automatic placement of directories is unknown."
@@ -329,7 +331,7 @@ class NamespaceScaling(Study):
         counted = {_run(seen) for seen in cells[0].observations if seen.servers}
         if told < counted:
             text += f" (counted in {len(told)} of {len(counted)} runs; no counters of all targets in the others)"
-        done = sum(seen.sample.operations for one in cells for seen in one.observations if _run(seen) in told)
+        done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in told)
         if total < _ALL_SERVED * done:
             text += f", for {done:,} operations; the client's cache answered the rest"
         return [Finding(identifier, self.name, f"{text}.", "measured", evidence)]
@@ -337,17 +339,17 @@ class NamespaceScaling(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return creates at the deciding numbers of metadata targets."""
         levels = results.levels("metadata_targets")
-        found = []
+        headlines = []
         for way, number in _decisive(int(float(levels[-1]))) if levels else ():
-            one, noun = _at(results, "file-create", way, number), "target" if number == 1 else "targets"
-            if one is not None:
-                found.append(
+            cell, noun = _at(results, "file-create", way, number), "target" if number == 1 else "targets"
+            if cell is not None:
+                headlines.append(
                     Headline(
                         f"file-create, {number} metadata {noun}, {'by hand' if way == 'manual' else 'automatic'}",
-                        one.id,
+                        cell.id,
                     )
                 )
-        return found
+        return headlines
 
 
 def _requests(
@@ -400,7 +402,9 @@ def _decisive(most: int) -> tuple[tuple[Way, int], ...]:
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
     """One operation over the number of targets; a single target is the same for both ways."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
-    many = [one for one in results.where(operation=operation, placement=way) if one.settings["metadata_targets"] != 1]
+    many = [
+        cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1
+    ]
     return [*single, *many] if many else []
 
 
@@ -411,7 +415,7 @@ def _at(results: Results, operation: str, way: str, number: int) -> Measured | N
 
 def _score(results: Results, way: str, number: int) -> dict[int, float]:
     cells = results.where(placement=way, metadata_targets=number)
-    return block_scores([(one.by_block(), False) for one in cells])
+    return block_scores([(cell.by_block(), False) for cell in cells])
 
 
 def _ratio(a: dict[int, float], b: dict[int, float], confidence: float) -> Estimate | None:

@@ -110,16 +110,16 @@ class NodesStudy(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where rates saturate, which node is slowest, and whether links limit writes (x < y*n)."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for operation in (*_DATA, "create"):
             cells = results.where(operation=operation)
             noun = "files created a second" if operation == "create" else f"{operation}s"
-            found += saturation_finding(f"{self.name}-{operation}", noun, cells, "nodes", results)
+            findings += saturation_finding(f"{self.name}-{operation}", noun, cells, "nodes", results)
             if len(cells) > 1:
-                found.append(self._slowest(operation, cells[-1], results))
+                findings.append(self._slowest(operation, cells[-1], results))
         if cells := results.where(operation="write"):
-            found.append(self._bottleneck(cells, results))
-        return found
+            findings.append(self._bottleneck(cells, results))
+        return findings
 
     def _bottleneck(self, cells: Sequence[Measured], results: Results) -> Finding:
         """S1 holds the link x against y*n, what n data targets give together.
@@ -147,17 +147,19 @@ class NodesStudy(Study):
         x, interval = link
         shown = IntervalOf(interval.low, interval.high, interval.confidence, "bytes a second of a node's link, by TCP")
         link_text = f"A node's link carries {format_value(x, 'B/s')} (TCP)"
-        best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+        best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
         known = [
-            one.estimate
-            for one in cells
-            if one.estimate is not None and one.estimate.low is not None and one.estimate.high is not None
+            cell.estimate
+            for cell in cells
+            if cell.estimate is not None and cell.estimate.low is not None and cell.estimate.high is not None
         ]
         if best.estimate is not None and best.estimate.low is not None and best.estimate.low > interval.high:
             taken = f"{format_value(best.estimate.median, 'B/s')} from {best.settings['nodes']} nodes"
             text = f"{link_text}, and the data targets took {taken}: x < y*n, so one node is limited by its link."
             return Finding(identifier, self.name, text, "holds", evidence, shown)
-        if len(known) == len(cells) and all(one.high is not None and one.high < interval.low for one in known):
+        if len(known) == len(cells) and all(
+            estimate.high is not None and estimate.high < interval.low for estimate in known
+        ):
             text = (
                 f"{link_text}, and even all nodes together write less: x < y*n does not hold, so the link is not "
                 "the bottleneck."
@@ -180,7 +182,7 @@ class NodesStudy(Study):
                 f"at least {smallest_runs(confidence)} runs with all nodes",
             )
             return Finding(identifier, self.name, text, "inconclusive", evidence, needs=needs)
-        host = min(shares, key=lambda one: median(shares[one]))
+        host = min(shares, key=lambda name: median(shares[name]))
         interval = intervals[host]
         assert interval is not None
         of = f"share of the usual node's rate, the lowest of {len(shares)} judged together"

@@ -85,7 +85,7 @@ class OpenClose(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how much longer many ranks take than few, to create and to open."""
-        found = []
+        findings = []
         for operation in ("create and close", "open and close"):
             cells = results.where(operation=operation)
             if len(cells) >= 2:
@@ -96,10 +96,10 @@ class OpenClose(Study):
                 # system's.
                 queue = float(last.settings["ranks"]) / float(first.settings["ranks"])
                 tone = Tone(good=(0.0, math.sqrt(queue)))
-                found.append(
+                findings.append(
                     ratio_finding(f"{self.name}-{operation.split()[0]}", statement, first, last, results, tone=tone)
                 )
-        return found
+        return findings
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the time of creating and closing with most ranks."""

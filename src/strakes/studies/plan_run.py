@@ -42,7 +42,7 @@ class PlanRun(Study):
         if self._plan is None:
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
-        phases = [one for one in plan.each() if self._measured is None or one[0].name in self._measured]
+        phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
         # The kind of operation tells the checks which figures a cache may have helped.
         measures = tuple(
             Measure(phase.name, _metric(phase), {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
@@ -54,9 +54,9 @@ class PlanRun(Study):
         """Return the rate of each phase, bytes and operations apart."""
         figures = []
         for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
-            measured = [one for one in results.where() if one.unit == unit]
+            measured = [cell for cell in results.where() if cell.unit == unit]
             if measured:
-                points = tuple(Point(str(one.settings["phase"]), one.id) for one in measured)
+                points = tuple(Point(str(cell.settings["phase"]), cell.id) for cell in measured)
                 title, lines = f"{self.title}: {label}", (Series(label, points),)
                 figures.append(Figure(self.name, title, self.question, "phase", "", "category", label, unit, lines))
         return figures
@@ -64,15 +64,15 @@ class PlanRun(Study):
     def findings(self, results: Results) -> Sequence[Finding]:
         """Of libraries the hints that were in effect, as the library told them when the file was open."""
         told: dict[str, list[Measured]] = {}
-        for one in results.where():
-            hints = one.observations[-1].sample.effective.get("hints", {}) if one.observations else {}
+        for cell in results.where():
+            hints = cell.observations[-1].sample.effective.get("hints", {}) if cell.observations else {}
             if hints:
-                told.setdefault(", ".join(f"{name} {value}" for name, value in hints.items()), []).append(one)
+                told.setdefault(", ".join(f"{name} {value}" for name, value in hints.items()), []).append(cell)
         return [
             Finding(
                 f"hints-{index}",
                 self.name,
-                f"Hints in effect in {', '.join(str(one.settings['phase']) for one in measured)}: {hints}.",
+                f"Hints in effect in {', '.join(str(figure.settings['phase']) for figure in measured)}: {hints}.",
                 "measured",
                 results.ids(measured),
             )
@@ -81,7 +81,7 @@ class PlanRun(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of every phase."""
-        return [Headline(str(one.settings["phase"]), one.id) for one in results.where()]
+        return [Headline(str(cell.settings["phase"]), cell.id) for cell in results.where()]
 
 
 def _metric(phase: PartPhase | StagePhase) -> Metric:

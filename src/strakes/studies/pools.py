@@ -48,31 +48,36 @@ def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> i
     return max(0, min(wanted, room // ranks))
 
 
-def per_hour_finding(identifier: str, one: Measured, what: str, needed_per_hour: float | None = None) -> Finding:
+def per_hour_finding(identifier: str, cell: Measured, what: str, needed_per_hour: float | None = None) -> Finding:
     """Files an hour, as a figure or as a test of a need."""
-    assert one.estimate is not None
-    rate = one.estimate.median * HOUR_S
+    assert cell.estimate is not None
+    rate = cell.estimate.median * HOUR_S
     statement = f"{what}: {rate / 1e6:,.3g} million files an hour"
-    if one.estimate.low is None or one.estimate.high is None:
+    if cell.estimate.low is None or cell.estimate.high is None:
         return Finding(
-            identifier, one.study, f"{statement}.", "inconclusive", (one.id,), needs="more runs: give a larger --budget"
+            identifier,
+            cell.study,
+            f"{statement}.",
+            "inconclusive",
+            (cell.id,),
+            needs="more runs: give a larger --budget",
         )
-    low, high = one.estimate.low * HOUR_S / 1e6, one.estimate.high * HOUR_S / 1e6
-    interval = IntervalOf(low, high, one.estimate.confidence, "million files an hour")
+    low, high = cell.estimate.low * HOUR_S / 1e6, cell.estimate.high * HOUR_S / 1e6
+    interval = IntervalOf(low, high, cell.estimate.confidence, "million files an hour")
     if needed_per_hour is None:
-        return Finding(identifier, one.study, f"{statement}.", "measured", (one.id,), interval)
+        return Finding(identifier, cell.study, f"{statement}.", "measured", (cell.id,), interval)
     needed = needed_per_hour / 1e6
     statement += f"; S3 needed {needed:g} million, from 100 clients or more."
     if low >= needed:
-        return Finding(identifier, one.study, statement, "holds", (one.id,), interval, tone="good")
+        return Finding(identifier, cell.study, statement, "holds", (cell.id,), interval, tone="good")
     if high < needed:
-        return Finding(identifier, one.study, statement, "does-not", (one.id,), interval, tone="bad")
+        return Finding(identifier, cell.study, statement, "does-not", (cell.id,), interval, tone="bad")
     return Finding(
         identifier,
-        one.study,
+        cell.study,
         statement,
         "inconclusive",
-        (one.id,),
+        (cell.id,),
         interval,
         "a narrower interval: give a larger --budget",
     )

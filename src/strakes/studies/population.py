@@ -173,13 +173,13 @@ def _meanwhile(title: str, results: Results) -> list[Figure]:
 
 
 def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
-    return tuple(Point(float(one.settings["files"]), one.id) for one in cells)
+    return tuple(Point(float(cell.settings["files"]), cell.id) for cell in cells)
 
 
 def _size(cells: Sequence[Measured], results: Results) -> Finding:
     """How many files were truly made, of those that were to be."""
-    made = sum(seen.sample.operations for one in cells for seen in one.observations)
-    planned = max(int(one.settings["files"]) for one in results.measured)
+    made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
+    planned = max(int(cell.settings["files"]) for cell in results.measured)
     identifier, evidence = "population-size", results.ids(cells)
     if made >= planned:
         return Finding(
@@ -202,9 +202,9 @@ def _size(cells: Sequence[Measured], results: Results) -> Finding:
 
 def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
     """Where the series of all rounds changes its level."""
-    whole = [one for one in cells if len(one.by_block()) >= _ROUNDS]
-    values = [value for one in whole for value in one.by_block().values()]
-    where = [float(one.settings["files"]) for one in whole for _ in one.by_block()]
+    whole = [cell for cell in cells if len(cell.by_block()) >= _ROUNDS]
+    values = [value for cell in whole for value in cell.by_block().values()]
+    where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
     identifier, evidence = "population-bend", results.ids(cells)
     if len(values) < 2 * SHORTEST:
         return [
@@ -238,7 +238,7 @@ def _bends(cells: Sequence[Measured], results: Results) -> list[Finding]:
 
 def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
     # A last step that the budget broke off has too few rounds.
-    whole = [one for one in cells[1:] if len(one.by_block()) >= _ROUNDS]
+    whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
     first, last = cells[0], (whole or cells)[-1]
     files = int(last.settings["files"])
     text = (
@@ -246,36 +246,40 @@ def _start_to_end(cells: Sequence[Measured], results: Results) -> list[Finding]:
         "at 40 million)."
     )
     # Rounds of different steps share no block: they are aligned by their place within their step.
-    aligned = [_renumbered(one) for one in (last, first)]
+    aligned = [_renumbered(cell) for cell in (last, first)]
     tone = Tone(good=(0.9, float("inf")), bad=(0.0, _THEIR_SHARE))
     return [ratio_finding("population-end-to-start", text, aligned[0], aligned[1], results, tone=tone)]
 
 
 def _load(results: Results) -> list[Finding]:
     """Return what grew with the population beside it, at its beginning and at its end."""
-    found = []
+    findings = []
     for metric, what in (
         ("iowait", "Waiting for devices (iowait of this node)"),
         ("servers_memory", "Memory of the metadata servers"),
     ):
-        seen = [one for one in results.beside(metric) if one.estimate is not None]
+        seen = [cell for cell in results.beside(metric) if cell.estimate is not None]
         if len(seen) > 1:
             first, last = (
-                format_value(one.estimate.median, one.unit) for one in (seen[0], seen[-1]) if one.estimate is not None
+                format_value(cell.estimate.median, cell.unit)
+                for cell in (seen[0], seen[-1])
+                if cell.estimate is not None
             )
             files = int(seen[-1].settings["files"])
             theirs = _THEIR_LOAD["iowait" if metric == "iowait" else "memory"]
             text = f"{what}: {first} at the beginning, {last} with {files:,} files ({theirs})."
             identifier, evidence = f"population-{metric.replace('_', '-')}", (seen[0].id, seen[-1].id)
-            if min(len(one.by_block()) for one in (seen[0], seen[-1])) < _ROUNDS:
-                found.append(Finding(identifier, "population", text, "inconclusive", evidence, needs="more rounds"))
+            if min(len(cell.by_block()) for cell in (seen[0], seen[-1])) < _ROUNDS:
+                findings.append(Finding(identifier, "population", text, "inconclusive", evidence, needs="more rounds"))
             else:
-                found.append(Finding(identifier, "population", text, "measured", evidence))
-    return found
+                findings.append(Finding(identifier, "population", text, "measured", evidence))
+    return findings
 
 
-def _renumbered(one: Measured) -> Measured:
-    return replace(one, observations=tuple(replace(seen, block=number) for number, seen in enumerate(one.observations)))
+def _renumbered(cell: Measured) -> Measured:
+    return replace(
+        cell, observations=tuple(replace(seen, block=number) for number, seen in enumerate(cell.observations))
+    )
 
 
 def _clean_up(cells: Sequence[Measured], results: Results) -> list[Finding]:
@@ -285,7 +289,7 @@ def _clean_up(cells: Sequence[Measured], results: Results) -> list[Finding]:
     if not done:
         text = "How fast the population is removed is unknown."
         return [Finding(identifier, "population", text, "unknown", evidence, needs="a complete run without --keep")]
-    made_s = sum(seen.sample.elapsed_s for one in cells for seen in one.observations)
+    made_s = sum(seen.sample.elapsed_s for cell in cells for seen in cell.observations)
     removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
     ratio = removed / made if made else 0.0
     text = (

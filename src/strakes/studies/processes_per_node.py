@@ -88,12 +88,12 @@ class ProcessesPerNode(Study):
     def _by_targets(self, context: Context) -> list[Cell | SkippedCell]:
         """Compare the same work on one data target and on all of them."""
         parts = context.description or Description("", "")
-        one = parts.data_targets[0] if len(parts.data_targets) > 1 else None
-        layout = layout_on(one, parts, context.file_system) if one is not None else None
-        if one is None or layout is None:
+        target = parts.data_targets[0] if len(parts.data_targets) > 1 else None
+        layout = layout_on(target, parts, context.file_system) if target is not None else None
+        if target is None or layout is None:
             reason = (
                 "no data target can be written to by itself here"
-                if one is not None
+                if target is not None
                 else "fewer than two data targets are visible here"
             )
             return [SkippedCell(self.name, {"on": _ALONE}, reason)]
@@ -169,7 +169,7 @@ class ProcessesPerNode(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where this node saturates, and whether it or the data targets limit it (x < y*n)."""
-        found = [
+        findings = [
             finding
             for operation in ("write", "read")
             for finding in saturation_finding(
@@ -181,9 +181,9 @@ class ProcessesPerNode(Study):
                 results.where(operation="write", data_bytes=each),
                 f"writes of {format_bytes(float(each))} by each process",
             )
-            found += saturation_finding(f"{self.name}-write-{each}", text, cells, "ranks", results)
+            findings += saturation_finding(f"{self.name}-write-{each}", text, cells, "ranks", results)
         written = results.ids(_of_node(results, "write"))
-        return [*found, self._bottleneck(results, written)] if written else found
+        return [*findings, self._bottleneck(results, written)] if written else findings
 
     def _bottleneck(self, results: Results, cells: tuple[str, ...]) -> Finding:
         """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
@@ -255,4 +255,4 @@ class ProcessesPerNode(Study):
 
 def _of_node(results: Results, operation: str) -> list[Measured]:
     """Return the cells with the same amount in total, wherever the file system puts it."""
-    return [one for one in results.where(operation=operation) if not one.settings.keys() & {"data_bytes", "on"}]
+    return [cell for cell in results.where(operation=operation) if not cell.settings.keys() & {"data_bytes", "on"}]

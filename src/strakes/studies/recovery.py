@@ -93,19 +93,19 @@ class RecoveryStudy(Study):
         last = results.where(who="last client")
         if not last:
             return []
-        found = [self._nothing_lost(results)]
+        findings = [self._nothing_lost(results)]
         if len(last) >= 2:
             few, many = last[0].settings["clients"], last[-1].settings["clients"]
             statement = (
                 f"Until the last client gets answers again, {many} clients take {{ratio}} times as long as {few}."
             )
-            found.append(ratio_finding(f"{self.name}-growth", statement, last[0], last[-1], results))
-        return found
+            findings.append(ratio_finding(f"{self.name}-growth", statement, last[0], last[-1], results))
+        return findings
 
     def _nothing_lost(self, results: Results) -> Finding:
         """Count over all drills: what was acknowledged must be there."""
         cells = results.where(who="last client")
-        drills = [one.sample for cell in cells for one in cell.observations]
+        drills = [seen.sample for cell in cells for seen in cell.observations]
         total = {
             key: sum(int(getattr(drill, key)) for drill in drills)
             for key in ("acknowledged", "lost", "failed", "repeated")

@@ -85,7 +85,7 @@ class ReplicationCost(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return files per second by operation, per number of ranks, beside S2's."""
         lines = [
-            Series(_ranks(ranks), tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
+            Series(_ranks(ranks), tuple(Point(str(cell.settings["operation"]), cell.id) for cell in cells))
             for ranks in results.levels("ranks")
             if (cells := results.where(ranks=ranks))
         ]
@@ -118,7 +118,7 @@ class ReplicationCost(Study):
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the bytes replicated per file, S2's arithmetic on them, and what it would take to know the ratio."""
         return [
-            *(self._bytes(one, results.confidence) for one in results.where()),
+            *(self._bytes(cell, results.confidence) for cell in results.where()),
             *self._arithmetic(results),
             Finding(
                 f"{self.name}-ratio",
@@ -132,13 +132,14 @@ class ReplicationCost(Study):
 
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Bytes per file and S2's arithmetic with them, of the side that has a device which counts."""
-        counted = [one for one in results.where() if _bytes_per_file(one)]
-        return [*(self._bytes(one, results.confidence) for one in counted), *self._arithmetic(results)]
+        counted = [cell for cell in results.where() if _bytes_per_file(cell)]
+        return [*(self._bytes(cell, results.confidence) for cell in counted), *self._arithmetic(results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of files that are on disk, per number of ranks."""
         return [
-            Headline(f"{_SYNCED}, {_ranks(one.settings['ranks'])}", one.id) for one in results.where(operation=_SYNCED)
+            Headline(f"{_SYNCED}, {_ranks(cell.settings['ranks'])}", cell.id)
+            for cell in results.where(operation=_SYNCED)
         ]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
@@ -170,7 +171,7 @@ class ReplicationCost(Study):
 
     def _arithmetic(self, results: Results) -> list[Finding]:
         """Return what the bytes measured here would mean for S2's files, at the rate that it had configured."""
-        batches = [each for one in results.where(operation=_BATCH) if (each := _bytes_per_file(one))]
+        batches = [each for cell in results.where(operation=_BATCH) if (each := _bytes_per_file(cell))]
         if not batches:
             return []
         own = median([value for each in batches for value in each])
@@ -188,13 +189,13 @@ class ReplicationCost(Study):
 
 def _bytes_per_file(cell: Measured) -> list[float]:
     """Of every visit in which a device counted what it sent."""
-    found = []
-    for one in cell.observations:
-        sent = sum(counters.get(SENT, 0.0) for counters in one.servers.values())
-        files = one.sample.operations
-        if files and any(SENT in counters for counters in one.servers.values()):
-            found.append(sent / files)
-    return found
+    amounts = []
+    for seen in cell.observations:
+        sent = sum(counters.get(SENT, 0.0) for counters in seen.servers.values())
+        files = seen.sample.operations
+        if files and any(SENT in counters for counters in seen.servers.values()):
+            amounts.append(sent / files)
+    return amounts
 
 
 def _ranks(number: Setting) -> str:

@@ -44,9 +44,9 @@ class RestartDump(Study):
             cells.append(SkippedCell(self.name, {"way": "on all data targets"}, reason))
         else:
             every = Layout(stripe_size_bytes=MIB, stripe_count=context.striping.data_targets)
-            one = Layout(stripe_size_bytes=MIB, stripe_count=1)
+            single = Layout(stripe_size_bytes=MIB, stripe_count=1)
             cells += [
-                self._cell(context, ranks, amount, writers, layout) for layout in (one, every) for writers in (0, 2)
+                self._cell(context, ranks, amount, writers, layout) for layout in (single, every) for writers in (0, 2)
             ]
         return enough_runs(cells)
 
@@ -86,7 +86,8 @@ class RestartDump(Study):
         """Return bandwidth of dump and restart by way, with S1's gain."""
         lines = tuple(
             Series(
-                operation, tuple(Point(str(one.settings["way"]), one.id) for one in results.where(operation=operation))
+                operation,
+                tuple(Point(str(cell.settings["way"]), cell.id) for cell in results.where(operation=operation)),
             )
             for operation in ("dump", "restart")
         )
@@ -103,17 +104,17 @@ class RestartDump(Study):
         before, others = _sides(results)
         if before is None:
             return []
-        found = speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes")
-        own = next((one for one in others if one.settings["way"] == _OWN), None)
+        findings = speed_ups(self.name, before, others, results, "S1: 1.18 times, at 8,192 processes")
+        own = next((cell for cell in others if cell.settings["way"] == _OWN), None)
         if own is not None:
             merged = [
-                one
-                for one in others
-                if one.settings["writers"] != own.settings["writers"] and "stripe_count" not in one.settings
+                cell
+                for cell in others
+                if cell.settings["writers"] != own.settings["writers"] and "stripe_count" not in cell.settings
             ]
             against = speed_ups(self.name, own, merged, results, "no published figure")
-            found += [replace(one, id=f"{one.id}-against-own") for one in against]
-        return found
+            findings += [replace(finding, id=f"{finding.id}-against-own") for finding in against]
+        return findings
 
     def advice(self, results: Results) -> Sequence[Advice]:
         """Return the best way to write restart dumps."""
@@ -129,5 +130,5 @@ class RestartDump(Study):
 def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
     """Return the usual way, and all others."""
     dumps = results.where(operation="dump")
-    usual = [one for one in dumps if one.settings["way"] == _BEFORE]
-    return (usual[0] if usual else None), [one for one in dumps if one not in usual]
+    usual = [cell for cell in dumps if cell.settings["way"] == _BEFORE]
+    return (usual[0] if usual else None), [cell for cell in dumps if cell not in usual]

@@ -20,9 +20,9 @@ from strakes.studies.study import Advice
 
 def enough_runs(cells: Sequence[Cell | SkippedCell]) -> list[Cell | SkippedCell]:
     """Return the cells with as many runs as it takes to judge all of them against the first together."""
-    others = sum(isinstance(one, Cell) for one in cells) - 1
+    others = sum(isinstance(cell, Cell) for cell in cells) - 1
     least = smallest_runs(bonferroni(0.9, max(1, others))) + 1
-    return [replace(one, least_runs=least) if isinstance(one, Cell) else one for one in cells]
+    return [replace(cell, least_runs=least) if isinstance(cell, Cell) else cell for cell in cells]
 
 
 def speed_ups(
@@ -33,7 +33,7 @@ def speed_ups(
     ``published``: what the source reached, in words.
     """
     confidence = bonferroni(results.confidence, max(1, len(others)))
-    found = []
+    findings = []
     for after in others:
         identifier, evidence = f"{study}-{after.id.split('/', 1)[1].rpartition(':')[0]}", (after.id, before.id)
         what = f"{after.settings['way']} against {before.settings['way']}"
@@ -41,7 +41,7 @@ def speed_ups(
         if ratio is None or ratio.interval is None:
             text = f"{what}: the speed-up is unknown."
             needs = f"at least {smallest_runs(confidence)} blocks that measure both"
-            found.append(Finding(identifier, study, text, "inconclusive", evidence, needs=needs))
+            findings.append(Finding(identifier, study, text, "inconclusive", evidence, needs=needs))
             continue
         low, high = ratio.interval.low, ratio.interval.high
         interval = IntervalOf(
@@ -51,11 +51,11 @@ def speed_ups(
         if low <= 1 <= high:
             needs = "a narrower interval: a larger --budget"
             text = f"Not shown either way: {text}"
-            found.append(Finding(identifier, study, text, "inconclusive", evidence, interval, needs))
+            findings.append(Finding(identifier, study, text, "inconclusive", evidence, interval, needs))
             continue
         claims = (Claim(after.id, before.id, low, high),)
-        found.append(Finding(identifier, study, text, "measured", evidence, interval, claims=claims))
-    return found
+        findings.append(Finding(identifier, study, text, "measured", evidence, interval, claims=claims))
+    return findings
 
 
 def best_advice(setting: str, before: Measured, others: Sequence[Measured], results: Results) -> list[Advice]:

@@ -45,25 +45,27 @@ class NumberedStatement:
 def judge(statement: NumberedStatement, results: Results) -> Finding | None:
     """Return the statement as a finding; None where this run did not measure what it is about."""
     parts = [
-        (one, one.a, one.b)
-        for one in statement.parts
-        if one.a is not None and one.b is not None and one.a.id != one.b.id
+        (part, part.a, part.b)
+        for part in statement.parts
+        if part.a is not None and part.b is not None and part.a.id != part.b.id
     ]
     if len(parts) != len(statement.parts):
         return None
     confidence = bonferroni(results.confidence, len(parts))
     identifier, study = f"access-patterns-s5-{statement.number}", "access-patterns"
-    said = [_judge(part, a, b, confidence) for part, a, b in parts]
-    verdicts = [verdict for verdict, _, _ in said]
+    judged = [_judge(part, a, b, confidence) for part, a, b in parts]
+    verdicts = [verdict for verdict, _, _ in judged]
     verdict: Verdict = (
         "does-not" if "does-not" in verdicts else "inconclusive" if "inconclusive" in verdicts else "holds"
     )
-    evidence = tuple(dict.fromkeys(one.id for _, a, b in parts for one in (a, b)))
+    evidence = tuple(dict.fromkeys(cell.id for _, a, b in parts for cell in (a, b)))
     word = {"holds": "HOLDS", "does-not": "DOES NOT hold", "inconclusive": "INCONCLUSIVE"}[verdict]
     text = (
-        f"S5's statement {statement.number}, {statement.text}: {word} here; {'; '.join(text for _, text, _ in said)}."
+        f"S5's statement {statement.number}, {statement.text}: {word} here; {'; '.join(text for _, text, _ in judged)}."
     )
-    deciding = next((interval for one, _, interval in said if one == verdict and interval is not None), None)
+    deciding = next(
+        (interval for part_verdict, _, interval in judged if part_verdict == verdict and interval is not None), None
+    )
     needs = ""
     if verdict == "inconclusive":
         needs = (
@@ -73,8 +75,8 @@ def judge(statement: NumberedStatement, results: Results) -> Finding | None:
         )
     claims = tuple(
         Claim(a.id, b.id, interval.low, interval.high)
-        for (_, a, b), (one, _, interval) in zip(parts, said, strict=True)
-        if interval is not None and one == verdict
+        for (_, a, b), (part_verdict, _, interval) in zip(parts, judged, strict=True)
+        if interval is not None and part_verdict == verdict
     )
     return Finding(identifier, study, text, verdict, evidence, deciding, needs, claims=claims)
 
@@ -110,7 +112,7 @@ def statements(results: Results) -> list[NumberedStatement]:
     fewer = clients[-2] if len(clients) > 1 else most
     best_of_few = max(
         (cell for number in clients[:-1] if (cell := by_clients("SFSA", "read", number)) is not None),
-        key=lambda one: one.estimate.median if one.estimate else 0.0,
+        key=lambda figure: figure.estimate.median if figure.estimate else 0.0,
         default=None,
     )
     both = ("write", "read")
@@ -132,9 +134,12 @@ def statements(results: Results) -> list[NumberedStatement]:
             "with a file per client the number of requests does not matter at equal amounts of data",
             tuple(
                 NamedPart(
-                    f"few to many requests, {one}s", by_size("MFWA", one, coarse), by_size("MFWA", one, fine), SAME
+                    f"few to many requests, {operation}s",
+                    by_size("MFWA", operation, coarse),
+                    by_size("MFWA", operation, fine),
+                    SAME,
                 )
-                for one in both
+                for operation in both
             ),
         ),
         NumberedStatement(
@@ -142,12 +147,12 @@ def statements(results: Results) -> list[NumberedStatement]:
             "with a file per client the rate settles as clients are added, and does not fall",
             tuple(
                 NamedPart(
-                    f"{most:.0f} to {fewer:.0f} clients, {one}s",
-                    by_clients("MFWA", one, most),
-                    by_clients("MFWA", one, fewer),
+                    f"{most:.0f} to {fewer:.0f} clients, {operation}s",
+                    by_clients("MFWA", operation, most),
+                    by_clients("MFWA", operation, fewer),
                     NO_LESS,
                 )
-                for one in both
+                for operation in both
             ),
         ),
         NumberedStatement(
@@ -207,23 +212,23 @@ def statements(results: Results) -> list[NumberedStatement]:
 
 def seven_findings(results: Results) -> list[Finding]:
     """Make a finding of each statement; those not measured are unknown, with what it takes."""
-    found = []
+    findings = []
     for statement in statements(results):
         finding = judge(statement, results)
         if finding is None:
             text = f"S5's statement {statement.number}, {statement.text}: not measured in this run."
             evidence = tuple(
-                dict.fromkeys(one.id for part in statement.parts for one in (part.a, part.b) if one is not None)
+                dict.fromkeys(cell.id for part in statement.parts for cell in (part.a, part.b) if cell is not None)
             )
             needs = "strakes study access-patterns DIR with space and time for all its cells"
             identifier = f"access-patterns-s5-{statement.number}"
             finding = Finding(identifier, "access-patterns", text, "unknown", evidence, needs=needs)
-        found.append(replace(finding, tone="neutral"))
-    return found
+        findings.append(replace(finding, tone="neutral"))
+    return findings
 
 
 def _axis(results: Results, axis: str, factor: str) -> list[float]:
-    return sorted({float(one.settings[factor]) for one in results.where(axis=axis) if factor in one.settings})
+    return sorted({float(cell.settings[factor]) for cell in results.where(axis=axis) if factor in cell.settings})
 
 
 def _one(cells: Sequence[Measured]) -> Measured | None:

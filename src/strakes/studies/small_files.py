@@ -55,7 +55,7 @@ class SmallFiles(Study):
         """Return the rate of each step by ranks, with what S3 published."""
         lines = []
         for ranks in results.levels("ranks"):
-            points = tuple(Point(str(one.settings["operation"]), one.id) for one in results.where(ranks=ranks))
+            points = tuple(Point(str(cell.settings["operation"]), cell.id) for cell in results.where(ranks=ranks))
             lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks", points))
         theirs = tuple(
             Reference(
@@ -87,11 +87,11 @@ class SmallFiles(Study):
         ranks = results.levels("ranks")
         if not ranks:
             return []
-        found = []
+        findings = []
         fill = results.where(ranks=ranks[-1], operation="create and write")
         remove = results.where(ranks=ranks[-1], operation="remove")
         if fill:
-            found.append(
+            findings.append(
                 per_hour_finding(
                     f"{self.name}-per-hour", fill[0], f"{ranks[-1]} ranks of one node write", NEEDED_PER_HOUR
                 )
@@ -99,17 +99,17 @@ class SmallFiles(Study):
         if fill and remove:
             text = "Small files are removed {ratio} times as fast as they are written."
             tone = Tone(good=(1.0, float("inf")), bad=(0.0, 0.5))
-            found.append(ratio_finding(f"{self.name}-remove-to-fill", text, remove[0], fill[0], results, tone=tone))
-        one = results.where(ranks=ranks[0], operation="create and write")
-        if fill and one and ranks[0] != ranks[-1]:
+            findings.append(ratio_finding(f"{self.name}-remove-to-fill", text, remove[0], fill[0], results, tone=tone))
+        few = results.where(ranks=ranks[0], operation="create and write")
+        if fill and few and ranks[0] != ranks[-1]:
             text = f"{ranks[-1]} ranks write small files {{ratio}} times as fast as {ranks[0]}."
-            found.append(ratio_finding(f"{self.name}-scaling", text, fill[0], one[0], results))
-        return found
+            findings.append(ratio_finding(f"{self.name}-scaling", text, fill[0], few[0], results))
+        return findings
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of each step, with most ranks."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"small files: {one.settings['operation']}, {ranks[-1]} ranks", one.id)
-            for one in (results.where(ranks=ranks[-1]) if ranks else ())
+            Headline(f"small files: {cell.settings['operation']}, {ranks[-1]} ranks", cell.id)
+            for cell in (results.where(ranks=ranks[-1]) if ranks else ())
         ]

@@ -67,7 +67,7 @@ class StartupLoad(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return input delivered per second by way, with S1's gain."""
         lines = (
-            Series("input to all ranks", tuple(Point(str(one.settings["way"]), one.id) for one in results.where())),
+            Series("input to all ranks", tuple(Point(str(cell.settings["way"]), cell.id) for cell in results.where())),
         )
         theirs = Reference(
             "S1",
@@ -96,5 +96,5 @@ class StartupLoad(Study):
 
 
 def _sides(results: Results) -> tuple[Measured | None, list[Measured]]:
-    usual = [one for one in results.where() if one.settings["way"] == _BEFORE]
-    return (usual[0] if usual else None), [one for one in results.where() if one not in usual]
+    usual = [cell for cell in results.where() if cell.settings["way"] == _BEFORE]
+    return (usual[0] if usual else None), [cell for cell in results.where() if cell not in usual]

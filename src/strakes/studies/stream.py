@@ -64,8 +64,8 @@ class Stream(Study):
             lines = []
             for ranks in results.levels("ranks"):
                 points = tuple(
-                    Point(format_bytes(float(one.settings["block_bytes"])), one.id)
-                    for one in results.where(operation=operation, ranks=ranks)
+                    Point(format_bytes(float(cell.settings["block_bytes"])), cell.id)
+                    for cell in results.where(operation=operation, ranks=ranks)
                 )
                 lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks together", points))
             small, large = _THEIRS[operation]
@@ -98,7 +98,7 @@ class Stream(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return how large blocks compare to small ones, and many ranks to one."""
-        found = []
+        findings = []
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
         if not ranks:
             return []
@@ -113,33 +113,33 @@ class Stream(Study):
                     f"{operation.capitalize()}s in {sizes[0]} are {{ratio}} times as fast as in blocks of "
                     f"{sizes[1]} ({ranks[-1]} ranks)."
                 )
-                found.append(
+                findings.append(
                     ratio_finding(f"{self.name}-{operation}-large-to-small", text, large[0], small[0], results)
                 )
             for block in dict.fromkeys((blocks[0], blocks[-1])):
-                one, many = (
+                few, many = (
                     results.where(operation=operation, ranks=number, block_bytes=block)
                     for number in (ranks[0], ranks[-1])
                 )
-                if one and many and ranks[0] != ranks[-1]:
+                if few and many and ranks[0] != ranks[-1]:
                     size = format_bytes(float(block))
                     text = (
                         f"{ranks[-1]} ranks together {operation} blocks of {size} {{ratio}} times as fast as "
                         f"{ranks[0]}."
                     )
-                    found.append(
-                        ratio_finding(f"{self.name}-{operation}-{block}-together", text, many[0], one[0], results)
+                    findings.append(
+                        ratio_finding(f"{self.name}-{operation}-{block}-together", text, many[0], few[0], results)
                     )
-        return found
+        return findings
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest blocks, with most ranks."""
         ranks = results.levels("ranks")
         return [
             Headline(
-                f"stream {operation}, {format_bytes(float(one.settings['block_bytes']))} blocks, {ranks[-1]} ranks",
-                one.id,
+                f"stream {operation}, {format_bytes(float(cell.settings['block_bytes']))} blocks, {ranks[-1]} ranks",
+                cell.id,
             )
             for operation in ("write", "read")
-            for one in (results.where(operation=operation, ranks=ranks[-1])[-1:] if ranks else ())
+            for cell in (results.where(operation=operation, ranks=ranks[-1])[-1:] if ranks else ())
         ]

@@ -130,21 +130,21 @@ class StripingStudy(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where more or larger stripes bring no more, and how most stripes compare to one."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for operation in ("write", "read"):
             for size in results.levels("file_bytes"):
                 files, name = f"{operation}s of files of {format_bytes(float(size))}", f"{self.name}-{operation}-{size}"
                 counts = _along(results, operation, size, "stripe_count")
-                found += saturation_finding(f"{name}-count", files, counts, "stripe_count", results)
+                findings += saturation_finding(f"{name}-count", files, counts, "stripe_count", results)
                 if len(counts) > 1:
                     most = counts[-1].settings["stripe_count"]
                     statement = (
                         f"{files[0].upper()}{files[1:]} over {most} stripes are {{ratio}} times as fast as over one."
                     )
-                    found.append(ratio_finding(f"{name}-spread", statement, counts[-1], counts[0], results))
+                    findings.append(ratio_finding(f"{name}-spread", statement, counts[-1], counts[0], results))
                 sizes = _along(results, operation, size, "stripe_bytes")
-                found += saturation_finding(f"{name}-size", files, sizes, "stripe_bytes", results)
-        return found
+                findings += saturation_finding(f"{name}-size", files, sizes, "stripe_bytes", results)
+        return findings
 
     def advice(self, results: Results) -> Sequence[Advice]:
         """Return the smallest stripe count and size that seem as good as any, per file size and operation."""
@@ -168,12 +168,12 @@ class StripingStudy(Study):
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")
             cells = (
-                [one for one in results.where(operation=operation, file_bytes=sizes[-1]) if one.estimate]
+                [cell for cell in results.where(operation=operation, file_bytes=sizes[-1]) if cell.estimate]
                 if sizes
                 else []
             )
             if cells:
-                best = max(cells, key=lambda one: one.estimate.median if one.estimate else 0.0)
+                best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
                 stripes = f"{best.settings['stripe_count']} x {format_bytes(float(best.settings['stripe_bytes']))}"
                 lines.append(Headline(f"best {operation} by layout ({stripes} stripes)", best.id))
         return lines
@@ -219,8 +219,8 @@ def _along(results: Results, operation: str, size: Setting, factor: str) -> list
     """Return the cells in which only that factor varies."""
     cells = results.where(operation=operation, file_bytes=size)
     if factor == "stripe_count":
-        cells = [one for one in cells if one.settings["stripe_bytes"] == _USUAL_STRIPE]
+        cells = [cell for cell in cells if cell.settings["stripe_bytes"] == _USUAL_STRIPE]
     elif cells:
-        most = max(float(one.settings["stripe_count"]) for one in cells)
-        cells = [one for one in cells if float(one.settings["stripe_count"]) == most]
-    return sorted(cells, key=lambda one: float(one.settings[factor]))
+        most = max(float(cell.settings["stripe_count"]) for cell in cells)
+        cells = [cell for cell in cells if float(cell.settings["stripe_count"]) == most]
+    return sorted(cells, key=lambda cell: float(cell.settings[factor]))

@@ -50,7 +50,7 @@ class TargetBaseline(Study):
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
         """Return a cell per metadata target and data target; kinds that are not visible are skipped."""
         parts = context.description or Description("", "")
-        metadata = [(one.name, one.index) for one in parts.metadata_targets if one.index is not None]
+        metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         cells: list[Cell | SkippedCell] = []
         if not metadata:
             cells.append(
@@ -83,14 +83,14 @@ class TargetBaseline(Study):
         phases = tuple(
             # What a rank made is looked at by another one, whose client has to ask for it.
             MetadataPhase(
-                one,
-                one,
+                operation,
+                operation,
                 "unique",
                 items,
-                rank_shift=int(one == "file-stat"),
-                stop=AMOUNT if one == "file-remove" else stop,
+                rank_shift=int(operation == "file-stat"),
+                stop=AMOUNT if operation == "file-remove" else stop,
             )
-            for one in _OPERATIONS
+            for operation in _OPERATIONS
         )
         return Cell(
             self.name,
@@ -132,12 +132,12 @@ class TargetBaseline(Study):
                 Series(
                     str(operation),
                     tuple(
-                        Point(str(one.settings["target"]), one.id)
-                        for one in cells
-                        if one.settings["operation"] == operation
+                        Point(str(cell.settings["target"]), cell.id)
+                        for cell in cells
+                        if cell.settings["operation"] == operation
                     ),
                 )
-                for operation in dict.fromkeys(one.settings["operation"] for one in cells)
+                for operation in dict.fromkeys(cell.settings["operation"] for cell in cells)
             )
             if lines:
                 theirs = Reference(
@@ -157,7 +157,7 @@ class TargetBaseline(Study):
 
     def _of_kind(self, kind: str, results: Results) -> list[Finding]:
         cells = results.where(kind=kind)
-        targets = list(dict.fromkeys(str(one.settings["target"]) for one in cells))
+        targets = list(dict.fromkeys(str(figure.settings["target"]) for figure in cells))
         if len(targets) == 1:
             text = (
                 f"Whether the {kind} target {targets[0]} is slow is unknown, because there is no other to compare "
@@ -176,10 +176,10 @@ class TargetBaseline(Study):
         scores: dict[str, dict[str, Mapping[int, float]]] = {ALL: {}}
         for name in targets:
             scores[ALL][name] = block_scores(
-                [(one.by_block(), False) for one in cells if one.settings["target"] == name]
+                [(figure.by_block(), False) for figure in cells if figure.settings["target"] == name]
             )
-        for one in cells:
-            scores.setdefault(str(one.settings["operation"]), {})[str(one.settings["target"])] = one.by_block()
+        for cell in cells:
+            scores.setdefault(str(cell.settings["operation"]), {})[str(cell.settings["target"])] = cell.by_block()
         confidence = bonferroni(results.confidence, _comparisons(len(targets), len(scores) - 1))
         return [self._judge(kind, name, scores, confidence, results) for name in targets]
 
@@ -188,7 +188,9 @@ class TargetBaseline(Study):
     ) -> Finding:
         identifier, evidence = f"{self.name}-{kind}-{name}", results.ids(results.where(kind=kind))
         open_claim = f"Whether the {kind} target {name} keeps up with the others"
-        ratios = {what: found for what, one in scores.items() if (found := _ratio(name, one, confidence))}
+        ratios = {
+            what: ratio_of for what, scores_of in scores.items() if (ratio_of := _ratio(name, scores_of, confidence))
+        }
         if ALL not in ratios:
             needs = f"at least {smallest_runs(confidence)} blocks that measure all targets"
             return Finding(identifier, self.name, f"{open_claim} is not known.", "inconclusive", evidence, needs=needs)
@@ -237,11 +239,11 @@ def _ratio(name: str, scores: Scores, confidence: float) -> tuple[float, Interva
             usual[block] = median(values)
     if not usual:
         return None
-    found = paired_ratio(scores[name], usual, confidence)
-    if found.interval is None:
+    ratio = paired_ratio(scores[name], usual, confidence)
+    if ratio.interval is None:
         return None
     of = "ratio to the median of all" if len(scores) > _PAIR else "ratio to the other"
-    return found.median, IntervalOf(found.interval.low, found.interval.high, confidence, of)
+    return ratio.median, IntervalOf(ratio.interval.low, ratio.interval.high, confidence, of)
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:

@@ -162,25 +162,25 @@ class TransferSize(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where larger calls bring no more, and how buffered calls and stripe sizes compare."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
                 cells = _usual(results, operation, io)
-                found += saturation_finding(
+                findings += saturation_finding(
                     f"{self.name}-{operation}-{io}", f"{io} {operation}s", cells, "transfer_bytes", results
                 )
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
             if both[0] and both[1]:
-                largest = [max(cells, key=lambda one: float(one.settings["transfer_bytes"])) for cells in both]
+                largest = [max(cells, key=lambda cell: float(cell.settings["transfer_bytes"])) for cells in both]
                 size = format_bytes(float(largest[0].settings["transfer_bytes"]))
                 statement = f"Buffered {operation}s of {size} are {{ratio}} times as fast as O_DIRECT ones."
-                found.append(
+                findings.append(
                     ratio_finding(
                         f"{self.name}-{operation}-buffered-to-direct", statement, largest[0], largest[1], results
                     )
                 )
-            found += self._stripe_findings(operation, results)
-        return found
+            findings += self._stripe_findings(operation, results)
+        return findings
 
     def _stripe_findings(self, operation: str, results: Results) -> list[Finding]:
         """S1's statement that the stripe size matters little, at the smallest and the largest transfers."""
@@ -189,11 +189,11 @@ class TransferSize(Study):
             return []
         transfers = sorted(
             {
-                float(one.settings["transfer_bytes"])
-                for one in results.where(operation=operation, stripe_bytes=stripes[0])
+                float(cell.settings["transfer_bytes"])
+                for cell in results.where(operation=operation, stripe_bytes=stripes[0])
             }
         )
-        found = []
+        findings = []
         for transfer in dict.fromkeys((transfers[0], transfers[-1])) if transfers else ():
             small, large = (
                 results.where(operation=operation, stripe_bytes=size, transfer_bytes=transfer)
@@ -208,12 +208,12 @@ class TransferSize(Study):
                     f"Buffered {operation}s in calls of {format_bytes(transfer)} with stripes of {sizes} "
                     "(S1: a weak effect)."
                 )
-                found.append(
+                findings.append(
                     ratio_finding(
                         f"{self.name}-{operation}-stripe-{transfer:.0f}", statement, large[0], small[0], results
                     )
                 )
-        return found
+        return findings
 
     def advice(self, results: Results) -> Sequence[Advice]:
         """Return the smallest transfer size that seems as good as any, per operation."""
@@ -237,7 +237,7 @@ class TransferSize(Study):
                 cells = _usual(results, operation, io)
                 if cells:
                     # Not the best one: of many, the one that looks best was lucky, too.
-                    largest = max(cells, key=lambda one: float(one.settings["transfer_bytes"]))
+                    largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
                     size = format_bytes(float(largest.settings["transfer_bytes"]))
                     how = "to fsync" if operation == "write" else read_from(largest, results.facts)
                     lines.append(Headline(f"{operation}, {io} ({size} calls, {how})", largest.id))
@@ -253,4 +253,4 @@ def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
 
 def _usual(results: Results, operation: str, io: str) -> list[Measured]:
     """Return the cells with the layout that files have anyway."""
-    return [one for one in results.where(operation=operation, io=io) if "stripe_bytes" not in one.settings]
+    return [cell for cell in results.where(operation=operation, io=io) if "stripe_bytes" not in cell.settings]

@@ -97,24 +97,24 @@ class Writers(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return where more writers bring no more, and whether few are faster than all ranks."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for ranks, size in _groups(results):
             cells = _along(results, ranks, size)
             each, identifier = f"{format_bytes(float(size))} of each of {ranks} ranks", f"{self.name}-{size}-of-{ranks}"
-            found += saturation_finding(identifier, f"writes of {each}", cells, "writers", results)
+            findings += saturation_finding(identifier, f"writes of {each}", cells, "writers", results)
             fewer, everybody = _best_of_few(cells), cells[-1]
             if fewer is not None:
                 number = fewer.settings["writers"]
                 text = f"With {each}, {number} writers are {{ratio}} times as fast as every rank writing for itself."
-                found.append(ratio_finding(f"{identifier}-few-to-all", text, fewer, everybody, results))
-        return [*found, *self._of_all_ranks(results)]
+                findings.append(ratio_finding(f"{identifier}-few-to-all", text, fewer, everybody, results))
+        return [*findings, *self._of_all_ranks(results)]
 
     def _of_all_ranks(self, results: Results) -> list[Finding]:
         """S1's last table: every process writes, more and more of them."""
         cells = [
-            one for one in results.where(data_bytes=_TEAM_BYTES) if one.settings["writers"] == one.settings["ranks"]
+            cell for cell in results.where(data_bytes=_TEAM_BYTES) if cell.settings["writers"] == cell.settings["ranks"]
         ]
-        by_ranks = sorted(cells, key=lambda one: float(one.settings["ranks"]))
+        by_ranks = sorted(cells, key=lambda cell: float(cell.settings["ranks"]))
         noun = f"writes of {format_bytes(_TEAM_BYTES)} by every rank for itself"
         return saturation_finding(f"{self.name}-all-ranks", noun, by_ranks, "ranks", results)
 
@@ -135,7 +135,7 @@ class Writers(Study):
 
 def _groups(results: Results) -> list[tuple[Setting, Setting]]:
     """Numbers of ranks, and amounts of each, that were measured together."""
-    return list(dict.fromkeys((one.settings["ranks"], one.settings["data_bytes"]) for one in results.where()))
+    return list(dict.fromkeys((cell.settings["ranks"], cell.settings["data_bytes"]) for cell in results.where()))
 
 
 def _along(results: Results, ranks: Setting, size: Setting) -> list[Measured]:
@@ -144,4 +144,4 @@ def _along(results: Results, ranks: Setting, size: Setting) -> list[Measured]:
 
 def _best_of_few(cells: Sequence[Measured]) -> Measured | None:
     """Return the number of writers below all ranks with the highest median."""
-    return max(cells[:-1], key=lambda one: one.estimate.median if one.estimate else 0.0, default=None)
+    return max(cells[:-1], key=lambda cell: cell.estimate.median if cell.estimate else 0.0, default=None)

@@ -108,7 +108,7 @@ def with_amounts(request: Request, context: Context, loads: dict[int, Load]) -> 
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or long_enough_s(context.file_system, remote=context.remote)
-    fitting = [one for one, load in loads.items() if _budget_s(request, load, wanted_s) <= request.budget_s]
+    fitting = [level for level, load in loads.items() if _budget_s(request, load, wanted_s) <= request.budget_s]
     priority = max(loads) if request.full else max(fitting, default=min(loads))
     load = loads[priority]
     if asked_s is None:

@@ -67,7 +67,7 @@ def _share(session: Session, schedule: Schedule) -> float:
 def _tell(session: Session, schedule: Schedule, cell: Cell) -> None:
     """Show what is measured now, what is known of it, and how far all the others are."""
     open_cells = schedule.open_cells()
-    widths = {one.key: schedule.width(one.key) for one in open_cells}
+    widths = {open_cell.key: schedule.width(open_cell.key) for open_cell in open_cells}
     session.progress.cells(len(session.cells) - len(open_cells), len(session.cells), widths)
     measure = cell.measures[0]
     judgement = schedule.judge(cell.key, measure.suffix)

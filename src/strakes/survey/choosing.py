@@ -81,7 +81,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     cells, skipped = choose_cells(request, context)
     if not cells:
         # Servers that do not answer tell of no parts either, and that is then the reason.
-        why = "; ".join([*sorted({one.reason for one in skipped}), *session.target.trouble()])
+        why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
         raise BadInputError("nothing can be measured here", where=str(request.directory), why=why, remedy=remedy)
     absent = session.writer.run.environment["engine"].get("absent", {})
@@ -97,9 +97,9 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 def _refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
     """Every phase asked for is left out."""
-    reasons = dict.fromkeys(one.reason for one in lacking)
+    reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
-        said["remedy"] for name, said in absent.items() if any(why.startswith(f"{name}: ") for why in reasons)
+        absence["remedy"] for name, absence in absent.items() if any(why.startswith(f"{name}: ") for why in reasons)
     )
     raise EnvironmentLacksError(
         "every cell is skipped", where=str(session.request.directory), why="; ".join(reasons), remedy=" ".join(remedies)

@@ -49,5 +49,10 @@ def confirm(session: Session, cells: list[Cell], facts: Mapping[str, Any]) -> No
 
 def _keys(contests: list[Advice]) -> list[str]:
     """Return the cells that take part."""
-    ids = {one for advice in contests for contest in advice.contests() for one in (contest.chosen, contest.rival)}
+    ids = {
+        identifier
+        for advice in contests
+        for contest in advice.contests()
+        for identifier in (contest.chosen, contest.rival)
+    }
     return sorted({identifier.rsplit(":", 1)[0] for identifier in ids})

@@ -25,7 +25,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
         skipped += [SkippedCell(cell.study, {**cell.settings, "phase": name}, why) for name, why in left_out.items()]
         phases = tuple(phase for phase in cell.plan.phases if phase.name not in left_out)
         names = {phase.name for phase, _ in replace(cell.plan, phases=phases).each()}
-        measures = tuple(one for one in cell.measures if one.phase in names)
+        measures = tuple(measure for measure in cell.measures if measure.phase in names)
         if not left_out:
             kept.append(cell)
         elif measures:
@@ -42,21 +42,21 @@ def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
     >>> reasons(Plan(2, (write, read, StreamPhase("copy", "write", 4096, 1))), {"mpiio": {"why": "there is no MPI"}})
     {'dump': 'mpiio: there is no MPI', 'restart': 'the phase dump, whose files it needs, is skipped'}
     """
-    found: dict[str, str] = {}
+    reasons_by_phase: dict[str, str] = {}
     lost: dict[tuple[str, str], str] = {}
     for phase in plan.phases:
         backend = _absent_backend(phase, absent)
         sets = _sets(phase)
         if backend:
-            found[phase.name] = f"{backend}: {absent[backend]['why']}"
+            reasons_by_phase[phase.name] = f"{backend}: {absent[backend]['why']}"
         elif (needed := next((lost[one] for one in sets if one in lost and not sets[one]), None)) is not None:
-            found[phase.name] = f"the phase {needed}, whose files it needs, is skipped"
-        for one, creates in sets.items():
-            if creates and phase.name in found:
-                lost[one] = phase.name
+            reasons_by_phase[phase.name] = f"the phase {needed}, whose files it needs, is skipped"
+        for file_set, creates in sets.items():
+            if creates and phase.name in reasons_by_phase:
+                lost[file_set] = phase.name
             elif creates:
-                lost.pop(one, None)
-    return found
+                lost.pop(file_set, None)
+    return reasons_by_phase
 
 
 def _absent_backend(phase: Phase, absent: Absent) -> str:

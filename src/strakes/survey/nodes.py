@@ -42,17 +42,17 @@ def compare_nodes(
         return {**facts, "not_compared": why}
     finally:
         workspace.remove_file(_TOKEN)
-    wrong = [one for one in differences if one.wrong]
+    wrong = [difference for difference in differences if difference.wrong]
     if wrong:
         raise EnvironmentLacksError(
             "these nodes cannot be measured together",
-            where=", ".join(dict.fromkeys(one.host for one in wrong)),
-            why="; ".join(f"{one.host}: {one.what}" for one in wrong),
+            where=", ".join(dict.fromkeys(difference.host for difference in wrong)),
+            why="; ".join(f"{difference.host}: {difference.what}" for difference in wrong),
             remedy=wrong[0].remedy or "For details, run strakes doctor --hosts.",
         )
     return {
         **facts,
         "compared": [asdict(node) for node in nodes],
-        "differences": [asdict(one) for one in differences],
+        "differences": [asdict(difference) for difference in differences],
         "link_bytes_per_s": {node.host: list(node.link_bytes_per_s) for node in nodes if node.link_bytes_per_s},
     }

@@ -28,17 +28,19 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
     refused: set[Layout | None] = set()
     why: list[str] = []
     before = session.writer.run.events
-    for one in (
+    for applied in (
         given
         for name, side in session.sides.items()
         for given in side.places.make(c for c in cells if c.place.target == name)
     ):
-        event = LayoutGiven(one.wanted, one.given and replace(one.given, components=()), one.differences)
+        event = LayoutGiven(
+            applied.wanted, applied.given and replace(applied.given, components=()), applied.differences
+        )
         if event not in before:
             session.writer.append_event(event)
-        if one.differences:
-            refused.add(one.wanted)
-            why += one.differences
+        if applied.differences:
+            refused.add(applied.wanted)
+            why += applied.differences
     for cell in cells:
         skipped = CellSkipped(cell.study, cell.settings, "the file system did not give it the layout asked for")
         if cell.layout in refused and skipped not in before:

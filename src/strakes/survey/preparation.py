@@ -120,22 +120,22 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
-        for one in study.cells(context):
-            if isinstance(one, SkippedCell):
-                skipped.append(one)
-            elif context.most_ranks is not None and one.plan.ranks > context.most_ranks:
-                reason = f"needs {one.plan.ranks} ranks, but only {context.most_ranks} take part (--ranks)"
-                skipped.append(SkippedCell(one.study, one.settings, reason))
-            elif one.plan.bytes_on_target() > context.max_bytes or one.plan.inodes_on_target() > context.max_items:
-                needs = f"{format_bytes(one.plan.bytes_on_target())} and {one.plan.inodes_on_target():,} files"
-                skipped.append(SkippedCell(one.study, one.settings, f"needs {needs}, more than may be used here"))
-            elif one.priority > context.least_priority:
+        for cell in study.cells(context):
+            if isinstance(cell, SkippedCell):
+                skipped.append(cell)
+            elif context.most_ranks is not None and cell.plan.ranks > context.most_ranks:
+                reason = f"needs {cell.plan.ranks} ranks, but only {context.most_ranks} take part (--ranks)"
+                skipped.append(SkippedCell(cell.study, cell.settings, reason))
+            elif cell.plan.bytes_on_target() > context.max_bytes or cell.plan.inodes_on_target() > context.max_items:
+                needs = f"{format_bytes(cell.plan.bytes_on_target())} and {cell.plan.inodes_on_target():,} files"
+                skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than may be used here"))
+            elif cell.priority > context.least_priority:
                 reason = (
                     f"a larger --budget measures it, too; here phases of {format_seconds(context.phase_s)} came first"
                 )
-                skipped.append(SkippedCell(one.study, one.settings, reason))
+                skipped.append(SkippedCell(cell.study, cell.settings, reason))
             else:
-                cells.append(replace(one, plan=_through_libcephfs(one.plan)) if request.libcephfs else one)
+                cells.append(replace(cell, plan=_through_libcephfs(cell.plan)) if request.libcephfs else cell)
     return cells, skipped
 
 

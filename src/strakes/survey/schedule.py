@@ -97,11 +97,13 @@ class Schedule:
 
     def width(self, key: str) -> float | None:
         """Return the widest relative half-width of a cell's intervals; None as long as one has none."""
-        judgements = [self.judge(key, one.suffix) for one in self._states[key].cell.measures if not one.is_side]
+        judgements = [
+            self.judge(key, measure.suffix) for measure in self._states[key].cell.measures if not measure.is_side
+        ]
         widths = [
-            (one.estimate.interval.high - one.estimate.interval.low) / 2 / one.estimate.median
-            for one in judgements
-            if one is not None and one.estimate.interval is not None and one.estimate.median > 0
+            (judgement.estimate.interval.high - judgement.estimate.interval.low) / 2 / judgement.estimate.median
+            for judgement in judgements
+            if judgement is not None and judgement.estimate.interval is not None and judgement.estimate.median > 0
         ]
         return max(widths) if widths and len(widths) == len(judgements) else None
 

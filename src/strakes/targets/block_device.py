@@ -90,8 +90,8 @@ def _replicated(name: str, proc: Path) -> dict[str, float]:
     minor = name.removeprefix("drbd")
     if minor == name:
         return {}
-    found = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd") + "\n", re.MULTILINE)
-    return {"data.replicated_bytes": float(found[1]) * 1024} if found else {}
+    match = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd") + "\n", re.MULTILINE)
+    return {"data.replicated_bytes": float(match[1]) * 1024} if match else {}
 
 
 def _read(path: Path) -> str:

@@ -71,11 +71,15 @@ class Sizes:
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
         """Return what these leave of it; those that limit nothing are left out."""
-        limiting = tuple(one for one in quotas if one.limit_bytes or one.limit_files)
+        limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         return replace(
             self,
-            free_bytes=min([self.free_bytes, *(one.free_bytes for one in limiting if one.free_bytes is not None)]),
-            free_inodes=min([self.free_inodes, *(one.free_files for one in limiting if one.free_files is not None)]),
+            free_bytes=min(
+                [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
+            ),
+            free_inodes=min(
+                [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
+            ),
             quotas=(*self.quotas, *limiting),
         )
 

@@ -23,8 +23,8 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 def main(call: str, path: str, rest: list[str]) -> str:
     """Return what there is to say of the call. Raises OSError for one that is refused."""
-    said = _CALLS[call](path, *rest)
-    return "" if said is None else str(said)
+    answer = _CALLS[call](path, *rest)
+    return "" if answer is None else str(answer)
 
 
 def _real_directory(path: str) -> str:
@@ -36,7 +36,7 @@ def _real_directory(path: str) -> str:
 
 def _first_attribute(name: str, *paths: str) -> str:
     """Of the first of the paths that has it."""
-    return next((found for path in paths if (found := _attribute(path, name))), "")
+    return next((value for path in paths if (value := _attribute(path, name))), "")
 
 
 def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str:

@@ -45,11 +45,11 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
 
     def read(done: Completed) -> ElementTree.Element:
         where = f"gluster {' '.join(words)}"
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         try:
             root = ElementTree.fromstring(done.stdout)
         except ElementTree.ParseError:
-            why = said[-1] if said else f"exit status {done.status}"
+            why = lines[-1] if lines else f"exit status {done.status}"
             remedy = "Run strakes on a server of the volume, or give --servers to reach one."
             raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy) from None
         if _text(root, "opRet") not in ("0", ""):
@@ -101,7 +101,9 @@ class GlusterTarget(Target):
             told = describe(self._volume, self._ask("volume", "status", self._name, "detail"), {})
         except StrakesError as error:
             return (f"The management daemon does not report the state of the bricks: {said(error)}.",)
-        return tuple(f"The brick {one.name} is {one.state}." for one in told.data_targets if one.state != "online")
+        return tuple(
+            f"The brick {target.name} is {target.state}." for target in told.data_targets if target.state != "online"
+        )
 
     def limits(self) -> tuple[Limit, ...]:
         """Return what GlusterFS does not allow, and how its counters can be read where they are off."""
@@ -167,8 +169,8 @@ class GlusterTarget(Target):
 
 def describe(volume: ElementTree.Element, status: ElementTree.Element, client: object) -> Description:
     """Bricks of a volume. Raises MeasurementError where the answer has no such volume."""
-    found = volume.find("./volInfo/volumes/volume")
-    if found is None:
+    volume_info = volume.find("./volInfo/volumes/volume")
+    if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output names no volume")
     bricks = []
     for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
@@ -183,14 +185,15 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
             )
         )
     hosts = dict.fromkeys(brick.server for brick in bricks)
-    options = {_text(one, "name"): _text(one, "value") for one in found.iterfind("./options/option")}
-    copies = int(_text(found, "replicaCount") or 1)
-    kind = _text(found, "typeStr")
+    options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}
+    copies = int(_text(volume_info, "replicaCount") or 1)
+    kind = _text(volume_info, "typeStr")
     return Description(
-        file_system_name=_text(found, "name"),
+        file_system_name=_text(volume_info, "name"),
         version="",
         servers=tuple(
-            Server(host, "brick server", host, _state([one for one in bricks if one.server == host])) for host in hosts
+            Server(host, "brick server", host, _state([brick for brick in bricks if brick.server == host]))
+            for host in hosts
         ),
         data_targets=tuple(bricks),
         client=dict(client) if isinstance(client, dict) else {},
@@ -226,7 +229,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 def daemons(proc: Path) -> list[tuple[str, ...]]:
     """How the management daemons of this machine are asked: a daemon's own configuration names its socket."""
-    found: list[tuple[str, ...]] = []
+    socket_options: list[tuple[str, ...]] = []
     for entry in sorted(proc.iterdir()):
         if not entry.name.isdecimal():
             continue
@@ -236,8 +239,8 @@ def daemons(proc: Path) -> list[tuple[str, ...]]:
                 continue
             files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []
             sockets = [match[1] for file in files if (match := _SOCKET.search(file.read_text()))]
-            found.append((f"--glusterd-sock={sockets[0]}",) if sockets else ())
-    return found
+            socket_options.append((f"--glusterd-sock={sockets[0]}",) if sockets else ())
+    return socket_options
 
 
 def _identity(volume: ElementTree.Element) -> str:

@@ -77,7 +77,7 @@ class Heart:
 
 def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
     """``kind`` "tree" or "workspace": the two functions of that name, given up when they hang."""
-    descriptors = [one for one in (parent, directory) if one >= 0]
+    descriptors = [descriptor for descriptor in (parent, directory) if descriptor >= 0]
     words = [
         sys.executable,
         "-I",
@@ -148,4 +148,4 @@ def main(words: list[str]) -> None:
     """Remove, and write what is left as JSON to standard output."""
     kind, parent, directory, name, path = words
     left = _remove(kind, int(parent), int(directory), name, path)
-    print(json.dumps([(os.fsencode(one.path).hex(), one.why) for one in left]))  # noqa: T201 - for whoever started us
+    print(json.dumps([(os.fsencode(remainder.path).hex(), remainder.why) for remainder in left]))  # noqa: T201 - for whoever started us

@@ -52,11 +52,11 @@ def read_xfs(done: Completed) -> str:
     >>> read_xfs(Completed((), 0, told, ""))
     'isize 512, agcount 4, agsize 20480, bsize 4096'
     """
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for key, value in _PAIR.findall(done.stdout):
         if key in _XFS:
-            found.setdefault(key, value)
-    return ", ".join(f"{key} {value}" for key, value in found.items())
+            settings.setdefault(key, value)
+    return ", ".join(f"{key} {value}" for key, value in settings.items())
 
 
 def read_ext(done: Completed) -> str:

@@ -124,7 +124,9 @@ class MooseFsTarget(Target):
         except StrakesError as error:
             return (f"The master {host} does not answer: {said(error)}.",)
         return tuple(
-            f"The chunkserver {one.name} is {one.state}." for one in told.data_targets if one.state != "online"
+            f"The chunkserver {target.name} is {target.state}."
+            for target in told.data_targets
+            if target.state != "online"
         )
 
     def limits(self) -> tuple[Limit, ...]:
@@ -196,4 +198,7 @@ def counters(text: str) -> dict[str, float]:
         for name, value in pairs
         if name.startswith("fuse_ops.") and value.isdecimal()
     }
-    return {CLIENT + name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
+    return {
+        CLIENT + name: sum(own.get(operation_name, 0.0) for operation_name in names)
+        for name, names in _OPERATIONS.items()
+    }

@@ -85,6 +85,9 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
             expired_s = float(lease[1])
     if not operations:
         return {}
-    common = {name: sum(operations.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
+    common = {
+        name: sum(operations.get(operation_name, 0.0) for operation_name in names)
+        for name, names in _OPERATIONS.items()
+    }
     common |= {"data.read_bytes": moved["read"], "data.write_bytes": moved["write"], LOST: lost}
     return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: expired_s}

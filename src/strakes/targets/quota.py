@@ -69,4 +69,4 @@ def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
 
 def lower(soft: int, hard: int) -> int:
     """Return the one that is there where the other is none."""
-    return min((one for one in (soft, hard) if one), default=0)
+    return min((limit for limit in (soft, hard) if limit), default=0)

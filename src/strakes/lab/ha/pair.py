@@ -224,8 +224,9 @@ class Pair:
 def read_journal(text: str) -> tuple[JournalRecord, ...]:
     """Read the complete records of a journal; what a power cut tore is none.
 
-    >>> read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
-    (Record(term=1, node='mds-a', client='start', number=0), Record(term=1, node='mds-a', client='c0', number=7))
+    >>> records = read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
+    >>> [(record.term, record.node, record.client, record.number) for record in records]
+    [(1, 'mds-a', 'start', 0), (1, 'mds-a', 'c0', 7)]
     """
     complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
     return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)

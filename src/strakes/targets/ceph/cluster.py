@@ -19,18 +19,20 @@ Json = Mapping[str, Any]
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
     """Return the map of the file system mounted: by name, by the pool its root is in, or because it is the only one."""
-    maps: list[Json] = [one["mdsmap"] for one in dump["filesystems"]]
+    maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
-        return next((one for one in maps if one["fs_name"] == name), None)
-    numbers = {one["pool"] for one in pools if one["pool_name"] == pool}
-    with_pool = [one for one in maps if numbers & set(one["data_pools"])]
+        return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
+    numbers = {candidate["pool"] for candidate in pools if candidate["pool_name"] == pool}
+    with_pool = [mdsmap for mdsmap in maps if numbers & set(mdsmap["data_pools"])]
     return next(iter(with_pool or maps), None)
 
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
     """Every rank there should be, with the daemon that has it (None: nobody)."""
     holding = {
-        one["rank"]: one for one in mdsmap["info"].values() if one["rank"] >= 0 and one["state"] != "up:standby-replay"
+        daemon["rank"]: daemon
+        for daemon in mdsmap["info"].values()
+        if daemon["rank"] >= 0 and daemon["state"] != "up:standby-replay"
     }
     return {rank: holding.get(rank) for rank in sorted({*mdsmap["in"], *holding})}
 
@@ -90,16 +92,16 @@ def data_targets(
     )
 
 
-def _state_of_store(one: Json) -> str:
-    if not one["up"]:
-        return "down" if one["in"] else "down, out"
-    odd = [word for word in one["state"] if word not in ("exists", "up")]
-    return ", ".join(["up", *([] if one["in"] else ["out"]), *odd])
+def _state_of_store(store: Json) -> str:
+    if not store["up"]:
+        return "down" if store["in"] else "down, out"
+    odd = [word for word in store["state"] if word not in ("exists", "up")]
+    return ", ".join(["up", *([] if store["in"] else ["out"]), *odd])
 
 
 def hosts_of(osd_tree: Json) -> dict[int, str]:
     """Which host each store is on."""
-    return {child: one["name"] for one in osd_tree["nodes"] if one["type"] == "host" for child in one["children"]}
+    return {child: node["name"] for node in osd_tree["nodes"] if node["type"] == "host" for child in node["children"]}
 
 
 def servers_of(
@@ -108,16 +110,16 @@ def servers_of(
     """Return the monitors, the metadata servers with their standbys, and each host with its object stores."""
     monitors = [
         Server(
-            f"mon.{one['name']}",
+            f"mon.{monitor['name']}",
             "mon",
-            one["public_addr"],
-            "in quorum" if one["rank"] in mon_dump["quorum"] else "out of quorum",
+            monitor["public_addr"],
+            "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum",
         )
-        for one in mon_dump["mons"]
+        for monitor in mon_dump["mons"]
     ]
     metadata = [
-        Server(f"mds.{one['name']}", "mds", one["addr"], str(one["state"]).removeprefix("up:"))
-        for one in (*mdsmap["info"].values(), *fs_dump["standbys"])
+        Server(f"mds.{daemon['name']}", "mds", daemon["addr"], str(daemon["state"]).removeprefix("up:"))
+        for daemon in (*mdsmap["info"].values(), *fs_dump["standbys"])
     ]
     stores = []
     for host in dict.fromkeys(hosts.values()):
@@ -129,16 +131,18 @@ def servers_of(
 
 def version_of(versions: Json) -> str:
     """Return the versions that daemons run, most frequent first."""
-    found = {}
+    counts = {}
     for text, count in versions.get("overall", {}).items():
         match = _VERSION.match(text)
-        found[f"{match[1]} {match[2]}" if match else text] = count
-    return ", ".join(sorted(found, key=lambda one: -found[one]))
+        counts[f"{match[1]} {match[2]}" if match else text] = count
+    return ", ".join(sorted(counts, key=lambda one: -counts[one]))
 
 
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
     """Return what bends figures, or decides how they may be read."""
-    standbys = len(fs_dump["standbys"]) + sum(one["state"] == "up:standby-replay" for one in mdsmap["info"].values())
+    standbys = len(fs_dump["standbys"]) + sum(
+        daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
+    )
     notes = [f"{len(mdsmap['in'])} of at most {mdsmap['max_mds']} metadata ranks, {standbys} standby."]
     for pool in osd_dump["pools"]:
         if pool["pool"] in (*mdsmap["data_pools"], mdsmap["metadata_pool"]):
@@ -178,8 +182,8 @@ def description(
         pools=tuple(
             pool["pool_name"]
             for pool in osd_dump["pools"]
-            if pool["pool"] in in_use or any(pool["pool_name"] in one.pools for one in stores)
+            if pool["pool"] in in_use or any(pool["pool_name"] in store.pools for store in stores)
         ),
-        network=tuple(one["public_addr"] for one in mon_dump["mons"]),
+        network=tuple(monitor["public_addr"] for monitor in mon_dump["mons"]),
         notes=notes_of(mdsmap, fs_dump, osd_dump),
     )

@@ -118,7 +118,9 @@ class CephTarget(Target):
 
     def _above(self, path: Path) -> list[str]:
         """Return the directory and those that it is in, up to the root of the mount."""
-        return [str(one) for one in (path, *path.parents) if one.is_relative_to(self.mount.mount_point)]
+        return [
+            str(directory) for directory in (path, *path.parents) if directory.is_relative_to(self.mount.mount_point)
+        ]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Also makes and removes an empty file in the directory: only a file shows what files really get."""
@@ -142,7 +144,7 @@ class CephTarget(Target):
         """Return at most a stripe per object store that is up; None where the monitors do not answer."""
         try:
             self._require_same_cluster()
-            return Striping(sum(bool(one["up"]) for one in self._osd_dump["osds"]), layouts.UNIT_BYTES)
+            return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
         except StrakesError:
             return None
 
@@ -193,7 +195,7 @@ class CephTarget(Target):
         try:
             health = self._ceph("health", "detail")
             fs_dump = self._ceph("fs", "dump")
-            stores = {f"osd.{one['osd']}": bool(one["up"]) for one in self._ceph("osd", "dump")["osds"]}
+            stores = {f"osd.{store['osd']}": bool(store["up"]) for store in self._ceph("osd", "dump")["osds"]}
             mdsmap = self._mdsmap(fs_dump)
         except StrakesError as error:
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
@@ -206,7 +208,7 @@ class CephTarget(Target):
         lines += [f"{name} is down." for name, up in stores.items() if not up]
         for check in health["checks"].values():
             if not check.get("muted"):
-                first = next((f": {one['message']}" for one in check.get("detail", ())), "")
+                first = next((f": {detail['message']}" for detail in check.get("detail", ())), "")
                 lines.append(f"Ceph says: {check['summary']['message']}{first}.")
         return tuple(dict.fromkeys(lines))
 
@@ -227,7 +229,7 @@ class CephTarget(Target):
         try:
             self._require_same_cluster()
             ranks = cluster.ranks_of(self._mdsmap())
-            stores = [f"osd.{one['osd']}" for one in self._osd_dump["osds"]]
+            stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
         except StrakesError as error:
             return (*limits, Limit("describe servers and targets, and read their counters", said(error)))
         if len(ranks) == 1:
@@ -273,18 +275,18 @@ class CephTarget(Target):
             else None
         )
         pool = layouts.read_layout(layout).pool if layout else ""
-        found = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
-        if found is None:
+        mdsmap = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
+        if mdsmap is None:
             raise EnvironmentLacksError(
                 "the cluster has no such file system", where=self.access.file_system or self.mount.source
             )
-        self._map = (time.monotonic(), found)
-        return found
+        self._map = (time.monotonic(), mdsmap)
+        return mdsmap
 
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
         """Who has which rank, and the number of that who."""
         if self._map is not None:
-            known = [f"mds.{one['name']}" for one in self._map[1]["info"].values()]
+            known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):
                 answers = self._daemons.ask_all({name: name for name in known}, "status")
                 ranks = {
@@ -296,10 +298,14 @@ class CephTarget(Target):
                     return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
         mdsmap = self._mdsmap()
         holding = cluster.ranks_of(mdsmap).items()
-        return {cluster.target_name(mdsmap, rank): (f"mds.{one['name']}", one["gid"]) for rank, one in holding if one}
+        return {
+            cluster.target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
+            for rank, daemon in holding
+            if daemon
+        }
 
     def _observed_stores(self) -> Mapping[str, str]:
-        names = [f"osd.{one['osd']}" for one in self._osd_dump["osds"]]
+        names = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
         here = [name for name in names if self._daemons.is_here(name)] if len(names) <= MOST_ELSEWHERE else []
         return {name: name for name in (names if len(names) <= MOST_ELSEWHERE else here)}
 

@@ -1,4 +1,4 @@
-"""Alerts that arrive while a drill is under way: lines that are appended to a file, as a mailbox's or a web hook's."""
+"""Alerts that arrive during a drill: lines that are appended to a file, such as a mailbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_EVERY_S = 0.2
 
 
 class AlertListener:
-    """Only what comes from now on counts. Raises BadInputError for a file that cannot be read."""
+    """The lines that are appended to a file from now on. Raises BadInputError for a file that cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

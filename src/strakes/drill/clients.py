@@ -15,10 +15,11 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Timing:
-    """The fault comes ``before_s`` after the first file, and is undone ``restore_after_s`` later.
+    """The times of a drill, in seconds.
 
-    Where that is None, it is undone when the clients have ended. They may wait for just that: so it is done after a
-    limit all the same.
+    The fault comes ``before_s`` after the first file, and is undone ``restore_after_s`` later. Where that is None, it
+    is undone when the clients have ended. Clients may wait for the undoing itself: so it comes after a limit all the
+    same.
     """
 
     before_s: float

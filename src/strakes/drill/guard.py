@@ -21,7 +21,7 @@ _TRIES = 3
 
 
 class Promise:
-    """Made before a fault is done."""
+    """The promise to undo one fault, made before the fault is done."""
 
     def __init__(self, root: Path, fault: str, undo: Undo) -> None:
         """Write the promise down. Raises StrakesError when that fails: then the fault must not be done."""

@@ -1,6 +1,4 @@
-"""The drill itself: probes on a fixed schedule, a fault among them, its undoing, and a check of every acknowledged
-file.
-"""
+"""A drill: probes on a fixed schedule, a fault among them, its undoing, and a check of every acknowledged file."""
 
 from __future__ import annotations
 

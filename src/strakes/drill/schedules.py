@@ -1,6 +1,4 @@
-"""Random schedules of faults and repairs on the pair of the lab: what the model predicts for each event, and what
-happens.
-"""
+"""Random sequences of faults and repairs on the pair of the lab: what the model predicts, and what happens."""
 
 from __future__ import annotations
 

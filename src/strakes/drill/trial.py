@@ -120,7 +120,7 @@ def _observe(pair: Pair, name: str, fault: PairFault, before: str, pace: Pace) -
 
 
 class RunningClients:
-    """Clients at work while it is open; what they were answered goes to a file, so that a full pipe holds nobody up."""
+    """Clients that work while this is open; their answers go to a file, so that no full pipe stops them."""
 
     def __init__(self, pair: Pair, pace: Pace) -> None:
         self._run = secrets.token_hex(3)

@@ -17,7 +17,7 @@ CONFIDENCE = 0.9
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of so many times; ``interval`` is None where they are too few for one."""
+    """The median of several times; ``interval`` is None where they are too few for one."""
 
     median_s: float
     interval: Interval | None

@@ -23,7 +23,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class Undo(ABC):
-    """Doing it twice does no harm. ``text`` says word for word what is done."""
+    """The undoing of one fault; doing it twice does no harm. ``text`` says word for word what is done."""
 
     kind: ClassVar[str]
 
@@ -126,7 +126,7 @@ class MountTargets(Undo):
 
 @dataclass(frozen=True)
 class Continue(Undo):
-    """SIGCONT to a process that was stopped; ``started`` tells it from a later one of the same number."""
+    """A SIGCONT to a process that was stopped; ``started`` tells it from a later one of the same number."""
 
     kind: ClassVar[str] = "continue"
     name: str
@@ -169,7 +169,7 @@ class StartMetadataServer(Undo):
 
 @dataclass(frozen=True)
 class RestorePair(Undo):
-    """Cables in and power on, of the pair of a lab."""
+    """The cables and the power of the pair of a lab, restored."""
 
     kind: ClassVar[str] = "lab-pair"
     lab: str

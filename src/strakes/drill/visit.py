@@ -1,6 +1,4 @@
-"""A visit of a study that is a drill: its plan with a fault in the middle, and what came of it beside the engine's
-figures.
-"""
+"""A visit of a study that is a drill: its plan with a fault in the middle, and what came of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the tables of a description fit together."""
+"""Checks that the tables of a description fit together."""
 
 from __future__ import annotations
 

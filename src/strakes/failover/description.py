@@ -219,7 +219,7 @@ def _target(
 
 @dataclass(frozen=True)
 class _Storage:
-    """Where a target is kept: as the fields of ``ServedTarget``."""
+    """The place where a target is stored, as the fields of ``ServedTarget``."""
 
     nodes: tuple[str, ...]
     devices: dict[str, str]

@@ -26,7 +26,7 @@ class JournalRecord:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """A client sent ``record`` and was told that it is kept; seconds since 1970."""
+    """One answer to a client that ``record`` is kept; times are in seconds since 1970."""
 
     record: JournalRecord
     sent_s: float
@@ -55,7 +55,7 @@ class SplitBrainJudgement:
 
 @dataclass
 class _Terms:
-    """Who served in which term."""
+    """The nodes that served, by term."""
 
     nodes: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
 

@@ -1,4 +1,4 @@
-"""A fail-over as clients lived it.
+"""A fail-over as clients saw it.
 
 What happened when, how long each waited, and when the first, the median and the last were back.
 """
@@ -121,7 +121,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class _Wait:
-    """From one answer to the next.
+    """The time from one answer to the next.
 
     ``asking_s`` is the part in which the client wanted one: pauses of its own are not the servers' doing. ``failures``
     are the operations that ended in it without an answer, ``answered`` whether an answer ends it.

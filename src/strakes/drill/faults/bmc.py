@@ -18,9 +18,9 @@ _DEFAULT_PORT = "623"
 
 
 class PowerOff(Fault):
-    """Off, and confirmed by the BMC itself; on again in the end.
+    """A server without power, as its BMC confirms; its power comes back in the end.
 
-    Not by fence_ipmilan, which gives the password to ipmitool on its command line: here it stays in its file.
+    It does not use fence_ipmilan, which gives the password to ipmitool on its command line: here it stays in its file.
     """
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:

@@ -149,7 +149,7 @@ class MetadataServerFault(Fault):
 
 
 class _ProcessFault(MetadataServerFault):
-    """Done to the process of a server that runs on this machine."""
+    """A fault of the server's process, which runs on this machine."""
 
     word: str
 
@@ -200,7 +200,7 @@ class StopServer(_ProcessFault):
 
 
 class FailServer(MetadataServerFault):
-    """The monitors give it up; it starts itself again as a standby."""
+    """The metadata server with rank 0, replaced by the monitors; it starts itself again as a standby."""
 
     undo = None
 

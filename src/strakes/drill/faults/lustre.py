@@ -86,7 +86,7 @@ def _place(name: str) -> int:
 
 
 class _LustreFault(Fault):
-    """Done somewhere in the Lustre that a directory is on; over when every target serves this client again."""
+    """A fault in the Lustre that a directory is on; over when every target serves this client again."""
 
     # A target waits for clients that are gone for up to a quarter of an hour.
     back_within_s: ClassVar[float] = 960.0
@@ -114,7 +114,7 @@ class _LustreFault(Fault):
 
 
 class _ServerFault(_LustreFault):
-    """Done on the server of one target: that of --target, else the one that the directory is on."""
+    """A fault on the server of one target: that of --target, otherwise the one that the directory is on."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -215,7 +215,7 @@ class _ServerFault(_LustreFault):
 
 
 class UnmountTarget(_ServerFault):
-    """In order: clients wait, and go on when it is mounted again."""
+    """A target unmounted in order: clients wait, and go on when it is mounted again."""
 
     def commands(self) -> tuple[str, Undo]:
         """Unmount it, and mount it again."""
@@ -223,7 +223,7 @@ class UnmountTarget(_ServerFault):
 
 
 class ForceUnmountTarget(_ServerFault):
-    """Without waiting for anybody: clients are evicted, and their operations fail."""
+    """A target unmounted by force: clients are evicted, and their operations fail."""
 
     def commands(self) -> tuple[str, Undo]:
         """Unmount it by force, and mount it again."""
@@ -252,7 +252,7 @@ def _each_of(commands: Iterable[str]) -> str:
 
 
 class SlowDisk(_ServerFault):
-    """By dm-delay where the disk is a volume of the device mapper; else by others who read all of it at once."""
+    """A slow disk: by dm-delay on a volume of the device mapper, otherwise by readers of the whole disk."""
 
     def commands(self) -> tuple[str, str]:
         """Return the command that slows the disk, and the one that undoes it."""
@@ -315,7 +315,7 @@ def _read_all(device: str, name: str) -> tuple[str, str]:
 
 
 class CutClient(_LustreFault):
-    """Nothing that the servers send arrives at this client any more, by rules of LNet.
+    """A client that nothing from the servers reaches any more, by rules of LNet.
 
     Other networks stay as they are.
     """

@@ -1,4 +1,4 @@
-"""A cluster of Pacemaker's: a node hands over, is fenced, or a resource fails; and what the cluster says meanwhile.
+"""Faults of a Pacemaker cluster: a node hands over, a node is fenced, or a resource fails.
 
 ``--via`` goes before every command, for a machine that is no node: ``--via 'ssh root@mds-b'``.
 """
@@ -164,7 +164,7 @@ class PacemakerFault(Fault):
 
 
 class StandbyNode(PacemakerFault):
-    """The graceful switch: everything moves away, nothing is fenced."""
+    """A node on standby: everything moves away in order, nothing is fenced."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         def standby(value: str) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class StandbyNode(PacemakerFault):
 
 
 class FenceNode(PacemakerFault):
-    """Switched off by the cluster's own fencing devices, then on again."""
+    """A node that the cluster's own fencing devices power off, and on again."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         fence, unfence = (

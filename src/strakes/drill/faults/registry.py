@@ -1,4 +1,4 @@
-"""Every fault by its word. Adding one is its module and one line here."""
+"""Every fault by its name. Adding one is its module and one line here."""
 
 from __future__ import annotations
 

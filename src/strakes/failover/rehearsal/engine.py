@@ -1,6 +1,4 @@
-"""Pacemaker's policy engine (``crm_simulate``) on a planned configuration: what it would do, and where services are
-then.
-"""
+"""Pacemaker's policy engine (``crm_simulate``) on a planned configuration: what it would do with each failure."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from strakes.failover.setup import Setup
 
 @dataclass
 class Story:
-    """Plays failures for one plan."""
+    """The story of one plan, to which failures are added one by one."""
 
     setup: Setup
     engine: PolicyEngine

@@ -1,6 +1,4 @@
-"""Rules about files beside the cluster's own: hosts, exports, modules, sbd's disk, and how targets are made and
-mounted.
-"""
+"""Rules about files beside the cluster's own: hosts, exports, modules, sbd's disk, and how targets are made."""
 
 from __future__ import annotations
 

@@ -91,7 +91,9 @@ def _with_steps(measured: Sequence[Measured]) -> list[Measured]:
         return list(measured)
     every = sorted({time_s for own in times for time_s in own})
     step_s = min((late - early for early, late in pairwise(every) if late - early > _SAME_S), default=0.0)
-    return [replace(one, step=step_s / median(own)) if own else one for one, own in zip(measured, times, strict=True)]
+    return [
+        replace(cell, step=step_s / median(own)) if own else cell for cell, own in zip(measured, times, strict=True)
+    ]
 
 
 def with_dependence(results: Results, rule: StoppingRule, moments: Mapping[str, Sequence[float]]) -> Results:

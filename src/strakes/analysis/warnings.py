@@ -72,8 +72,8 @@ def _measured(results: Results) -> list[Measured]:
     return [cell for cell in results.measured if cell.estimate is not None and not cell.is_side]
 
 
-def _regular(one: Measured) -> list[Observation]:
-    return [seen for seen in one.observations if seen.purpose == "measure"]
+def _regular(cell: Measured) -> list[Observation]:
+    return [seen for seen in cell.observations if seen.purpose == "measure"]
 
 
 def _limits(run: Run, results: Results) -> list[RunWarning]:
@@ -140,17 +140,17 @@ def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
     return devices
 
 
-def _counted(one: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
+def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
     """Return what the device, or else the servers, counted for each read, beside what was read.
 
     None where nobody counts.
     """
     if device:
         # One without an entry moved nothing.
-        own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(one)]
+        own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
         return [(float(count), float(read)) for count, read in own], f"Device {device}"
     # Servers are looked at before and after a visit: they count all that was read in it.
-    cell = one.id.rsplit(":", 1)[0]
+    cell = figure.id.rsplit(":", 1)[0]
     reads = [
         seen
         for other in _measured(results)
@@ -158,14 +158,14 @@ def _counted(one: Measured, results: Results, device: str) -> tuple[list[tuple[f
         for seen in _regular(other)
     ]
     amounts = []
-    for seen in _regular(one):
+    for seen in _regular(figure):
         told = [
             float(counters["data.read_bytes"]) for counters in seen.servers.values() if "data.read_bytes" in counters
         ]
         if told:
             read = {other.sample.name: other.sample.bytes for other in reads if other.at_s == seen.at_s}
             amounts.append((sum(told), float(sum(read.values()))))
-    return (amounts, f"Servers ({', '.join(sorted(_regular(one)[0].servers))})") if amounts else None
+    return (amounts, f"Servers ({', '.join(sorted(_regular(figure)[0].servers))})") if amounts else None
 
 
 def _reads(results: Results) -> list[str]:

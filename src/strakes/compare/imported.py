@@ -24,17 +24,17 @@ def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Ce
     pairs: list[tuple[Cell, Cell]] = []
     unlike: list[Unlike] = []
     taken: set[int] = set()
-    for one in first:
-        named = [other for other in second if other.measures[0].phase == one.measures[0].phase]
-        alike = [other for other in named if not _differences(one, other)]
+    for cell in first:
+        named = [other for other in second if other.measures[0].phase == cell.measures[0].phase]
+        alike = [other for other in named if not _differences(cell, other)]
         if len(alike) == 1:
-            pairs.append((one, alike[0]))
+            pairs.append((cell, alike[0]))
             taken.add(id(alike[0]))
         elif alike:
-            unlike.append(Unlike(one.key, f"{len(alike)} figures of the other run have these settings"))
+            unlike.append(Unlike(cell.key, f"{len(alike)} figures of the other run have these settings"))
         else:
-            why = "; ".join(_differences(one, named[0])) if named else "only in A"
-            unlike.append(Unlike(one.key, why))
+            why = "; ".join(_differences(cell, named[0])) if named else "only in A"
+            unlike.append(Unlike(cell.key, why))
             taken.update(id(other) for other in named)
     unlike += [
         Unlike(other.measure_id(other.measures[0].phase), "only in B") for other in second if id(other) not in taken
@@ -52,8 +52,8 @@ def _single(cells: Sequence[Cell]) -> list[Cell]:
     ]
 
 
-def _differences(one: Cell, other: Cell) -> list[str]:
-    ours, theirs = _facts(one, one.measures[0]), _facts(other, other.measures[0])
+def _differences(own: Cell, other: Cell) -> list[str]:
+    ours, theirs = _facts(own, own.measures[0]), _facts(other, other.measures[0])
     return [
         f"{key}: {ours[key]} in A, {theirs[key]} in B"
         for key in ours

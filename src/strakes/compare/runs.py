@@ -50,13 +50,13 @@ def compare_runs(
         results_of(run, list({pair[side].key: cells[pair[side].key] for pair in pairs}.values()))
         for side, (run, cells) in enumerate((run, {cell.key: cell for cell in run.cells}) for run in (a, b))
     )
-    found = [
+    common = [
         (results_a.get(first.measure_id(measure.phase)), results_b.get(other.measure_id(measure.phase)))
         for first, other in pairs
         for measure in first.measures
         if not measure.is_side
     ]
-    wanted = [pair for pair in found if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
+    wanted = [pair for pair in common if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
     for own, other in wanted:
         missing = " and ".join(name for name, cell in (("A", own), ("B", other)) if cell.estimate is None)
         if missing:
@@ -120,8 +120,8 @@ def results_of(run: Run, cells: Sequence[Cell]) -> Results:
     return collect(cells, run.visits, rule_of(run.manifest["options"]), {})
 
 
-def _values(one: Measured) -> list[float]:
-    return list(one.by_block().values())
+def _values(cell: Measured) -> list[float]:
+    return list(cell.by_block().values())
 
 
 def _overall(
@@ -143,48 +143,48 @@ def _overall(
     )
 
 
-def _cell(one: Measured, other: Measured, said: Judged) -> CellVerdict:
-    assert one.estimate is not None and other.estimate is not None
-    interval = said.ratio.interval
+def _cell(cell: Measured, other: Measured, judgement: Judged) -> CellVerdict:
+    assert cell.estimate is not None and other.estimate is not None
+    interval = judgement.ratio.interval
     return CellVerdict(
-        id=one.id,
-        settings=one.settings,
-        unit=one.unit,
-        verdict=said.verdict,
-        ratio=said.ratio.median,
+        id=cell.id,
+        settings=cell.settings,
+        unit=cell.unit,
+        verdict=judgement.verdict,
+        ratio=judgement.ratio.median,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        median_a=one.estimate.median,
+        median_a=cell.estimate.median,
         median_b=other.estimate.median,
-        runs_a=one.estimate.runs,
+        runs_a=cell.estimate.runs,
         runs_b=other.estimate.runs,
-        needs=said.needs,
+        needs=judgement.needs,
     )
 
 
 _MEASURED_HERE = "both measured with strakes, which can run the command lines of ior and mdtest: strakes run ior ..."
 
 
-def _of_imported(said: Judged) -> Judged:
-    return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _MEASURED_HERE)
+def _of_imported(judgement: Judged) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), _MEASURED_HERE)
 
 
 _FREELY = "both measured without --impact and --neighbour, or at a quieter time"
 
 
-def _of_held_back(said: Judged) -> Judged:
-    return Judged(Verdict.INCONCLUSIVE, replace(said.ratio, interval=None), _FREELY)
+def _of_held_back(judgement: Judged) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), _FREELY)
 
 
-def not_claimed(said: Judged) -> Judged:
+def not_claimed(judgement: Judged) -> Judged:
     """Withhold a verdict that would stand on disturbed runs."""
-    if said.verdict is Verdict.INCONCLUSIVE:
-        return said
+    if judgement.verdict is Verdict.INCONCLUSIVE:
+        return judgement
     needs = (
         "runs without drift on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR "
         "--against DIR2"
     )
-    return Judged(Verdict.INCONCLUSIVE, said.ratio, needs)
+    return Judged(Verdict.INCONCLUSIVE, judgement.ratio, needs)
 
 
 def _drift(name: str, cells: Sequence[Measured]) -> list[str]:

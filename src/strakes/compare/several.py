@@ -33,7 +33,7 @@ class _Row:
 
     def medians(self) -> tuple[dict[int, float], dict[int, float]]:
         a, b = (
-            {n: one.estimate.median for n, one in enumerate(side) if one.estimate is not None}
+            {n: cell.estimate.median for n, cell in enumerate(side) if cell.estimate is not None}
             for side in (self.a, self.b)
         )
         return a, b
@@ -124,16 +124,16 @@ def _rows(
     for identifier in first:
         if only and not any(fnmatchcase(identifier, pattern) for pattern in only):
             continue
-        found = [[measured[identifier] for measured in side if identifier in measured] for side in sides]
-        if any(held_back(measured) for side in found for measured in side):
+        both = [[measured[identifier] for measured in side if identifier in measured] for side in sides]
+        if any(held_back(measured) for side in both for measured in side):
             unlike.append(Unlike(identifier, "limited by --impact or --neighbour in at least one run"))
-        elif [len(one) for one in found] == [len(a), len(b)]:
-            rows.append(_Row(tuple(found[0]), tuple(found[1])))
+        elif [len(side) for side in both] == [len(a), len(b)]:
+            rows.append(_Row(tuple(both[0]), tuple(both[1])))
         else:
             unlike.append(
                 Unlike(
                     identifier,
-                    f"measured in {len(found[0])} of {len(a)} runs of A and {len(found[1])} of {len(b)} runs of B",
+                    f"measured in {len(both[0])} of {len(a)} runs of A and {len(both[1])} of {len(b)} runs of B",
                 )
             )
     return rows, unlike

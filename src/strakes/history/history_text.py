@@ -47,22 +47,26 @@ def _block(history: History) -> str:
     return "\n".join(lines)
 
 
-def _line(one: HistorySeries, width: int) -> str:
-    line = f"  {one.verdict:<15} {for_terminal(one.cell):<{width}}  {_bars(one)}  "
-    if not one.changes:
-        seen = f" (a change of {100 * one.seen_from:.2g} % would have been seen)" if one.seen_from is not None else ""
-        return line + show(one.points[-1].median, one.unit) + seen
-    last = one.changes[-1]
-    earlier = f", {len(one.changes) - 1} earlier changes" if len(one.changes) > 1 else ""
+def _line(series: HistorySeries, width: int) -> str:
+    line = f"  {series.verdict:<15} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
+    if not series.changes:
+        seen = (
+            f" (a change of {100 * series.seen_from:.2g} % would have been seen)"
+            if series.seen_from is not None
+            else ""
+        )
+        return line + show(series.points[-1].median, series.unit) + seen
+    last = series.changes[-1]
+    earlier = f", {len(series.changes) - 1} earlier changes" if len(series.changes) > 1 else ""
     return (
-        line + f"{show(last.before, one.unit)} -> {show(last.after, one.unit)} since {last.when[:10]} (p "
+        line + f"{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
         f"{last.p_value:.4f}{earlier})"
     )
 
 
-def _bars(one: HistorySeries) -> str:
+def _bars(series: HistorySeries) -> str:
     """Return the newest medians as bars of a height from the least to the most of them."""
-    values = [point.median for point in one.points[-_LONGEST_LINE:]]
+    values = [point.median for point in series.points[-_LONGEST_LINE:]]
     least, most = min(values), max(values)
     if most == least:
         return _BARS[3] * len(values)

@@ -58,11 +58,11 @@ def _judged(series: HistorySeries, error: float, since: datetime | None) -> Hist
     if min(values) <= 0:
         return replace(series, verdict="INCONCLUSIVE", needs="figures above zero")
     changes = []
-    for found in change_points([math.log(value) for value in values], error, dependent=True):
-        point = series.points[found.index]
-        before, after = math.exp(found.before), math.exp(found.after)
+    for change_point in change_points([math.log(value) for value in values], error, dependent=True):
+        point = series.points[change_point.index]
+        before, after = math.exp(change_point.before), math.exp(change_point.after)
         ratio = before / after if series.lower_is_better else after / before
-        changes.append(RunChange(point.run, point.when, before, after, ratio, found.p_value))
+        changes.append(RunChange(point.run, point.when, before, after, ratio, change_point.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
     if recent:
         verdict: Verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"

@@ -115,16 +115,16 @@ def ratio_finding(
     )
 
 
-def describe(one: Measured) -> str:
+def describe(cell: Measured) -> str:
     """Return a cell in a few words: the levels of its factors."""
-    return ", ".join(level_text(name, value) for name, value in one.settings.items() if name != "axis")
+    return ", ".join(level_text(name, value) for name, value in cell.settings.items() if name != "axis")
 
 
-def read_from(one: Measured, facts: Mapping[str, Any]) -> str:
+def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
     """Say where reads of data that had just been written came from, as far as the client can tell."""
-    if own_cache(str(facts.get("file_system", ""))) and one.settings.get("io") != "direct":
+    if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
         return "whatever cache answered"
-    caches = [seen.sample.cache for seen in one.observations]
+    caches = [seen.sample.cache for seen in cell.observations]
     read = sum(cache.file_bytes or 0 for cache in caches)
     if not read or not all(cache.method == "cachestat" for cache in caches):
         return "whatever cache answered"
@@ -140,21 +140,21 @@ _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 
 _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
-def from_memory(one: Measured, facts: Mapping[str, Any]) -> bool:
+def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Tell whether this node's kernel answered from what it remembers of files that it has just made.
 
     On a local file system it always does, since nothing drops names between two phases; behind a network it does where
     an operation took less than any request to a server.
     """
-    operation = one.settings.get("operation")
-    if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or one.estimate is None:
+    operation = cell.settings.get("operation")
+    if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
         return False
     if not facts.get("remote"):
         return "file_system" in facts
     if operation in _ON_DIRECTORIES:
         return False
-    ranks = max((len(seen.sample.ranks) for seen in one.observations), default=0)
-    each_s = one.estimate.median if one.unit == "s" else ranks / max(one.estimate.median, 1e-9)
+    ranks = max((len(seen.sample.ranks) for seen in cell.observations), default=0)
+    each_s = cell.estimate.median if cell.unit == "s" else ranks / max(cell.estimate.median, 1e-9)
     return 0 < each_s < _ROUND_TRIP_S
 
 
@@ -196,28 +196,36 @@ def saturation_finding(
     finding_id: str, noun: str, measured: Sequence[Measured], factor: str, results: Results
 ) -> list[Finding]:
     """Where a rate stops growing with ``factor``, as one finding; nothing when there is nothing to compare."""
-    found = find_saturation(measured, factor, results.confidence)
-    if found is None:
+    saturation = find_saturation(measured, factor, results.confidence)
+    if saturation is None:
         return []
     evidence = results.ids(measured)
     study = measured[0].study
-    if found.x is None or found.rival_x is None or found.ratio is None or found.ratio.interval is None:
+    if (
+        saturation.x is None
+        or saturation.rival_x is None
+        or saturation.ratio is None
+        or saturation.ratio.interval is None
+    ):
         statement = f"Where {noun} saturate is not known: the intervals are too wide to tell the levels apart."
         needs = (
-            f"about {found.more_runs} more runs of each level"
-            if found.more_runs
+            f"about {saturation.more_runs} more runs of each level"
+            if saturation.more_runs
             else "more runs of each level: give a larger --budget"
         )
         return [Finding(finding_id, study, statement, "inconclusive", evidence, needs=needs)]
     by_level = {float(cell.settings[factor]): cell for cell in measured}
-    chosen, hardest = by_level[found.x], by_level[found.rival_x]
+    chosen, hardest = by_level[saturation.x], by_level[saturation.rival_x]
     level, rival = (level_text(factor, cell.settings[factor]) for cell in (chosen, hardest))
     interval = IntervalOf(
-        found.ratio.interval.low, found.ratio.interval.high, found.ratio.interval.confidence, f"ratio to {rival}"
+        saturation.ratio.interval.low,
+        saturation.ratio.interval.high,
+        saturation.ratio.interval.confidence,
+        f"ratio to {rival}",
     )
     others = [cell for cell in by_level.values() if cell is not chosen]
-    times = f"{found.ratio.median:.2f} times those at {rival}"
-    if found.verdict == "grows":
+    times = f"{saturation.ratio.median:.2f} times those at {rival}"
+    if saturation.verdict == "grows":
         text = (
             f"{_upper(noun)} still grow at the largest setting measured, {level}: {times}, the setting hardest to beat."
         )
@@ -226,15 +234,15 @@ def saturation_finding(
     claims = tuple(Claim(chosen.id, cell.id, SATURATED) for cell in others)
     enough = f"at least {SATURATED:.0%} of any other setting"
     text = f"{level} suffice for {noun} ({enough}): {times}, the setting hardest to match"
-    if found.below_x is None:
+    if saturation.below_x is None:
         text += "; nothing smaller was measured"
-    elif found.verdict == "saturated" and found.gain is not None and found.gain.interval is not None:
-        below = by_level[found.below_x]
+    elif saturation.verdict == "saturated" and saturation.gain is not None and saturation.gain.interval is not None:
+        below = by_level[saturation.below_x]
         claims = (*claims, Claim(chosen.id, below.id, 1.0))
-        gain = found.gain.interval
+        gain = saturation.gain.interval
         text = (
             f"{_upper(noun)} saturate at {level} ({enough}): {times}, the setting hardest to match, "
-            f"and {found.gain.median:.2f} "
+            f"and {saturation.gain.median:.2f} "
         )
         text += f"[{gain.low:.2f} - {gain.high:.2f}] times those at {level_text(factor, below.settings[factor])}"
     else:
@@ -282,19 +290,19 @@ def saturation_advice(
     ]
 
 
-def _seeming(one: Measured, best: Measured, results: Results) -> float:
+def _seeming(cell: Measured, best: Measured, results: Results) -> float:
     """How near a level seems to come to the best: what to test, not what is shown."""
-    ratio = better_ratio(one, best, results.confidence) if one is not best else None
-    return ratio.median if ratio is not None else float(one is best)
+    ratio = better_ratio(cell, best, results.confidence) if cell is not best else None
+    return ratio.median if ratio is not None else float(cell is best)
 
 
 def _value_text(factor: str, value: Setting) -> str:
     return format_value(float(value), "B") if factor.endswith("_bytes") else str(value)
 
 
-def _goodness(one: Measured) -> float:
-    assert one.estimate is not None
-    return -one.estimate.median if one.lower_is_better else one.estimate.median
+def _goodness(cell: Measured) -> float:
+    assert cell.estimate is not None
+    return -cell.estimate.median if cell.lower_is_better else cell.estimate.median
 
 
 def _upper(text: str) -> str:

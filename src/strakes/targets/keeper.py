@@ -109,7 +109,7 @@ def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: i
         answer = output.read()
     if remover.returncode != 0:
         return _remove(kind, parent, directory, name, path)
-    return tuple(Left(os.fsdecode(bytes.fromhex(one)), why) for one, why in json.loads(answer))
+    return tuple(Left(os.fsdecode(bytes.fromhex(encoded)), why) for encoded, why in json.loads(answer))
 
 
 def wait_while_at_work(worker: subprocess.Popen[bytes]) -> bool:

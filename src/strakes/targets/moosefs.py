@@ -177,8 +177,10 @@ def describe(
         servers=(
             Server(name, "master", name, "answers"),
             *(
-                Server(one, "chunkserver", one, f"{sum(target.server == one for target in targets)} chunkservers")
-                for one in hosts
+                Server(
+                    server, "chunkserver", server, f"{sum(target.server == server for target in targets)} chunkservers"
+                )
+                for server in hosts
             ),
         ),
         data_targets=tuple(targets),

@@ -78,17 +78,17 @@ def data_targets(
         for store in group["acting"]:
             takes_part.setdefault(store, set()).add(names.get(number, str(number)))
     room = {
-        one["id"]: (one["kb"] * KIB, one["kb_avail"] * KIB)
-        for one in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
+        entry["id"]: (entry["kb"] * KIB, entry["kb_avail"] * KIB)
+        for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
     }
     return tuple(
         DataTarget(
-            *(f"osd.{one['osd']}", one["osd"], hosts.get(one["osd"], ""), _state_of_store(one)),
-            *room.get(one["osd"], (0, 0)),
+            *(f"osd.{entry['osd']}", entry["osd"], hosts.get(entry["osd"], ""), _state_of_store(entry)),
+            *room.get(entry["osd"], (0, 0)),
             *(0, 0),
-            pools=tuple(sorted(takes_part.get(one["osd"], ()))),
+            pools=tuple(sorted(takes_part.get(entry["osd"], ()))),
         )
-        for one in osd_dump["osds"]
+        for entry in osd_dump["osds"]
     )
 
 
@@ -135,7 +135,7 @@ def version_of(versions: Json) -> str:
     for text, count in versions.get("overall", {}).items():
         match = _VERSION.match(text)
         counts[f"{match[1]} {match[2]}" if match else text] = count
-    return ", ".join(sorted(counts, key=lambda one: -counts[one]))
+    return ", ".join(sorted(counts, key=lambda version: -counts[version]))
 
 
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:

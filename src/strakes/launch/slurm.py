@@ -84,7 +84,10 @@ class SlurmEngine(MpiEngine):
         self._gone: dict[str, str | int] = {}
 
     def command(self) -> Sequence[str]:
-        """Return the srun command of all ranks. Raises EnvironmentLacksError without srun, allocation or engine."""
+        """Return the srun command of all ranks.
+
+        Raises EnvironmentLacksError without srun or engine, BadInputError outside of an allocation.
+        """
         self._gone = {}
         srun = find_srun()
         allocation()

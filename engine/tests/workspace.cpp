@@ -173,12 +173,15 @@ TEST_CASE("whatever the shape of a tree, processes remove about as much of it ea
             const Descriptor opened = open_directory(directory.path());
             std::vector<std::atomic<std::uint64_t>> removed(kProcesses);
             std::vector<std::unique_ptr<TreeRemoval>> removals;
-            for (std::uint32_t number = 0; number < processes; ++number)
+            removals.reserve(processes);
+            for (std::uint32_t number = 0; number < processes; ++number) {
                 removals.push_back(std::make_unique<TreeRemoval>(
                     opened.get(), "tree", removed[number],
                     TreeRemoval::Share{.number = number, .of = processes, .threads = kProcesses / processes}));
+            }
             {
                 std::vector<std::jthread> threads;
+                threads.reserve(kProcesses);
                 for (std::uint32_t i = 0; i < kProcesses; ++i)
                     threads.emplace_back([&, i] { removals[i % processes]->work(); });
             }

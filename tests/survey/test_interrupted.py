@@ -68,7 +68,8 @@ def test_a_service_that_is_interrupted_again_and_again_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = FailingOver(tmp_path, mount_of(tmp_path))
-    target.looks = MOST_INTERRUPTED
+    # In each visit, and before the next.
+    target.looks = 2 * MOST_INTERRUPTED
     with pytest.raises(MeasurementError, match="interrupted in each of") as caught:
         survey(target, monkeypatch)
     assert "MDT0001 did not serve this client" in caught.value.why

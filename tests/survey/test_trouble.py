@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strakes.analysis.evidence import as_known_last
+from strakes.analysis.interruptions import as_known_last
 from strakes.store.records import InterruptionsEnded, RunEvent, TroubleSeen
 from strakes.survey.session import note_ends, note_trouble
 from strakes.targets.description import Interruption

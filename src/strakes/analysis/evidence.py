@@ -7,7 +7,6 @@ nothing to say.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from strakes.findings.begun import APART_S, Begun
 from strakes.findings.portrait import RunWarning
@@ -438,32 +437,6 @@ def begun_apart(apart: int, phases: int, worst: Begun, cells: Sequence[str] = ()
 def servers_disturbed(lines: Sequence[str]) -> list[RunWarning]:
     """`server-changed` for counters that began anew: what servers counted then is left out."""
     return [_warning("server-changed", f"{'; '.join(lines)}.")] if lines else []
-
-
-def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
-    """Return each interruption that was met once, with the end and the evictions that were known of it last.
-
-    >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
-    >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]
-    True
-    """
-    known: dict[tuple[str, float], Interruption] = {}
-    for lost in met:
-        before = known.get((lost.target, lost.began_unix_s), lost)
-        known[lost.target, lost.began_unix_s] = _merged(before, lost)
-    for lost in later:
-        if before_or_none := known.get((lost.target, lost.began_unix_s)):
-            known[lost.target, lost.began_unix_s] = _merged(before_or_none, lost)
-    return list(known.values())
-
-
-def _merged(before: Interruption, later: Interruption) -> Interruption:
-    return replace(
-        later,
-        ended_unix_s=before.ended_unix_s if later.ended_unix_s is None else later.ended_unix_s,
-        evicted=before.evicted or later.evicted,
-        evicted_clients=before.evicted_clients if later.evicted_clients is None else later.evicted_clients,
-    )
 
 
 def service_interrupted(interruptions: Sequence[Interruption], again: int) -> list[RunWarning]:

@@ -9,6 +9,7 @@ from strakes.analysis import evidence
 from strakes.analysis.amounts import amount_warnings
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
 from strakes.analysis.hybrid_io import hybrid_io
+from strakes.analysis.interruptions import as_known_last
 from strakes.analysis.levels import Levels
 from strakes.analysis.servers import slow_servers
 from strakes.findings.begun import all_begun, begun
@@ -279,9 +280,7 @@ def _target(run: Run) -> list[RunWarning]:
     lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
     # Of those that were met, and no others.
-    lost = evidence.as_known_last(
-        lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions]
-    )
+    lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
     again = sum(1 for visit in run.visits if visit.ended == "interrupted")
     slow = slow_servers([visit for visit in run.visits if visit.cell not in drills], _SURE_OF_SERVERS)
     return [

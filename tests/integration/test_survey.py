@@ -68,14 +68,9 @@ def test_a_survey_ends_with_a_summary_a_report_and_a_document_that_validates(
     validate(document)
     ids = {cell["id"] for cell in document["cells"]}
     assert all(one["evidence"] and set(one["evidence"]) <= ids for one in document["recommendations"])
-    assert {cell["study"] for cell in document["cells"]} == {
-        "transfer-size",
-        "data-per-process",
-        "processes-per-node",
-        "open-close",
-        "metadata-ops",
-        "access-patterns",
-    }
+    # Of so short a budget, what tells least is left out.
+    studies = {"transfer-size", "processes-per-node", "open-close", "metadata-ops", "access-patterns"}
+    assert studies <= {cell["study"] for cell in document["cells"]} <= studies | {"data-per-process"}
     assert "<html" in page.read_text()
     assert os.listdir(target) == []
 
@@ -96,8 +91,9 @@ def test_a_killed_survey_resumes_and_measures_nothing_twice(strakes: StrakesRunn
     assert done.returncode == 0, done.stderr
     after = the_run().visits
     assert after[: len(before)] == before
-    visited = [(visit.block, visit.cell, visit.purpose) for visit in after]
-    assert len(set(visited)) == len(visited)
+    measured = [(visit.block, visit.cell, visit.purpose) for visit in after if visit.purpose != "pilot"]
+    assert len(set(measured)) == len(measured)
+    assert len(after) - len(measured) == sum(visit.purpose == "pilot" for visit in before)
     assert len(after) > len(before)
     assert len(Store().runs()) == 1
     assert os.listdir(target) == []

@@ -65,7 +65,7 @@ class MeasuredLevel:
 def dimensions(levels: Sequence[MeasuredLevel]) -> frozenset[str]:
     """Return the dimensions of the scale that differ between levels.
 
-    >>> sorted(dimensions([Level(Scale(1, 2), 0.0, 0.1), Level(Scale(2, 4), 0.5, 0.1)]))
+    >>> sorted(dimensions([MeasuredLevel(Scale(1, 2), 0.0, 0.1), MeasuredLevel(Scale(2, 4), 0.5, 0.1)]))
     ['clients', 'ranks']
     """
     names = ("clients", "ranks", "mdts", "osts", "files")

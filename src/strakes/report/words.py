@@ -12,6 +12,7 @@ WARNINGS: Mapping[str, str] = {
     "bimodal": "The runs fall into two groups",
     "budget-skipped": "Some cells did not fit into the budget",
     "cache-suspect": "A cache answered, at least in part",
+    "cache-unseen": "The client has a cache of its own that may have answered",
     "clock-jump": "The clock was set during the run",
     "dependent-runs": "Runs resemble the run before them",
     "direct-refused": "The file system refuses O_DIRECT",

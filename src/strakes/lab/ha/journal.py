@@ -29,6 +29,7 @@ ONLY = "only-"
 _PATIENCE_S = 2.0
 _CONNECT_S = 0.5
 _LOOK_S = 10.0
+_LOOK_AGAIN_S = 0.2
 _LOOK = "look"
 
 
@@ -148,11 +149,22 @@ class Client:
 
 
 def look() -> None:
-    """Ask the service of this machine. Raises OSError where it does not answer: its process may well be there."""
-    with socket.create_connection(("127.0.0.1", PORT), timeout=_LOOK_S) as connection:
-        connection.sendall(f"{_LOOK} 0\n".encode())
-        if not connection.makefile("rb").readline().endswith(b"\n"):
-            raise ConnectionError("closed without an answer")
+    """Ask the service of this machine. Raises OSError where it does not answer: its process may well be there.
+
+    One that has just been started may not listen yet: it is asked again.
+    """
+    deadline = time.monotonic() + _LOOK_S
+    while True:
+        try:
+            with socket.create_connection(("127.0.0.1", PORT), timeout=_LOOK_S) as connection:
+                connection.sendall(f"{_LOOK} 0\n".encode())
+                if not connection.makefile("rb").readline().endswith(b"\n"):
+                    raise ConnectionError("closed without an answer")
+            return
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_AGAIN_S)
 
 
 def serve(directory: str) -> None:

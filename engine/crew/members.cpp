@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <ctime>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "system/aside.hpp"
@@ -65,7 +64,8 @@ Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& c
     std::vector<std::uint32_t> nodes;
     nodes.reserve(ranks_.size());
     for (const Rank rank : ranks_) nodes.push_back(crowd.number_of_node(rank));
-    nodes_ = std::set(nodes.begin(), nodes.end()).size();
+    std::vector<std::uint32_t> distinct = nodes;  // they come node by node
+    nodes_ = distinct.size() - std::ranges::unique(distinct).size();
     libraries_ = post.libraries(ranks_);
     exchange_ = post.exchange(circle_, ranks_, std::move(nodes));
 }

@@ -317,11 +317,15 @@ def test_the_help_of_io500_names_what_a_configuration_may_have(capsys: pytest.Ca
 
 def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = f"-a POSIX -w -r -F -t 64k -b 256k -C -o {tmp_path}/file"
-    assert strakes(["run", "-n", "2", "--budget", "1s", "-q", "--json", "-", "ior", *line.split()]) == 0
+    assert strakes(["run", "-n", "2", "--budget", "3s", "-q", "--json", "-", "ior", *line.split()]) == 0
     output = capsys.readouterr()
-    cells = {cell["id"]: cell for cell in json.loads(output.out)["cells"]}
+    document = json.loads(output.out)
+    cells = {cell["id"]: cell for cell in document["cells"]}
     assert set(cells) == {"plan:write", "plan:read"}
-    assert all(cell["runs"] >= 5 and cell["low"] is not None for cell in cells.values())
+    assert all(cell["runs"] >= 5 for cell in cells.values())
+    # Runs of a millisecond beside other work may resemble each other too much for an interval; then that is said.
+    said = {warning["code"] for warning in document["warnings"]}
+    assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
     assert output.err.count("-C: the distance is counted in tasks") == 1
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from bench.bars import CONFIDENCE, Comparison
 from bench.memory import Footprint
@@ -20,8 +21,10 @@ _TITLES: dict[Kind, str] = {
     "pool": "Pools of small files",
     "data": "Data",
 }
+_VERDICTS = ("met", "open", "missed")
+_TITLE = "# How fast strakes itself is\n"
 _PREAMBLE = """\
-# How fast strakes itself is
+## How it is measured
 
 Made by `./dev bench`; do not edit. The cost of the engine is its rate divided by that of a minimal C loop that makes
 the same system calls, in place (the floor) and through the C library, and divided by the rates of its peers. All are
@@ -62,34 +65,73 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page in Markdown."""
-    parts = [
-        _PREAMBLE.format(blocks=page.blocks, confidence=CONFIDENCE),
-        _summary(page),
-        *(_section(page, kind) for kind in OPERATIONS),
-        _stamped_section(page),
-        _pattern_section(page.speeds),
-        _memory_section(page.footprints),
-        _schedule_section(page.lags),
-        "## Cost against ranks\n\n" + Path(__file__).with_name("ranks.md").read_text(),
-        "## What is compared, and what differs in the work\n\n" + Path(__file__).with_name("compared.md").read_text(),
-        "## Machine and versions\n\n" + _table(("", ""), page.machine.items()),
-    ]
-    return "\n".join(parts)
+    details = (
+        *((_TITLES[kind], _section(page, kind)) for kind in OPERATIONS),
+        ("Bars that are open", _bars(page, "open")),
+        ("What stamping and verifying cost", _stamped_section(page)),
+        ("How fast data are made and verified", _pattern_section(page.speeds)),
+        ("The engine's memory", _memory_section(page.footprints)),
+        (f"How late a probe of {RATE_PER_S:,} operations a second begins them", _schedule_section(page.lags)),
+        ("Cost against ranks", Path(__file__).with_name("ranks.md").read_text()),
+        ("What is compared, and what differs in the work", Path(__file__).with_name("compared.md").read_text()),
+        ("Machine and versions", _table(("", ""), page.machine.items())),
+    )
+    return "\n".join(
+        [
+            _summary(page),
+            _PREAMBLE.format(blocks=page.blocks, confidence=CONFIDENCE),
+            *(_folded(*each) for each in details),
+        ]
+    )
+
+
+def _folded(title: str, text: str) -> str:
+    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{text}\n</details>\n'
 
 
 def _summary(page: Page) -> str:
+    """Return what fits into one screen: the middle ratio to each peer by kind of work, and what is missed."""
     asked = page.all_asked()
-    counts = {
-        verdict: sum(comparison.verdict == verdict for comparison in asked) for verdict in ("met", "open", "missed")
-    }
-    lines = [f"**{counts['met']} of {len(asked)} bars met, {counts['open']} open, {counts['missed']} missed.**"]
-    lines += [
-        f"- {c.verdict}: {_where(c.work)}, {c.operation}: {_ratio(c)} of {c.peer}"
-        for c in asked
-        if c.verdict in ("open", "missed")
+    rows = []
+    for kind in OPERATIONS:
+        cells = [_TITLES[kind]]
+        for comparisons in page.comparisons.values():
+            of_kind = [comparison for (work, _), comparison in comparisons.items() if work.kind == kind]
+            cells.append(_middle(of_kind))
+        rows.append(cells)
+    counts = ", ".join(f"{sum(each.verdict == verdict for each in asked)} {verdict}" for verdict in _VERDICTS)
+    lines = [
+        _TITLE,
+        _table(("rate of the engine divided by that of", *page.comparisons), rows),
+        (
+            f"**{len(asked)} bars: {counts}.** Open: noise leaves the bar inside the interval. Instructions of the "
+            "engine in user space for each operation, the same whatever else runs, are in "
+            "[instructions.md](instructions.md). Missed:"
+        ),
+        "",
+        _bars(page, "missed"),
     ]
     lines += [f"- {name} was not found on this machine: nothing is said about it." for name in page.absent]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
+
+
+def _middle(comparisons: Sequence[Comparison]) -> str:
+    """Return the median of the ratios, their range, and how many of the bars are met."""
+    if not comparisons:
+        return "–"
+    ratios = [comparison.ratio.median for comparison in comparisons]
+    verdicts = [comparison.verdict for comparison in comparisons if comparison.bar is not None]
+    met = f"; {verdicts.count('met')} of {len(verdicts)} met" if verdicts else ""
+    return f"{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}){met}"
+
+
+def _bars(page: Page, verdict: str) -> str:
+    lines = [
+        f"- {_where(each.work)}, {each.operation}: {_ratio(each)} of {each.peer}"
+        for each in page.all_asked()
+        if each.verdict == verdict
+    ]
+    return "\n".join(lines or ["- none"]) + "\n"
 
 
 def _section(page: Page, kind: Kind) -> str:
@@ -108,7 +150,7 @@ def _section(page: Page, kind: Kind) -> str:
             [_where(work), operation, _rate(comparison) if comparison else "–", _cell(comparison), *map(_cell, others)]
         )
     header = ["", "operation", "floor", "engine / floor", *(f"engine / {peer}" for peer in peers)]
-    return f"## {_TITLES[kind]}\n\n{_table(header, rows)}"
+    return _table(header, rows)
 
 
 def _stamped_section(page: Page) -> str:
@@ -116,14 +158,13 @@ def _stamped_section(page: Page) -> str:
         [_where(work), operation, _ratio(comparison)]
         for (work, operation), comparison in sorted(page.stamped.items(), key=lambda item: _position(*item[0]))
     ]
-    return "## What stamping and verifying cost\n\n" + _table(("", "operation", "stamped / plain"), rows)
+    return _table(("", "operation", "stamped / plain"), rows)
 
 
 def _pattern_section(speeds: Sequence[Speed]) -> str:
     rows = [[speed.what, f"{speed.bytes_per_s / 1e9:.1f} GB/s", speed.verdict] for speed in speeds]
     wanted = f"a second of one core (at least {WANTED_BYTES_PER_S / 1e9:g} GB/s)"
-    table = _table((f"in a buffer of {format_bytes(BUFFER_BYTES)}", wanted, ""), rows)
-    return f"## How fast data are made and verified\n\n{table}"
+    return _table((f"in a buffer of {format_bytes(BUFFER_BYTES)}", wanted, ""), rows)
 
 
 def _memory_section(footprints: Sequence[Footprint]) -> str:
@@ -131,15 +172,13 @@ def _memory_section(footprints: Sequence[Footprint]) -> str:
         [footprint.what, format_bytes(footprint.peak_bytes), format_bytes(footprint.allowed_bytes), footprint.verdict]
         for footprint in footprints
     ]
-    return "## The engine's memory\n\n" + _table(
-        ("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows
-    )
+    return _table(("plan", "peak resident", "allowed: 64 MiB + 2 transfers per rank", ""), rows)
 
 
 def _schedule_section(lags: Sequence[Lag]) -> str:
     rows = [[lag.what, f"{lag.median_s * 1e6:.1f} µs", f"{lag.late_s * 1e6:.0f} µs", lag.verdict] for lag in lags]
     header = ("probe", "median", f"p99.9 (at most {ALLOWED_S * 1e3:g} ms)", "")
-    return f"## How late a probe of {RATE_PER_S:,} operations a second begins them\n\n" + _table(header, rows)
+    return _table(header, rows)
 
 
 def _position(work: Work, operation: str) -> tuple[object, ...]:

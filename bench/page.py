@@ -112,7 +112,7 @@ def _summary(page: Page) -> str:
         _bars(page, "missed"),
     ]
     lines += [f"- {name} was not found on this machine: nothing is said about it." for name in page.absent]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _middle(comparisons: Sequence[Comparison]) -> str:

@@ -29,7 +29,9 @@ _DOUBLES = [tuple(map(ScheduledEvent, pair)) for pair in product(_FIRST, _SECOND
 
 
 def event(seen: str = "mds-b", off: tuple[str, ...] = ("mds-a",), waited_s: float = 8.0) -> ObservedEvent:
-    return ObservedEvent("mds-a dies", "mds-b", seen, ("mds-a",), off, (5.0, 60.0), waited_s)
+    return ObservedEvent(
+        "mds-a dies", "mds-b", seen, ("mds-a",), off, (5.0, 60.0), waited_s, 30.5, ("2.0 s: mds-a is now lost",)
+    )
 
 
 def test_what_went_otherwise_than_predicted_is_told() -> None:
@@ -37,6 +39,8 @@ def test_what_went_otherwise_than_predicted_is_told() -> None:
     assert "mds-a serves, mds-b was predicted" in event(seen="mds-a").disagreement
     assert "powered off: nobody" in event(off=()).disagreement
     assert "waited 1.0 s" in event(waited_s=1.0).disagreement and "waited 90.0 s" in event(waited_s=90.0).disagreement
+    told = event(seen="").disagreement
+    assert all(text in told for text in ("watched for 30.5 s", "powered off: mds-a", "waited 8.0 s", "is now lost"))
     trial = ScheduleTrial(7, (event(), event(off=())), judge({"mds-a": []}, [], "mds-a"), 1.0)
     assert not trial.good and len(trial.disagreements) == 1
 

@@ -44,7 +44,8 @@ _FENCED = re.compile(r"Operation (?:off|reboot) of (\S+) .*: OK")
 class ObservedEvent:
     """One event: what was predicted, and what was seen when the pair had settled.
 
-    ``waited_s`` is how long clients waited, in seconds.
+    ``waited_s`` is how long clients waited, ``took_s`` how long the pair was watched, in seconds; ``told`` gives the
+    alerts since the event.
     """
 
     text: str
@@ -54,10 +55,23 @@ class ObservedEvent:
     seen_off: tuple[str, ...]
     predicted_wait_s: tuple[float, float]
     waited_s: float
+    took_s: float
+    told: tuple[str, ...]
 
     @property
     def disagreement(self) -> str:
-        """Return what the model predicted wrongly, empty where it was right."""
+        """Return what the model predicted wrongly, with all that is known of it, empty where it was right."""
+        wrong = self._wrong
+        if not wrong:
+            return ""
+        known = (
+            f"{wrong} (watched for {self.took_s:.1f} s; {self.seen or 'nobody'} serves; powered off: "
+            f"{', '.join(self.seen_off) or 'nobody'}; clients waited {self.waited_s:.1f} s)"
+        )
+        return "\n    alert ".join([known, *self.told])
+
+    @property
+    def _wrong(self) -> str:
         if self.predicted != self.seen:
             return f"{self.seen or 'nobody'} serves, {self.predicted or 'nobody'} was predicted"
         if self.predicted_off != self.seen_off:
@@ -164,6 +178,10 @@ def _run(
     try:
         with RunningClients(pair, pace) as clients:
             time.sleep(pace.before_s)
+            # Not only what the cluster says of itself: no event before the service answers.
+            pair.wait_until(
+                f"{home} to answer clients", lambda: _serving(clients.answers(), 0.0, 0.0) == home, pace.answer_s
+            )
             serving = home
             for prediction in model.play(events):
                 observed.append(_do(pair, prediction, serving, clients, pace))
@@ -206,6 +224,9 @@ def _do(pair: Pair, prediction: Prediction, serving: str, clients: RunningClient
         seen_off,
         (wait.least_s, wait.most_s),
         max((outage.stall_s for outage in outages), default=0.0),
+        time.time() - at_s,
+        # Each is told twice, by mail, too.
+        tuple(f"{alert.at_s - at_s:.1f} s: {alert.text}" for alert in pair.alerts(at_s) if alert.by == "webhook"),
     )
 
 

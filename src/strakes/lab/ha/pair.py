@@ -19,6 +19,8 @@ from strakes.lab.process import LabCompleted, run
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
+# For a fencing that is under way: as long as Pacemaker gives it, and a second try.
+_FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 
 
@@ -65,8 +67,9 @@ class Pair:
         os.kill(int(process.read_text()), signal.SIGKILL)
 
     def power_on(self, node: str) -> None:
-        """Switch a node on by its BMC."""
+        """Switch a node on by its BMC, and return when it says so: a node that is starting is not started twice."""
         self._do([*self._facts["power"][node], "on"])
+        self.wait_until(f"the power of {node}", lambda: self.has_power(node), _COMMAND_S)
 
     def has_power(self, node: str) -> bool:
         """Whether a node is switched on, as its BMC says."""
@@ -123,18 +126,37 @@ class Pair:
         self.wait_whole(limit_s)
 
     def restore(self) -> None:
-        """Put everything right: cables in, BMCs answer, power on, the service goes on."""
+        """Put everything right: cables in, BMCs answer, the service goes on, power on once no fencing is under way."""
         for link in self._facts["links"]:
             self.connect(int(link))
         for loss in self._facts.get("losses", ()):
             self.lose(int(loss), lost=False)
         for node in self._facts.get("bmcs", ()):
             self.mute_bmc(node, muted=False)
+        off = []
         for node in self.nodes:
-            if not self.has_power(node):
-                self.power_on(node)
-            else:
+            if self.has_power(node):
                 self._signal_service(node, "CONT")
+            else:
+                off.append(node)
+        deadline = time.monotonic() + _FENCING_S
+        while off:
+            late = time.monotonic() > deadline
+            ready = [node for node in off if late or not self._is_being_fenced(node)]
+            for node in ready:
+                self.power_on(node)
+            off = [node for node in off if node not in ready]
+            if off:
+                time.sleep(self._look_every_s)
+
+    def _is_being_fenced(self, node: str) -> bool:
+        """Tell whether the other node makes sure that this one is off, or is about to.
+
+        Fencing that is under way ends when the BMC says that the power is off: a node that is switched on meanwhile
+        keeps it waiting, and the service with it.
+        """
+        statuses = (self._status(name) for name in self.nodes)
+        return any(is_being_fenced(status, node) for status in statuses if status is not None)
 
     def active(self) -> str:
         """Which node serves; empty where none is known to."""
@@ -153,20 +175,15 @@ class Pair:
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def make_whole(self, limit_s: float) -> None:
-        """Put everything right, and wait. A node whose power-off is pending is powered off first, then switched on."""
+        """Put everything right, and wait. A node that is being fenced is switched on when that is over."""
         self.restore()
 
         def whole() -> bool:
             if not any(map(self.lacking, self.nodes)):
                 return True
-            unclean = any(
-                node.get("unclean") == "true"
-                for name in self.nodes
-                if (status := self._status(name)) is not None
-                for node in status.iterfind("./nodes/node")
-            )
-            for node in () if unclean else self.nodes:
-                if not self.has_power(node):
+            for node in self.nodes:
+                # In this order: what cut the power just now may still be under way.
+                if not self.has_power(node) and not self._is_being_fenced(node):
                     self.power_on(node)
             return False
 
@@ -232,14 +249,40 @@ def read_journal(text: str) -> tuple[JournalRecord, ...]:
     return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 
 
+def is_being_fenced(status: Xml.Element, node: str) -> bool:
+    """Tell whether a node is being fenced, or is about to be, as ``crm_mon`` of either node says."""
+    coordinator = status.find("./summary/current_dc")
+    # Without a coordinator, or without quorum, nobody is fenced: a node that has just started knows nobody yet.
+    decides = coordinator is not None and coordinator.get("with_quorum") == "true"
+    unclean = any(
+        seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
+    )
+    return node in _fencing_under_way(status) or (decides and unclean)
+
+
+def _fencing_under_way(status: Xml.Element) -> list[str]:
+    events = status.iterfind("./fence_history/fence_event")
+    return [str(event.get("target")) for event in events if event.get("status") == "pending"]
+
+
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
     """Return what a cluster still lacks, as the node of ``command`` says; empty when it is whole and serves."""
     status = _status(command, lab_id)
     if status is None:
         return "the cluster does not answer yet"
-    offline = [str(node.get("name")) for node in status.iterfind("./nodes/node") if node.get("online") != "true"]
+    offline = [
+        str(node.get("name"))
+        for node in status.iterfind("./nodes/node")
+        if node.get("online") != "true" or node.get("pending") == "true" or node.get("unclean") == "true"
+    ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
+    # Until then the coordinator may show what ran on a node before it was lost.
+    if fenced := _fencing_under_way(status):
+        return f"the fencing of {', '.join(fenced)} is not over"
+    history = status.find("./fence_history")
+    if history is not None and history.get("status", "0") != "0":
+        return "the fencer does not answer yet"
     idle = [
         str(resource.get("id"))
         for resource in status.iter("resource")
@@ -253,7 +296,9 @@ def lacking(command: Sequence[str], lab_id: str = "") -> str:
 
 
 def _status(command: Sequence[str], lab_id: str = "") -> Xml.Element | None:
-    asked = run([*command, "crm_mon", "--one-shot", "--output-as=xml"], limit_s=_ASK_S, lab_id=lab_id)
+    asked = run(
+        [*command, "crm_mon", "--one-shot", "--output-as=xml", "--fence-history=3"], limit_s=_ASK_S, lab_id=lab_id
+    )
     try:
         return Xml.fromstring(asked.stdout) if asked.status == 0 else None
     except Xml.ParseError:

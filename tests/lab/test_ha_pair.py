@@ -1,0 +1,60 @@
+"""What the pair says of itself is taken for what it is: nothing that ran before a node was lost counts as running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from strakes.lab.ha.pair import is_being_fenced, lacking
+
+# As crm_mon of Pacemaker 2.1.5 writes it: mds-a was lost, and came back while mds-b was still having it powered off.
+_STATUS = """\
+<pacemaker-result api-version="2.25">
+  <summary><current_dc present="true" name="mds-b" id="2" with_quorum="true"/></summary>
+  <nodes>
+    <node name="mds-a" id="1" online="true" pending="false" unclean="false"/>
+    <node name="mds-b" id="2" online="true" pending="false" unclean="false"/>
+  </nodes>
+  <resources>
+    <resource id="drbd-journal" role="Promoted"><node name="mds-a"/></resource>
+    <resource id="drbd-journal" role="Unpromoted"><node name="mds-b"/></resource>
+    <resource id="journal" role="Started"><node name="mds-a"/></resource>
+  </resources>
+  <fence_history>
+    <fence_event action="off" target="mds-a" client="pacemaker-controld.31" origin="mds-b" status="pending"/>
+    <fence_event action="off" target="mds-b" client="pacemaker-controld.33" origin="mds-a" status="success"/>
+  </fence_history>
+</pacemaker-result>
+"""
+_WHOLE = _STATUS.replace('"pending"/>', '"success"/>')
+
+
+def lacking_of(tmp_path: Path, status: str) -> str:
+    path = tmp_path / "status.xml"
+    path.write_text(status)
+    return lacking(["sh", "-c", f"cat {path}", "crm_mon"])
+
+
+def test_a_pair_is_not_whole_while_a_node_is_being_fenced(tmp_path: Path) -> None:
+    assert lacking_of(tmp_path, _STATUS) == "the fencing of mds-a is not over"
+    assert lacking_of(tmp_path, _WHOLE) == ""
+    silent = _WHOLE.replace("<fence_history>", '<fence_history status="102">')
+    assert "fencer does not answer" in lacking_of(tmp_path, silent)
+
+
+def test_a_node_that_is_joining_or_unclean_is_not_online(tmp_path: Path) -> None:
+    for word in ("pending", "unclean"):
+        status = _WHOLE.replace(f'{word}="false"', f'{word}="true"', 1)
+        assert lacking_of(tmp_path, status) == "not online: mds-a"
+
+
+def test_a_node_is_left_off_while_the_other_one_has_it_fenced_or_is_about_to() -> None:
+    def fenced(status: str) -> list[str]:
+        return [node for node in ("mds-a", "mds-b") if is_being_fenced(Xml.fromstring(status), node)]
+
+    assert fenced(_STATUS) == ["mds-a"] and fenced(_WHOLE) == []
+    unclean = _WHOLE.replace('unclean="false"', 'unclean="true"', 1)
+    assert fenced(unclean) == ["mds-a"]
+    # One that has just started, alone, knows nobody, and fences nobody: waiting for it would never end.
+    assert fenced(unclean.replace('with_quorum="true"', 'with_quorum="false"')) == []
+    assert fenced(unclean.replace('present="true" name="mds-b" id="2" with_quorum="true"', 'present="false"')) == []

@@ -76,7 +76,7 @@ def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultT
 
     Raises MeasurementError where the pair does not answer in time.
     """
-    pair.wait_whole(pace.answer_s)
+    pair.make_whole(pace.answer_s)
     before = pair.active()
     fault = PairFault(name, lab, pair, before)
     promise = Promise(root, fault.text, fault.undo)

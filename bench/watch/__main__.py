@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from bench.watch.contest import judge, tune
+from bench.watch.kept import keep, read_kept
 from bench.watch.known import GRIDS
 from bench.watch.page import render
 from bench.watch.yardstick import PLANTS, TARGETS, Detector, explained_by_chance, read_series
@@ -24,23 +25,32 @@ def main() -> None:
     parser.add_argument(
         "--tuned", action="append", default=[], metavar="NAME:SETTINGS", help="a rival's settings from an earlier run"
     )
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep results there; those that are there stay")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="judge these detectors alone")
     chosen = parser.parse_args()
     tuned = dict(text.split(":", 1) for text in chosen.tuned)
     series = read_series(chosen.year)
     plants = {"level": chosen.plants, "target": chosen.target_plants}
 
-    def ours(share: int) -> Detector:
-        return lambda one: find_changes(one, 1 / share)
+    def ours(share: int, *, confirm: bool = False) -> Detector:
+        return lambda one: find_changes(one, 1 / share, confirm=confirm)
 
     # A group of equals is one figure of the watch: its members share what one series may alarm.
-    settings = "one a month by chance (twice the default)"
-    contestants = [judge(series, "strakes", settings, ours(len(series)), plants, ours(len(series) * TARGETS))]
-    print(contestants, flush=True)
-    for name in GRIDS:
-        settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(series, name)
-        contestants.append(judge(series, name, settings, detector, plants))
-        print(contestants[-1].name, contestants[-1].settings, flush=True)
-    text = render(contestants, explained_by_chance(series), plants, len(series))
+    contestants = read_kept(chosen.keep, plants)
+    for name in ("strakes", *GRIDS):
+        if name in contestants or (chosen.only and name not in chosen.only):
+            continue
+        if name == "strakes":
+            settings = "one a month by chance (twice the default)"
+            judged = judge(series, name, settings, ours(len(series)), plants, ours(len(series) * TARGETS, confirm=True))
+        else:
+            settings, detector = (tuned[name], GRIDS[name][tuned[name]]) if name in tuned else tune(series, name)
+            judged = judge(series, name, settings, detector, plants)
+        contestants[name] = judged
+        print(judged, flush=True)
+        keep(chosen.keep, plants, contestants.values())
+    ordered = [contestants[name] for name in ("strakes", *GRIDS) if name in contestants]
+    text = render(ordered, explained_by_chance(series), plants, len(series))
     print(text)
     if chosen.page:
         _PAGE.write_text(text)

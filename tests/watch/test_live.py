@@ -35,6 +35,9 @@ class Scripted:
     def read(self, time_s: float) -> CounterReading:
         return self.readings.get(int(time_s), CounterReading("script", time_s, missing=("the server does not answer",)))
 
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        return ()
+
 
 class Clock:
     def __init__(self) -> None:

@@ -112,3 +112,35 @@ def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv")
     with pytest.raises(BadInputError, match="cannot be held against each other"):
         replay(tmp_path / "year.csv", COLUMNS, equals=True)
+
+
+def write_drop(path: Path, days: int) -> None:
+    """Eight equals, one of which is at half of its rate for some days from day 200 on."""
+    generator = np.random.default_rng(11)
+    with path.open("w") as file:
+        file.write("time,target,rate\n")
+        for day in range(300):
+            for target in range(8):
+                rate = (
+                    100
+                    * np.exp(0.03 * generator.standard_normal())
+                    * (0.5 if target == 3 and 200 <= day < 200 + days else 1)
+                )
+                file.write(f"{1.5e9 + day * DAY_S},OST{target:04},{rate}\n")
+
+
+def test_a_drop_that_is_soon_over_is_no_slow_target(tmp_path: Path) -> None:
+    write_drop(tmp_path / "targets.csv", days=3)
+    result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
+    (drop,) = (event for event in result.events if event.subject == "OST0003")
+    assert drop.kind == "brief-drop" and not drop.alarm and result.alarms == 0
+    assert drop.ended_s is not None and 202 <= (drop.ended_s - 1.5e9) / DAY_S <= 205
+
+
+def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: Path) -> None:
+    write_drop(tmp_path / "targets.csv", days=60)
+    result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
+    slow = next(event for event in result.events if event.subject == "OST0003")
+    assert slow.kind == "slow-target" and slow.alarm and result.alarms == 1
+    assert 198 <= (slow.began_s - 1.5e9) / DAY_S <= 202 and 203 <= (slow.told_s - 1.5e9) / DAY_S <= 212
+    assert slow.ended_s is not None or len(result.events) > 1

@@ -122,6 +122,7 @@ def run_command(
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {_store(store_directory)}")
     run_live(live, stopping.is_set)
+    say(live.own_load_text)
     return 0
 
 

@@ -14,10 +14,9 @@ from strakes.units import format_seconds
 
 # Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr,
 # md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes,
-# data.read_requests,
-# data.write_requests, data.replicated_bytes, data.busy_s, data.waited_s (of all
-# requests together), and md.requests: all of a metadata target, also kinds without a name here. What
-# the client counted begins with "client.".
+# data.read_requests, data.write_requests, data.replicated_bytes, data.busy_s, data.waited_s (of all
+# data.waited_requests together, in the target's own store), and md.requests: all of a metadata target, also kinds
+# without a name here. What the client counted begins with "client.".
 Observation = Mapping[str, Mapping[str, float]]
 
 # What begins so is a state, not a count: the later one stands. now.memory_bytes is the memory that a server uses.
@@ -153,7 +152,7 @@ class Interruption:
     """A time in which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
 
     ``evicted``: this client was; ``evicted_clients``: how many were, as far as the server told. ``or_earlier``: it may
-    have begun before, for that is forgotten.
+    have begun before, for that is forgotten. ``within_s``: so far off the times may be.
 
     >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
     'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
@@ -165,6 +164,7 @@ class Interruption:
     evicted: bool = False
     evicted_clients: int | None = None
     or_earlier: bool = False
+    within_s: float = 1.0
 
     def __str__(self) -> str:
         """Return it as a sentence."""

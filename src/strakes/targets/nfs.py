@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from strakes.targets.description import CLIENT, LOST, NOW, Description, Observation, Server
+from strakes.targets.mountstats import read_mountstats
 from strakes.targets.remote import RemoteTarget
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
 _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
-# For so many seconds; 0 for one that holds.
-_LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATIONS = {
     "md.create": ("CREATE", "MKNOD", "SYMLINK"),
     "md.open": ("OPEN", "OPEN_NOATTR"),
@@ -62,32 +60,14 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return this mount's, under the common names; empty where the text has no such mount.
 
-    A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received, times,
-    errors; one of a connection how often it was made. Timeouts and new connections together are how often it was lost.
-    That the lease has expired, with all locks and open files, is a state.
+    Timeouts and new connections together are how often the server was lost. That the lease has expired, with all locks
+    and open files, is a state.
     """
-    operations: dict[str, float] = {}
-    moved = {"read": 0.0, "write": 0.0}
-    lost, expired_s = 0.0, 0.0
-    mine = False
-    for line in text.splitlines():
-        words = line.split()
-        if line.startswith("device "):
-            mine = f" mounted on {mount_point} with fstype nfs" in line
-        elif mine and words[:1] == ["bytes:"] and len(words) > 6:
-            moved = {"read": float(words[5]), "write": float(words[6])}
-        elif mine and len(words) > 8 and words[0].endswith(":") and words[0][:-1].isupper():
-            operations[words[0][:-1]] = float(words[1])
-            lost += float(words[3])
-        elif mine and words[:1] == ["xprt:"] and words[1].startswith(("tcp", "rdma")):
-            lost += float(words[4])
-        elif mine and (lease := _LEASE_EXPIRED.search(line)):
-            expired_s = float(lease[1])
-    if not operations:
+    mount = read_mountstats(text, mount_point)
+    if mount is None or not mount.operations:
         return {}
-    common = {
-        name: sum(operations.get(operation_name, 0.0) for operation_name in names)
-        for name, names in _OPERATIONS.items()
-    }
-    common |= {"data.read_bytes": moved["read"], "data.write_bytes": moved["write"], LOST: lost}
-    return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: expired_s}
+    counted = {name: operation.operations for name, operation in mount.operations.items()}
+    common = {name: sum(counted.get(own, 0.0) for own in names) for name, names in _OPERATIONS.items()}
+    lost = mount.connected + sum(operation.timeouts for operation in mount.operations.values())
+    common |= {"data.read_bytes": mount.read_bytes, "data.write_bytes": mount.written_bytes, LOST: lost}
+    return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: mount.lease_expired_s}

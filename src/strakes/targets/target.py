@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,10 @@ class Target(ABC):
 
     def observe(self) -> Observation:
         """Counters of servers and targets as they stand now; empty where there are none. Never clears any."""
+        return {}
+
+    def client_rates(self) -> Mapping[str, float]:
+        """Return the requests a second of each client, as servers tell; empty where they do not."""
         return {}
 
     def trouble(self) -> tuple[str, ...]:

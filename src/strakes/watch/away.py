@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from strakes.targets.description import Interruption
@@ -13,7 +15,7 @@ from strakes.watch.values import WatchEvent
 _PATIENCE_S = 30.0
 # One that is away for so long is told before it is back.
 _LONG_S = 60.0
-_SAME_S = 120.0
+_MOST_STALLS = 256
 
 
 @dataclass
@@ -37,6 +39,8 @@ class AwayTargets:
         self._began_s: float | None = None
         self._waits_told: dict[str, float] = {}
         self._client_waits: dict[str, Interruption] = {}
+        self._lasting_told: dict[str, float] = {}
+        self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Take in a reading; return what is away for long, and what is back."""
@@ -47,6 +51,10 @@ class AwayTargets:
             if wait.began_unix_s >= self._began_s - 1:
                 self._client(wait)
         return [*self._of_servers(reading.time_s), *self._of_clients(reading.time_s)]
+
+    def add_stalls(self, stalls: Sequence[tuple[float, float]]) -> None:
+        """Take in when operations of a probe began and ended that took unusually long."""
+        self._stalls.extend(stalls)
 
     def _servers(self, reading: CounterReading) -> None:
         assert reading.serving is not None
@@ -98,12 +106,25 @@ class AwayTargets:
         ended = anew if still <= anew <= away.back_s else (still + away.back_s) / 2
         low, high = max(0.0, min(still, ended) - missed), away.back_s - away.seen_s
         connected = max((ended_s for ended_s in away.waits.values()), default=away.recovered_s)
+        # What operations of the probe waited was measured; without them it follows from when clients were back.
+        stalled = [
+            (begun_s, end_s) for begun_s, end_s in self._stalls if begun_s <= connected and end_s >= away.seen_s - 1
+        ]
         waited = max(connected - began, 0.0)
+        if stalled:
+            longest = max(stalled, key=lambda stall: stall[1] - stall[0])
+            waited = longest[1] - longest[0]
+            began, ended = max(away.seen_s, longest[0]), min(away.back_s, longest[1])
+        between = (
+            f"between {format_seconds(low)} and {format_seconds(high)}" if low else f"{format_seconds(high)} at most"
+        )
         text = (
-            f"{target} was away for about {format_seconds(max(ended - began, low))} (between {format_seconds(low)} and "
-            f"{format_seconds(high)}); clients waited up to {format_seconds(waited)}"
+            f"{target} was away for about {format_seconds(max(ended - began, low))} ({between}); "
+            f"clients waited up to {format_seconds(waited)}"
         )
         evidence: dict[str, float | str] = {"waited_s": waited, "recovered_unix_s": away.recovered_s}
+        if stalled:
+            evidence["operations_that_waited"] = len(stalled)
         if away.waits:
             evidence["client_connected_unix_s"] = connected
         return WatchEvent(
@@ -114,14 +135,21 @@ class AwayTargets:
         """Return what only clients have told: nobody who was asked serves the target."""
         events = []
         for target, wait in list(self._client_waits.items()):
-            if wait.ended_unix_s is None or now_s < wait.ended_unix_s + _PATIENCE_S:
+            if wait.ended_unix_s is None:
+                lasts_s = now_s - wait.began_unix_s
+                if lasts_s >= _LONG_S and self._lasting_told.get(target) != wait.began_unix_s:
+                    self._lasting_told[target] = wait.began_unix_s
+                    text = f"{target} does not answer a client, for at least {format_seconds(lasts_s - wait.within_s)}"
+                    events.append(WatchEvent("fail-over", target, wait.began_unix_s, now_s, text))
+                continue
+            if now_s < wait.ended_unix_s + _PATIENCE_S:
                 continue
             del self._client_waits[target]
             self._waits_told[target] = wait.began_unix_s
             waited = wait.ended_unix_s - wait.began_unix_s
             evicted = ", and the client was evicted" if wait.evicted else ""
-            text = f"{target} did not serve a client for {format_seconds(waited)} (± 1 s){evicted}"
-            low, high = max(0.0, waited - 1.0), waited + 1.0
+            text = f"{target} did not serve a client for {format_seconds(waited)} (± {wait.within_s:g} s){evicted}"
+            low, high = max(0.0, waited - wait.within_s), waited + wait.within_s
             events.append(
                 WatchEvent(
                     "fail-over", target, wait.began_unix_s, now_s, text, wait.ended_unix_s, waited, low, high, "s"

@@ -73,10 +73,13 @@ class _Heavy:
 
 
 class HeavyJobs:
-    """Of one unit: operations or bytes. ``counts`` are those of all jobs, as servers keep them."""
+    """Of one unit: operations or bytes. ``counts`` are those of all jobs, as servers keep them.
 
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    ``who`` comes before a name in sentences.
+    """
+
+    def __init__(self, unit: str, who: str = "job ") -> None:
+        self._unit, self._who = unit, who
         self._before: dict[str, float] = {}
         self._from_s: float | None = None
         self._usual: deque[float] = deque(maxlen=_KEPT)
@@ -143,7 +146,7 @@ class HeavyJobs:
             job,
             run[0][0],
             ended_s,
-            f"job {job} causes {rate / total:.0%} of the load: {rate:,.0f} {self._unit} a second, "
+            f"{self._who}{job} causes {rate / total:.0%} of the load: {rate:,.0f} {self._unit} a second, "
             f"all together {total:,.0f}, usual {usual:,.0f}",
             size=rate / total,
             low=min(row[1] / row[2] for row in run),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -57,6 +57,13 @@ class LevelEnd:
     ended_s: float
 
 
+@dataclass(frozen=True)
+class LevelStays:
+    """The change that was told last has been confirmed, at ``confirmed_s``, by values that came after it was told."""
+
+    confirmed_s: float
+
+
 class LevelDetector:
     """``alarms_a_month``: of this series. ``least``: the smallest change worth telling, as a share."""
 
@@ -78,7 +85,7 @@ class LevelDetector:
         """Tell whether nothing can be said yet."""
         return len(self._past) < LEARN
 
-    def add(self, time_s: float, value: float) -> LevelChange | LevelEnd | None:
+    def add(self, time_s: float, value: float) -> LevelChange | LevelStays | LevelEnd | None:
         """Take in a value; return what it shows. One that is not finite (on a log scale: above zero) is left out."""
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return None
@@ -149,9 +156,10 @@ class LevelDetector:
         self._recent.clear()
         return change
 
-    def _after_change(self, time_s: float, rest: float) -> LevelEnd | None:
+    def _after_change(self, time_s: float, rest: float) -> LevelEnd | LevelStays | None:
         changed = self._changed
         assert changed is not None
+        stayed = changed.stays
         if changed.add(time_s, rest):
             self._changed = None
             return LevelEnd(changed.over_since)
@@ -162,7 +170,7 @@ class LevelDetector:
             self._past = deque([*earlier, *changed.values], maxlen=_LONGEST_PAST)
             self._told_at.append(time_s)
             self._calibration, self._changed = None, None
-        return None
+        return LevelStays(time_s) if changed.stays and not stayed else None
 
     def _calibrated(self, past: Numbers) -> Calibration:
         grown = len(past) >= min(self._calibrated_at * _GROWN, _LONGEST_PAST) and len(past) > self._calibrated_at
@@ -193,7 +201,12 @@ class _Changed:
         self.values = values
         self.over_since = 0.0
         self._before, self._after, self._spread, self._length = before, after, spread, length
-        self._evidence = 0.0
+        self._evidence = self._lasting = 0.0
+
+    @property
+    def stays(self) -> bool:
+        """Whether the new level is confirmed (Wald's test of the old level against the new one, from telling on)."""
+        return self._lasting > _OVER
 
     def level(self) -> float:
         """Return the new level."""
@@ -212,21 +225,30 @@ class _Changed:
         if self._evidence <= 0:
             self._evidence, self.over_since = 0.0, time_s
         self._evidence += step / self._length
+        self._lasting -= step / self._length
         return self._evidence > _OVER
 
 
-def find_changes(series: WatchedSeries, alarms_a_month: float) -> list[ShiftedLevel]:
-    """Return the changes of a whole recorded series, as they would have been told one value after the other."""
+def find_changes(series: WatchedSeries, alarms_a_month: float, *, confirm: bool = False) -> list[ShiftedLevel]:
+    """Return the changes of a whole recorded series, as they would have been told one value after the other.
+
+    ``confirm``: those that later values confirm, as told then.
+    """
     detector = LevelDetector(alarms_a_month)
     places = {float(time): index for index, time in enumerate(series.times)}
-    changes = []
+    changes: list[ShiftedLevel] = []
+    confirmed: list[bool] = []
     for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
         told = detector.add(time, value)
         if isinstance(told, LevelChange):
             changes.append(
                 ShiftedLevel(places[told.began_s], places[told.told_s], told.ratio, told.low, told.high, told.sure)
             )
-    return changes
+            confirmed.append(not confirm)
+        elif isinstance(told, LevelStays) and not confirmed[-1]:
+            changes[-1] = replace(changes[-1], told=places[told.confirmed_s])
+            confirmed[-1] = True
+    return [change for change, sure in zip(changes, confirmed, strict=True) if sure]
 
 
 def _beginning(recent: Numbers, before: float, window: int) -> int:

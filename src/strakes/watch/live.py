@@ -20,9 +20,11 @@ from strakes.launch.messages import LoggedOperation
 from strakes.neighbour.control import Control, Felt
 from strakes.neighbour.probe import Probe
 from strakes.targets.workspace import Workspace
+from strakes.units import format_bytes, format_seconds
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
+from strakes.watch.own_load import OwnLoad, own_load
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring, RingRow
 from strakes.watch.sources import CounterSource
@@ -41,6 +43,8 @@ _LEVELS_S = 3600.0
 _LEVELS_OVER_S = 30 * 86400.0
 # Slower than that, and the probe pauses as a measurement with --neighbour would.
 _SLOW_S = 5.0
+# One that took longer tells how long clients waited, where a server was away meanwhile.
+_STALL_S = 1.0
 
 
 @dataclass
@@ -85,8 +89,21 @@ class LiveWatch:
         self._missed: Counter[str] = Counter()
         self._missing: dict[str, str] = {}
         self._full: dict[str, float] = {}
+        self._counters: dict[tuple[str, str], float] = {}
         self._levels_at_s = self._thinned_s = 0.0
         self._lost = 0
+        self._begun: tuple[float, OwnLoad] = (time.monotonic(), own_load())
+        self._loads: tuple[float, OwnLoad, float] = (*self._begun, 0.0)
+
+    @property
+    def own_load_text(self) -> str:
+        """What the watch itself took, in words."""
+        load, passed_s = own_load(), time.monotonic() - self._begun[0]
+        share = (load.processor_s - self._begun[1].processor_s) / max(passed_s, 1.0)
+        return (
+            f"own load: {share:.2%} of a processor over {format_seconds(passed_s)}, "
+            f"{format_bytes(round(load.memory_bytes))} of memory"
+        )
 
     def step(self) -> None:
         """Ask whoever is due, and pass on what is new."""
@@ -115,13 +132,19 @@ class LiveWatch:
         reading = source.read(now_s)
         said = "; ".join(reading.missing)[:300]
         events = []
+        if source.name not in self._missing:
+            events = [
+                WatchEvent("gap", source.name, now_s, now_s, f"{source.name}: not watched: {text}")
+                for text in source.lacking(reading)
+            ]
         if said:
             self._missed[source.name] += 1
-        if said != self._missing.get(source.name, ""):
-            self._missing[source.name] = said
+        before, self._missing[source.name] = self._missing.get(source.name, ""), said
+        if said != before:
             text = f"{source.name}: cannot be read: {said}" if said else f"{source.name}: is read again"
             events.append(WatchEvent("gap", source.name, now_s, now_s, text))
         self._full |= dict(list(reading.full.items())[:500])
+        self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
         return [*events, *self._watch.add(reading)]
 
     def _felt(self, probed: _Probed, now_s: float) -> list[WatchEvent]:
@@ -134,10 +157,15 @@ class LiveWatch:
         except StrakesError as error:
             self._stop(probed)
             return self._failed(probed, error, now_s)
+        stalls: list[tuple[float, float]] = []
         for operation in operations:
             self._count(probed, operation)
             took_s = operation.ended_s - operation.due_s
+            if took_s > _STALL_S:
+                stalls.append((operation.due_s, operation.ended_s))
             probed.control = probed.control.after(Felt(operation.phase, not operation.acknowledged or took_s > _SLOW_S))
+        if stalls:
+            self._watch.add_stalls(stalls)
         if probed.control.stopped:
             # Whoever else is there needs what is left.
             self._stop(probed)
@@ -179,6 +207,10 @@ class LiveWatch:
         figures.setdefault(f"{probed.directory} probe {name}", Histogram()).add(max(took_s, 1e-7))
 
     def _end_minute(self, now_s: float) -> list[WatchEvent]:
+        before_s, before, _ = self._loads
+        at_s, load = time.monotonic(), own_load()
+        share = (load.processor_s - before.processor_s) / max(at_s - before_s, 1.0)
+        self._loads = (at_s, load, max(0.0, share))
         began_s, figures = self._minute
         self._minute = (now_s, {})
         if not figures:
@@ -232,6 +264,9 @@ class LiveWatch:
                 for share in (0.5, 0.95, 0.99)
             },
             full=self._full,
+            service_s=self._watch.service_s,
+            counters=self._counters,
+            own={"processor share": self._loads[2], "memory bytes": self._loads[1].memory_bytes},
             top=self._watch.top,
             alarms={(event.kind, event.subject): 1 for event in self._lasting.values()},
             events=dict(self._told),

@@ -30,6 +30,10 @@ class Now:
     events: Mapping[str, int] = field(default_factory=dict)
     budgets: Mapping[str, float] = field(default_factory=dict)
     missed: Mapping[str, int] = field(default_factory=dict)
+    counters: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """(source, counter) -> value."""
+    own: Mapping[str, float] = field(default_factory=dict)
+    """What the watch itself takes."""
 
 
 class Metrics:
@@ -50,8 +54,10 @@ class Metrics:
             ("strakes_watch_alarm", "lasts now", ("kind", "subject"), now.alarms),
             ("strakes_watch_events", "told so far", ("kind",), {(kind,): n for kind, n in now.events.items()}),
             ("strakes_watch_error_budget_left", "share", ("level",), {(k,): v for k, v in now.budgets.items()}),
+            ("strakes_watch_own", "load of the watch itself", ("figure",), {(k,): v for k, v in now.own.items()}),
             ("strakes_watch_missed", "readings that failed", ("source",), {(k,): v for k, v in now.missed.items()}),
             ("strakes_watch_load_share", "of the heaviest jobs", ("unit", "rank", "job"), _ranked(now.top)),
+            ("strakes_watch_counter", "as a source counts it", ("source", "counter"), now.counters),
             ("strakes_watch_full_ratio", "of space or files", ("target",), {(k,): v for k, v in now.full.items()}),
             (
                 "strakes_watch_service_seconds",

@@ -14,7 +14,7 @@ import numpy as np
 from strakes.errors import BadInputError, nearest_word
 from strakes.watch.causes import cause_of, known_cause
 from strakes.watch.equals import FEWEST_EQUALS, shares_of_equals
-from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
+from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd, LevelStays
 from strakes.watch.recorded import open_lines
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
@@ -23,6 +23,7 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, level_event
 _MOST_ROWS = 2_000_000
 # Changes to the worse of one file that began within three days are one alarm.
 ONE_ALARM_S = 3 * 86400.0
+_UNCONFIRMED = "not confirmed yet"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def replay(
     allowed = FOR_CHANCE * alarms_a_month / len(series)
     for each in series:
         try:
-            events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes)
+            events += changes_of(each, allowed, worse_up=worse_up, also=columns.causes, confirm=equals)
         except LearnedTooLittle:
             learning.append(each.name)
     span = max(float(each.times[-1]) for each in series) - min(float(each.times[0]) for each in series)
@@ -128,9 +129,18 @@ def replay(
 
 
 def changes_of(
-    series: WatchedSeries, alarms_a_month: float, *, worse_up: bool, also: Sequence[str] = ()
+    series: WatchedSeries,
+    alarms_a_month: float,
+    *,
+    worse_up: bool,
+    also: Sequence[str] = (),
+    confirm: bool = False,
 ) -> list[WatchEvent]:
-    """Return the changes of one series with their causes and, where over, their ends. Raises LearnedTooLittle."""
+    """Return the changes of one series with their causes and, where over, their ends. Raises LearnedTooLittle.
+
+    ``confirm``: the series is that of one of several equals. It is slow once values after the change confirm it; what
+    is over before is a brief drop, and neither raises an alarm until then.
+    """
     positive = bool(np.all(series.values > 0))
     detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
     events: list[WatchEvent] = []
@@ -142,8 +152,14 @@ def changes_of(
             ratio = 1 / told.ratio if worse_up and told.ratio > 0 else told.ratio
             cause = cause_of(series, ShiftedLevel(since, told_at, ratio, told.low, told.high, told.sure), also)
             events.append(level_event(series.name, told, worse_up=worse_up, cause=cause))
+            if confirm and events[-1].alarm:
+                events[-1] = replace(events[-1], cause=_UNCONFIRMED)
+        elif isinstance(told, LevelStays) and events[-1].cause == _UNCONFIRMED:
+            events[-1] = replace(events[-1], kind="slow-target", told_s=told.confirmed_s, cause="")
         elif isinstance(told, LevelEnd) and events:
-            events[-1] = replace(events[-1], ended_s=told.ended_s)
+            brief = events[-1].cause == _UNCONFIRMED
+            kind = "brief-drop" if brief else events[-1].kind
+            events[-1] = replace(events[-1], kind=kind, ended_s=told.ended_s, cause="" if brief else events[-1].cause)
     if detector.learning:
         raise LearnedTooLittle
     return events

@@ -38,6 +38,8 @@ class SlowTargets:
         self._quiet_for: dict[str, int] = {}
         self.told: dict[str, WatchEvent] = {}
         """Targets that are slow now."""
+        self.took: dict[str, float] = {}
+        """Seconds of work a request, of those that had enough of them in the last window."""
 
     def add(self, time_s: float, work: dict[str, Work], names: dict[str, str] | None = None) -> list[WatchEvent]:
         """Take in counters; return what begins and what ends. ``names``: what a member is called besides."""
@@ -49,6 +51,7 @@ class SlowTargets:
             for name, done in window.work.items()
             if done.requests >= _FEWEST_REQUESTS and done.busy_s > 0
         }
+        self.took = times
         events = []
         for name, took in times.items():
             others = [other for member, other in times.items() if member != name]

@@ -16,8 +16,10 @@ from strakes.targets.lustre.connections import addresses, hosts, ways_to_servers
 from strakes.targets.lustre.lctl_param import get_param
 from strakes.targets.lustre.lfs_getname import getname
 from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
+from strakes.watch.nfs import NfsSource
 from strakes.watch.reading import DATA_TARGETS, METADATA_TARGETS, CounterReading, Work
 
 _PROC = Path("/proc")
@@ -31,6 +33,10 @@ class CounterSource(Protocol):
 
     def read(self, time_s: float) -> CounterReading:
         """Return everything as it stands now; ``time_s`` is Unix time."""
+        ...
+
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        """Return what cannot be watched by this source, a sentence each, judged by a first reading."""
         ...
 
 
@@ -57,6 +63,17 @@ class LustreSource:
             )
         return reading_of(self.name, time_s, params, disks)
 
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        """Return what this machine's counters do not tell."""
+        if reading.missing:
+            return ()
+        lines = []
+        if not reading.work:
+            lines.append("slow targets: there are no counters of servers here; give them with --servers")
+        if not reading.jobs:
+            lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
+        return tuple(lines)
+
     def _diskstats(self) -> str:
         return self.ask(("cat", str(_PROC / "diskstats"))).stdout
 
@@ -68,7 +85,11 @@ class TargetSource:
     name: str
     target: Target
     every_s: float = 30.0
+    # Another source tells when clients were not served.
+    waits_elsewhere: bool = False
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _asked_s: float | None = None
+    _requests: dict[str, float] = field(default_factory=dict)
 
     def read(self, time_s: float) -> CounterReading:
         """Ask for counters, interruptions and sizes."""
@@ -79,13 +100,36 @@ class TargetSource:
         try:
             observation = self.target.observe()
             waits = self.target.interruptions()
+            self._add_requests(time_s, self.target.client_rates())
             facts = self.target.facts()
             if facts.total_bytes:
                 full[str(self.target.path)] = 1 - facts.free_bytes / facts.total_bytes
         except StrakesError as error:
             missing = (f"{error.what}: {error.why}" if error.why else error.what,)
         reading = reading_of_counters(self.name, time_s, observation, self._since)
-        return replace(reading, full=full, waits=waits, missing=missing)
+        return replace(reading, clients=dict(self._requests), full=full, waits=waits, missing=missing)
+
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        """Return what cannot be watched here, a sentence each, judged by a first reading."""
+        why = {limit.what: limit.why for limit in self.target.limits()}
+        lines = []
+        if not reading.work:
+            reasons = [reason for what, reason in why.items() if "counters" in what]
+            lines.append(f"slow targets: {reasons[0] if reasons else 'no counters of targets can be read'}")
+        if reading.serving is None and not self.waits_elsewhere:
+            lines.append("fail-overs: no counters tell which server serves; only what the probe waits is seen")
+        if not reading.clients:
+            lines.append("who causes the load: the servers do not tell the requests of each client")
+        return tuple(lines)
+
+    def _add_requests(self, time_s: float, rates: Mapping[str, float]) -> None:
+        """Add up what clients have asked for since the last time: servers tell rates alone."""
+        passed_s = time_s - self._asked_s if self._asked_s is not None else 0.0
+        self._asked_s = time_s
+        if not 0 <= passed_s <= 10 * self.every_s:
+            passed_s = 0.0
+        # A client that has left is forgotten.
+        self._requests = {client: self._requests.get(client, 0.0) + rate * passed_s for client, rate in rates.items()}
 
     def _since(self, target: str, number: float, time_s: float) -> float:
         """Return since when this server serves, as far as the numbers of servers tell."""
@@ -108,6 +152,7 @@ def reading_of_counters(
         elif SINCE in counters:
             serving[target] = counters[SINCE]
         requests = counters.get("data.read_requests", 0.0) + counters.get("data.write_requests", 0.0)
+        requests = counters.get("data.waited_requests", requests)
         busy = counters.get("data.waited_s", counters.get("data.busy_s"))
         if busy is not None:
             work.setdefault(DATA_TARGETS, {})[target] = Work(requests, busy, counters.get("data.write_bytes", 0.0))
@@ -120,6 +165,10 @@ def reading_of_counters(
 def sources_of(target: Target, servers: Servers | None, asking: Runner = run) -> list[CounterSource]:
     """Return what can be asked for one directory."""
     name = str(target.path)
+    if isinstance(target, NfsTarget):
+        mount = target.mount
+        client = NfsSource(mount.mount_point, mount.source.partition(":/")[0].strip("[]"))
+        return [client, TargetSource(name, target, waits_elsewhere=True)]
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target)]
     found: list[CounterSource] = [

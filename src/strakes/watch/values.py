@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 # What an event is about.
-Kind = Literal["level", "slow-target", "saturation", "fail-over", "heavy", "service-level", "gap"]
+Kind = Literal["level", "slow-target", "brief-drop", "saturation", "fail-over", "heavy", "service-level", "gap"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class WatchEvent:
     @property
     def alarm(self) -> bool:
         """Tell whether somebody is to be told."""
-        return not self.cause and self.kind != "gap"
+        return not self.cause and self.kind not in ("gap", "brief-drop")
 
     @property
     def key(self) -> tuple[str, str, float]:

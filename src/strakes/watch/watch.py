@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -34,6 +35,7 @@ class Watch:
         self._away = AwayTargets()
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
+        self._heavy["requests of clients"] = HeavyJobs("requests", "")
         self._saturation: dict[str, SaturationDetector] = {}
         self._placed = Placed()
         self._levels: dict[str, LevelDetector] = {}
@@ -53,6 +55,8 @@ class Watch:
             events += self._heavy["operations"].add(reading.time_s, reading.jobs)
         if reading.job_bytes:
             events += self._heavy["bytes"].add(reading.time_s, reading.job_bytes)
+        if reading.clients:
+            events += self._heavy["requests of clients"].add(reading.time_s, reading.clients)
         saturation = self._saturation.setdefault(reading.source, SaturationDetector())
         events += saturation.add(reading.time_s, reading.full, reading.locks)
         if DISKS in reading.work:
@@ -63,9 +67,18 @@ class Watch:
         return sorted(events, key=lambda event: event.began_s)
 
     @property
+    def service_s(self) -> dict[str, float]:
+        """Seconds of work a request, of each target in the last window."""
+        return {name: took for slow in self._slow.values() for name, took in slow.took.items()}
+
+    @property
     def top(self) -> dict[str, list[tuple[str, float, float]]]:
         """Who causes the load, by unit: name, share, and by how much the share may be too large."""
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
+
+    def add_stalls(self, stalls: Sequence[tuple[float, float]]) -> None:
+        """Take in when operations of the probe began and ended that took unusually long."""
+        self._away.add_stalls(stalls)
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
         last_s = self._last_s.get(reading.source)

@@ -6,6 +6,7 @@ By the sockets of daemons on this machine, else by ``ceph tell``.
 from __future__ import annotations
 
 import json
+import math
 import socket
 import struct
 from collections.abc import Mapping
@@ -34,6 +35,9 @@ _DATA = {
     "data.read_requests": ("op_r",),
     "data.write_requests": ("op_w", "op_rw"),
 }
+_STORED = ("commit_lat", "read_lat")
+# mds_request_load_average_decay_rate, as Ceph comes.
+_HALF_S = 60.0
 
 
 def ask_socket(path: str, prefix: str) -> Any:
@@ -82,6 +86,32 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Of an object store, under the common names; what metadata servers keep in it is counted too."""
     own = dump.get("osd", {})
-    waited = own.get("op_latency", {})
-    times = {"data.waited_s": float(waited["sum"])} if isinstance(waited, Mapping) and "sum" in waited else {}
+    # A request of the store waits for all its copies: only BlueStore's own times tell a slow store from its partners.
+    latencies = [_latency(dump.get("bluestore", {}), name) for name in _STORED]
+    if not any(count for count, _ in latencies):
+        latencies = [_latency(own, "op_latency")]
+    times = {
+        "data.waited_requests": sum(count for count, _ in latencies),
+        "data.waited_s": sum(seconds for _, seconds in latencies),
+    }
     return {**{common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}, **times}
+
+
+def client_rates(sessions: object) -> dict[str, float]:
+    """Return the requests a second of each client of a metadata server, as ``session ls`` tells.
+
+    The server counts requests that lose half their weight in 60 s, so the figure is a mean over about a minute and a
+    half.
+    """
+    rates = {}
+    for session in sessions if isinstance(sessions, list) else []:
+        load = session.get("request_load_avg")
+        if isinstance(load, int | float) and load >= 0:
+            host = session.get("client_metadata", {}).get("hostname", "")
+            rates[f"client.{session['id']}" + (f" on {host}" if host else "")] = load * math.log(2) / _HALF_S
+    return rates
+
+
+def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:
+    value = counters.get(name)
+    return (float(value["avgcount"]), float(value["sum"])) if isinstance(value, Mapping) else (0.0, 0.0)

@@ -20,7 +20,7 @@ from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
-from strakes.targets.ceph.counters import data_counters, metadata_counters
+from strakes.targets.ceph.counters import client_rates, data_counters, metadata_counters
 from strakes.targets.ceph.daemons import MOST_ELSEWHERE, Daemons, no_answer
 from strakes.targets.ceph.tool import ceph
 from strakes.targets.command import Runner, Servers, run
@@ -189,6 +189,19 @@ class CephTarget(Target):
             else:
                 seen[name] = data_counters(answer)
         return seen
+
+    def client_rates(self) -> Mapping[str, float]:
+        """Return requests to metadata servers, summed over ranks; a rank that does not answer adds nothing."""
+        try:
+            self._require_same_cluster()
+            daemons = {daemon: daemon for daemon, _ in self._daemons_of_ranks().values()}
+        except StrakesError:
+            return {}  # limits() says why
+        rates: dict[str, float] = {}
+        for answer in self._daemons.ask_all(daemons, "session ls").values():
+            for client, rate in client_rates(answer).items():
+                rates[client] = rates.get(client, 0.0) + rate
+        return rates
 
     def trouble(self) -> tuple[str, ...]:
         """Return what the monitors say of servers, and servers that do not answer although nobody has noticed yet."""

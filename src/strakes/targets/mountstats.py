@@ -1,0 +1,80 @@
+"""What this client counted of one NFS mount: /proc/self/mountstats (nfs(5); fs/nfs/super.c and net/sunrpc/stats.c)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# For so many seconds; 0 for one that holds.
+_LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
+_OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
+# Of each kind of connection: which number after its name counts connections made, and which requests sent.
+_NUMBERS = {"tcp": (2, 5), "rdma": (2, 5), "local": (1, 4), "udp": (None, 2)}
+
+
+@dataclass(frozen=True)
+class NfsOperation:
+    """All of one kind together. ``queue_s``: waiting to be sent; ``rtt_s``: until answered; ``execute_s``: in all."""
+
+    operations: float
+    transmissions: float
+    timeouts: float
+    queue_s: float = 0.0
+    rtt_s: float = 0.0
+    execute_s: float = 0.0
+    errors: float = 0.0
+
+
+@dataclass(frozen=True)
+class NfsMount:
+    """``sent`` and ``received``: requests and answers of all connections; ``connected``: how often those were made."""
+
+    operations: Mapping[str, NfsOperation] = field(default_factory=dict)
+    read_bytes: float = 0.0
+    written_bytes: float = 0.0
+    connected: float = 0.0
+    sent: float = 0.0
+    received: float = 0.0
+    lease_expired_s: float = 0.0
+
+
+def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
+    """Return what the text tells of the mount; None where it has no NFS mount there.
+
+    A line of an operation has its number first: operations, transmissions, timeouts, bytes sent, bytes received,
+    milliseconds in the queue, until the answer, and in all; newer kernels tell errors, too.
+    """
+    operations: dict[str, NfsOperation] = {}
+    moved = (0.0, 0.0)
+    connected = sent = received = expired_s = 0.0
+    mine = seen = False
+    # The kernel writes white space and backslashes of names as octal numbers.
+    name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
+    for line in text.splitlines():
+        words = line.split()
+        if line.startswith("device "):
+            mine = f" mounted on {name} with fstype nfs" in line
+            # The last one mounted there is the one that is seen.
+            if mine:
+                operations, connected, sent, received, seen = {}, 0.0, 0.0, 0.0, True
+        elif not mine:
+            continue
+        elif words[:1] == ["bytes:"] and len(words) > 6:
+            moved = (float(words[5]), float(words[6]))
+        elif match := _OPERATION.match(line):
+            operations[match[1]] = _operation([float(word) for word in match[2].split()])
+        elif words[:1] == ["xprt:"] and len(words) > 2 and (places := _NUMBERS.get(words[1].rstrip("6"))):
+            numbers = [float(word) for word in words[2:]]
+            made, asked = places
+            if len(numbers) > asked + 1:
+                connected += 0.0 if made is None else numbers[made]
+                sent, received = sent + numbers[asked], received + numbers[asked + 1]
+        elif lease := _LEASE_EXPIRED.search(line):
+            expired_s = float(lease[1])
+    return NfsMount(operations, *moved, connected, sent, received, expired_s) if seen else None
+
+
+def _operation(numbers: list[float]) -> NfsOperation:
+    count, transmissions, timeouts, _, _, queue_ms, rtt_ms, execute_ms, errors = [*numbers, 0.0, 0.0][:9]
+    return NfsOperation(count, transmissions, timeouts, queue_ms / 1000, rtt_ms / 1000, execute_ms / 1000, errors)

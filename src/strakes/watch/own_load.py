@@ -1,0 +1,47 @@
+"""What a watch itself takes: share of a processor, and memory, its engines and helpers included."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.processes import descendants_of
+
+_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class OwnLoad:
+    """``processor_s``: used so far. ``memory_bytes``: resident now; pages that processes share count in each."""
+
+    processor_s: float
+    memory_bytes: float
+
+
+def own_load() -> OwnLoad:
+    """Return that of this process, of those that it started, and of those that have ended.
+
+    >>> load = own_load()
+    >>> load.processor_s > 0 and load.memory_bytes > 0
+    True
+    """
+    times = os.times()
+    used_s = times.user + times.system + times.children_user + times.children_system
+    living = list(_living(descendants_of(os.getpid())))
+    own_bytes = int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
+    return OwnLoad(
+        used_s + sum(load.processor_s for load in living), own_bytes + sum(load.memory_bytes for load in living)
+    )
+
+
+def _living(processes: tuple[int, ...]) -> Iterator[OwnLoad]:
+    for process in processes:
+        # It may end meanwhile.
+        with suppress(OSError):
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks = sum(map(int, fields[11:15]))
+            yield OwnLoad(ticks / _TICKS_A_SECOND, float(int(fields[21]) * _PAGE_BYTES))

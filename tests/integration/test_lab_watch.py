@@ -1,0 +1,148 @@
+"""A watch of a real CephFS: a slow object store, a metadata server that is killed, a client that is heavy."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from lab.running import Labs, need, own_labs
+from strakes.lab.ceph.monitor import Monitors
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+# Small files, again and again, as a few users have them: THREADS DIRECTORY PAUSE_S.
+_EVERYDAY = """
+import os, sys, threading, time
+def work(number):
+    count = 0
+    while True:
+        count += 1
+        try:
+            with open(f"{sys.argv[2]}/{number}.{count % 50}", "wb") as file:
+                file.write(os.urandom(16384))
+                os.fsync(file.fileno())
+        except OSError:
+            pass
+        time.sleep(float(sys.argv[3]))
+for number in range(int(sys.argv[1])):
+    threading.Thread(target=work, args=(number,)).start()
+"""
+# Names made and removed without a pause.
+_STORM = """
+import os, sys
+count = 0
+while True:
+    count += 1
+    try:
+        os.mkdir(f"{sys.argv[1]}/{count % 100}")
+        os.rmdir(f"{sys.argv[1]}/{count % 100}")
+    except OSError:
+        pass
+"""
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as own:
+        yield own
+
+
+@contextmanager
+def working(*words: str | Path) -> Iterator[None]:
+    process = subprocess.Popen(["nice", "-n", "10", *map(str, words)], stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+@contextmanager
+def mounted(configuration: str) -> Iterator[Path]:
+    """Another client of the same file system."""
+    with tempfile.TemporaryDirectory(prefix="sl-mnt-") as directory:
+        words = ["ceph-fuse", "-c", configuration, "-n", "client.admin", directory]
+        subprocess.run(words, check=True, timeout=60, capture_output=True)
+        try:
+            yield Path(directory)
+        finally:
+            subprocess.run(["umount", "--lazy", directory], check=True, timeout=30)
+
+
+def wait_for(said: Path, pattern: str, limit_s: float) -> str:
+    """Return the line that holds ``pattern``."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        for line in said.read_text().splitlines():
+            if re.search(pattern, line):
+                return line
+        time.sleep(1)
+    raise AssertionError(f"not said within {limit_s:g} s: {pattern}\n{said.read_text()}")
+
+
+def test_a_watch_names_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs, tmp_path: Path) -> None:
+    # With two copies of everything, the partners of a slow store wait for it, too; they are not slow themselves.
+    mount = labs.up(
+        "ceph",
+        "--osds",
+        "3",
+        "--mds",
+        "1",
+        "--standby",
+        "1",
+        "--osd-size",
+        "2GiB",
+        "--pool-size",
+        "2",
+        "--slow-osd",
+        "1=60",
+    )
+    said = tmp_path / "said"
+    environment = {**labs.environment, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    (mount / "everyday").mkdir()
+    with ExitStack() as stack:
+        stack.enter_context(working(sys.executable, "-c", _EVERYDAY, "3", mount / "everyday", "0.05"))
+        words = [sys.executable, "-m", "strakes", "watch", str(mount), "--store", str(tmp_path / "store")]
+        with said.open("w") as file:
+            watch = subprocess.Popen(words, env=environment, stdout=file, stderr=subprocess.STDOUT)
+        stack.callback(watch.kill)
+
+        line = wait_for(said, "slow-target", 300)
+        assert "data target osd.1 is slow" in line
+
+        configuration = labs.status("ceph")["facts"]["ceph_conf"]
+        with Monitors(Path(configuration)) as monitors:
+            servers = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
+        active = next(server["name"] for server in servers if server["state"] == "up:active")
+        os.kill(labs.pids("ceph", f"mds.{active}")[0], signal.SIGKILL)
+        line = wait_for(said, "fail-over", 180)
+        waited = re.search(r"cephfs:0 was away for .*clients waited up to ([\d.]+ m?s)", line)
+        assert waited, line
+
+        # What is usual is learned again, from the server that took over.
+        time.sleep(60)
+        other = stack.enter_context(mounted(configuration))
+        (other / "storm").mkdir()
+        with working(sys.executable, "-c", _STORM, other / "storm"):
+            line = wait_for(said, " heavy ", 240)
+        assert re.search(r"client\.\d+ on \S+ causes \d+% of the load", line), line
+
+        watch.send_signal(signal.SIGTERM)
+        assert watch.wait(90) == 0
+    text = said.read_text()
+    slow = {line for line in text.splitlines() if " slow-target " in line}
+    assert all("osd.1" in line for line in slow), text
+    own = re.search(r"own load: ([\d.]+)% of a processor over .*, ([\d.]+) MiB of memory", text)
+    assert own and float(own[1]) < 1 and float(own[2]) < 128, text

@@ -1,0 +1,77 @@
+"""What the kernel tells of an NFS mount, in its own format (fs/nfs/super.c, net/sunrpc/stats.c)."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.targets.mountstats import read_mountstats
+
+TEXT = """device proc mounted on /proc with fstype proc
+device filer:/home mounted on /home\\040of\\040all with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,nconnect=2,timeo=600,retrans=2
+\tage:\t4021
+\timpl_id:\tname='',domain='',date='0,0'
+\tcaps:\tcaps=0xfffbc0bf,wtmult=512,dtsize=1048576,bsize=0,namlen=255
+\tnfsv4:\tbm0=0xfdffbfff,bm1=0xf9be3e,bm2=0x68800,acl=0x0,sessions,pnfs=not configured,lease_time=90,lease_expired=7
+\tsec:\tflavor=1,pseudoflavor=1
+\tevents:\t5 60 0 0 3 2 70 0 0 4 0 6 0 0 1 2 0 0 0 0 0 0 0 0 0 0 0
+\tbytes:\t100 200 0 0 4096 8192 1 2
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\txprt:\ttcp 832 1 2 0 4 100 99 0 500 3 2 17 9
+\txprt:\ttcp 714 1 1 0 4 50 50 0 120 0 2 1 0
+\tper-op statistics
+\t        NULL: 1 1 0 44 24 0 0 0 0
+\t        READ: 30 31 0 600 4700 20 90 150 0
+\t       WRITE: 20 25 2 9000 300 1000 400 1500 1
+\t  OPEN_NOATTR: 7 7 0 1 1 0 7 8 0
+device other:/x mounted on /other with fstype nfs statvers=1.1
+\txprt:\tudp 0 1 9 8 0 0 0
+\tper-op statistics
+\t        READ: 3 3 0 600 4700 1 2 3
+"""
+
+
+def test_operations_and_connections_of_one_mount_are_read() -> None:
+    mount = read_mountstats(TEXT, "/home of all")
+    assert mount is not None
+    write = mount.operations["WRITE"]
+    assert (write.operations, write.transmissions, write.timeouts, write.errors) == (20, 25, 2, 1)
+    assert (write.queue_s, write.rtt_s, write.execute_s) == (1.0, 0.4, 1.5)
+    assert set(mount.operations) == {"NULL", "READ", "WRITE", "OPEN_NOATTR"}
+    # Both connections together.
+    assert (mount.connected, mount.sent, mount.received) == (3, 150, 149)
+    assert (mount.read_bytes, mount.written_bytes, mount.lease_expired_s) == (4096, 8192, 7)
+
+
+def test_an_older_kernel_has_fewer_numbers() -> None:
+    mount = read_mountstats(TEXT, "/other")
+    assert mount is not None and mount.operations["READ"].rtt_s == 0.002
+    assert (mount.connected, mount.sent, mount.received) == (0, 9, 8)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("tcp 832 1 2 0 4 100 99 0 500 3", (2, 100, 99)),
+        ("rdma 0 1 5 0 4 12 11 0 500 3 1 2 3 4 5 6 7 8 9 10 11 12 13", (5, 12, 11)),
+        ("local 1 4 0 3 22 21 0 5 0", (4, 22, 21)),
+        ("vsock 1 2 3 4 5 6 7 8", (0, 0, 0)),
+        ("tcp 832", (0, 0, 0)),
+    ],
+)
+def test_each_kind_of_connection_counts_in_its_own_places(line: str, expected: tuple[int, int, int]) -> None:
+    mount = read_mountstats(f"device s:/ mounted on /m with fstype nfs4 statvers=1.1\n\txprt:\t{line}\n", "/m")
+    assert mount is not None and (mount.connected, mount.sent, mount.received) == expected
+
+
+def test_of_two_mounts_at_one_place_the_later_one_is_seen() -> None:
+    text = "".join(
+        f"device s:/{share} mounted on /m with fstype nfs4 statvers=1.1\n\t READ: {share} 1 0 1 1 1 1 1 0\n"
+        for share in (5, 6)
+    )
+    mount = read_mountstats(text, "/m")
+    assert mount is not None and mount.operations["READ"].operations == 6
+
+
+def test_a_place_without_an_nfs_mount_tells_nothing() -> None:
+    assert read_mountstats(TEXT, "/proc") is None and read_mountstats("", "/home") is None

@@ -1,0 +1,99 @@
+"""A server of NFS as its client counts it: how soon it answers, and that it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.mountinfo import Mount
+from strakes.targets.nfs import NfsTarget
+from strakes.watch.nfs import NfsSource
+from strakes.watch.sources import TargetSource, sources_of
+from strakes.watch.values import WatchEvent
+from strakes.watch.watch import Watch
+
+LINES = """device filer:/home mounted on /home with fstype nfs4 statvers=1.1
+\txprt:\ttcp 832 1 {connected} 0 4 {sent} {received} 0 500 3 2 17 9
+\tper-op statistics
+\t        READ: {reads} {reads} 0 600 4700 {queue} {rtt} 150 0
+\t       WRITE: 20 {writes_sent} 2 9000 300 1000 400 1500 1
+"""
+USUAL = {"connected": 1, "sent": 100, "received": 100, "reads": 30, "queue": 10, "rtt": 90, "writes_sent": 20}
+
+
+class Kernel:
+    """Gives the counters that are set."""
+
+    def __init__(self) -> None:
+        self.counted: dict[str, int] = dict(USUAL)
+
+    def __call__(self) -> str:
+        return LINES.format(**self.counted)
+
+
+def test_times_are_those_of_operations_since_the_last_reading() -> None:
+    kernel = Kernel()
+    source = NfsSource("/home", "filer", kernel)
+    first = source.read(100.0)
+    kernel.counted |= {"reads": 40, "queue": 60, "rtt": 290, "sent": 110, "received": 110, "writes_sent": 23}
+    second = source.read(110.0)
+    assert not first.figures and not first.missing and not second.waits
+    assert second.figures == {
+        "answer to read on /home": pytest.approx(0.02),
+        "queue of read on /home": pytest.approx(0.005),
+    }
+    assert second.counters["WRITE retransmissions"] == 3 and second.counters["READ operations"] == 40
+    assert source.lacking(second) == ()
+
+
+def events_of(silent_s: range, connected: int = 1) -> list[WatchEvent]:
+    """Of ten minutes in which the server answers, but for those seconds."""
+    kernel, watch, events = Kernel(), Watch(), []
+    source = NfsSource("/home", "filer", kernel)
+    for second in range(1000, 1600, 10):
+        away = second in silent_s
+        # Requests of the time without answers wait, and are all answered afterwards.
+        kernel.counted["sent"] += 5 if not away else second == silent_s.start
+        kernel.counted["received"] = kernel.counted["received"] if away else kernel.counted["sent"]
+        kernel.counted["connected"] = connected if second >= silent_s.start else 1
+        events += watch.add(source.read(float(second)))
+    return [event for event in events if event.kind == "fail-over"]
+
+
+def test_a_server_that_does_not_answer_is_told_while_that_lasts_and_when_it_is_over() -> None:
+    begins, ends = events_of(range(1200, 1350, 10), connected=4)
+    assert "filer does not answer a client, for at least" in begins.text and begins.ended_s is None
+    assert 1250 <= begins.told_s <= 1270 and begins.alarm
+    assert begins.key == ends.key and ends.size == pytest.approx(160, abs=10)
+    assert "(± 10 s)" in ends.text and ends.low == pytest.approx((ends.size or 0) - 10)
+
+
+def test_a_short_silence_is_told_once_and_a_single_slow_answer_not_at_all() -> None:
+    (event,) = events_of(range(1200, 1230, 10))
+    assert event.ended_s is not None and event.size == pytest.approx(40, abs=10)
+    assert not events_of(range(1200, 1210, 10))
+
+
+def test_an_idle_mount_is_not_taken_for_a_server_that_does_not_answer() -> None:
+    watch, source = Watch(), NfsSource("/home", "filer", Kernel())
+    assert not [event for second in range(1000, 2000, 10) for event in watch.add(source.read(float(second)))]
+
+
+def test_what_cannot_be_read_is_said() -> None:
+    def refuse() -> str:
+        raise PermissionError(13, "Permission denied")
+
+    assert NfsSource("/home", "filer", refuse).read(1.0).missing == (
+        "/proc/self/mountstats cannot be read: Permission denied",
+    )
+    assert "does not tell of /away" in NfsSource("/away", "filer", Kernel()).read(1.0).missing[0]
+
+
+def test_a_directory_on_nfs_is_watched_by_its_client_and_what_is_lacking_is_said() -> None:
+    mount = Mount(1, 0, 0, 1, "/", "/home", (), "nfs4", "filer:/home", ("rw", "vers=4.2"))
+    client, rest = sources_of(NfsTarget(Path("/home"), mount), None)
+    assert isinstance(client, NfsSource) and isinstance(rest, TargetSource)
+    lacking = rest.lacking(NfsSource("/home", "filer", Kernel()).read(1.0))
+    assert [line.partition(":")[0] for line in lacking] == ["slow targets", "who causes the load"]
+    assert "the counters of this client are read" in lacking[0]

@@ -1,0 +1,108 @@
+"""What any target can be asked: heavy clients from rates, fail-overs by the probe's own wait, and what is lacking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.targets.description import SERVER, Observation
+from strakes.targets.mountinfo import Mount
+from strakes.targets.target import Target, TargetFacts
+from strakes.watch.alerts import AlertSender
+from strakes.watch.live import LiveWatch
+from strakes.watch.reading import CounterReading
+from strakes.watch.ring import Ring
+from strakes.watch.sources import TargetSource
+from strakes.watch.values import WatchEvent
+from strakes.watch.watch import Watch
+
+
+class Served(Target):
+    """Tells what is set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, Mount(1, 0, 0, 1, "/", str(path), (), "served", "s", ()))
+        self.observation: Observation = {}
+        self.rates: dict[str, float] = {}
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        return mount.file_system == "served"
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        return self._facts(workspace)
+
+    def controls(self) -> tuple[str, ...]:
+        return ()
+
+    def observe(self) -> Observation:
+        return self.observation
+
+    def client_rates(self) -> dict[str, float]:
+        return self.rates
+
+
+def test_a_client_that_becomes_heavy_is_named(tmp_path: Path) -> None:
+    target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
+    source = TargetSource("/fs", target)
+    for second in range(1000, 1600, 30):
+        target.rates = {f"client.{number}": 5.0 for number in range(8)}
+        if 1300 <= second < 1450:
+            target.rates["client.9 on node"] = 400.0
+        events += watch.add(source.read(float(second)))
+    begins, ends = (event for event in events if event.kind == "heavy")
+    assert begins.text.startswith("client.9 on node causes 91% of the load: 400 requests a second")
+    assert 1330 <= begins.told_s <= 1400 and ends.ended_s is not None
+    assert watch.top["requests of clients"][0][0] == "client.9 on node"
+
+
+def fail_over(stalls: list[tuple[float, float]]) -> WatchEvent:
+    """Of a metadata rank that another server has, seen half a minute later."""
+    watch, events = Watch(), list[WatchEvent]()
+    for second in range(1000, 1200, 30):
+        events += watch.add(CounterReading("/fs", second, serving={"rank 0": 0.0 if second < 1060 else 1060.0}))
+        if second == 1060:
+            watch.add_stalls(stalls)
+    (event,) = events
+    return event
+
+
+def test_how_long_clients_waited_is_what_the_probe_waited() -> None:
+    event = fail_over([(900.0, 905.0), (1040.0, 1052.5), (1041.0, 1052.5)])
+    assert "clients waited up to 12.5 s" in event.text and "30.0 s at most" in event.text
+    assert (event.began_s, event.ended_s, event.size) == (1040.0, 1052.5, 12.5)
+    assert event.evidence["operations_that_waited"] == 2
+
+
+def test_without_a_probe_the_wait_follows_from_when_the_server_was_back() -> None:
+    event = fail_over([(900.0, 905.0)])
+    assert "clients waited up to 15.0 s" in event.text and "operations_that_waited" not in event.evidence
+
+
+def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
+    target, told, now = Served(tmp_path), list[WatchEvent](), [1000.0]
+    source = TargetSource("/fs", target)
+    live = LiveWatch([], [source], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=lambda: now[0])
+    for _ in range(10):
+        live.step()
+        now[0] += 30
+    assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "fail-overs", "who causes the load"]
+    assert "cannot do that on served" in told[0].text and not any(event.alarm for event in told)
+    (full,) = live.metrics.now.full.values()
+    assert 0 < full < 1 and live.metrics.now.own["memory bytes"] > 1e6
+
+
+def test_a_target_that_tells_everything_lacks_nothing_and_shows_the_work_a_request_takes(tmp_path: Path) -> None:
+    target, watch = Served(tmp_path), Watch()
+    source = TargetSource("/fs", target)
+    for second, waited_s in ((1000, 10.0), (1030, 11.0)):
+        counted = {"data.waited_s": waited_s, "data.waited_requests": waited_s * 100, "data.write_requests": 7.0}
+        target.observation = {"osd.0": counted, "osd.1": counted, "rank 0": {SERVER: 4.0}}
+        target.rates = {"client.1": 2.0}
+        reading = source.read(float(second))
+        watch.add(reading)
+    assert source.lacking(reading) == () and watch.service_s == {
+        "osd.0": pytest.approx(0.01),
+        "osd.1": pytest.approx(0.01),
+    }

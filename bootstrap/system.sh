@@ -35,6 +35,8 @@ find_missing() {
     has_header hdf5/openmpi/hdf5.h || is_unknown libhdf5-openmpi-dev || lack "parallel HDF5" libhdf5-openmpi-dev hdf5-openmpi-devel hdf5-openmpi4-devel
     has_header pnetcdf.h || is_unknown libpnetcdf-dev || lack "PnetCDF" libpnetcdf-dev pnetcdf-openmpi-devel libpnetcdf-devel
     command -v promtool >/dev/null || lack "promtool" prometheus golang-github-prometheus golang-github-prometheus-prometheus
+    command -v prometheus-alertmanager >/dev/null || command -v alertmanager >/dev/null ||
+        lack "Alertmanager" prometheus-alertmanager golang-github-prometheus-alertmanager golang-github-prometheus-alertmanager
     has_pacemaker || lack "Pacemaker" \
         "corosync pacemaker pacemaker-cli-utils resource-agents fence-agents openipmi ipmitool drbd-utils pcs" pacemaker pacemaker
 }

@@ -36,7 +36,7 @@ def main() -> None:
         return lambda one: find_changes(one, 1 / share, confirm=confirm)
 
     # A group of equals is one figure of the watch: its members share what one series may alarm.
-    contestants = read_kept(chosen.keep, plants)
+    contestants = read_kept(chosen.keep)
     for name in ("strakes", *GRIDS):
         if name in contestants or (chosen.only and name not in chosen.only):
             continue
@@ -48,9 +48,9 @@ def main() -> None:
             judged = judge(series, name, settings, detector, plants)
         contestants[name] = judged
         print(judged, flush=True)
-        keep(chosen.keep, plants, contestants.values())
+        keep(chosen.keep, contestants.values())
     ordered = [contestants[name] for name in ("strakes", *GRIDS) if name in contestants]
-    text = render(ordered, explained_by_chance(series), plants, len(series))
+    text = render(ordered, explained_by_chance(series), len(series))
     print(text)
     if chosen.page:
         _PAGE.write_text(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from bench.watch.contest import Contestant
 from bench.watch.yardstick import AsItIs, Score
 
 
-def keep(path: Path | None, plants: Mapping[str, int], contestants: Iterable[Contestant]) -> None:
+def keep(path: Path | None, contestants: Iterable[Contestant]) -> None:
     """Write all of them to ``path``; nothing where there is none."""
     if path is None:
         return
@@ -24,16 +24,14 @@ def keep(path: Path | None, plants: Mapping[str, int], contestants: Iterable[Con
         }
         for each in contestants
     ]
-    path.write_text(json.dumps({"plants": dict(plants), "contestants": rows}, indent=1))
+    path.write_text(json.dumps({"contestants": rows}, indent=1))
 
 
-def read_kept(path: Path | None, plants: Mapping[str, int]) -> dict[str, Contestant]:
-    """Return by name what ``path`` holds of a contest with as many plants."""
+def read_kept(path: Path | None) -> dict[str, Contestant]:
+    """Return by name what ``path`` holds."""
     if path is None or not path.exists():
         return {}
     document = json.loads(path.read_text())
-    if document["plants"] != dict(plants):
-        raise SystemExit(f"{path} is of {document['plants']} plants: give the same numbers, or another file")
     return {
         row["name"]: Contestant(
             row["name"],

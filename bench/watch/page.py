@@ -10,7 +10,7 @@ from bench.watch.contest import Contestant
 _NAMES = {"level": "level", "week": "a week of", "target": "a slow target,"}
 
 
-def render(contestants: Sequence[Contestant], by_chance: float, plants: dict[str, int], series: int) -> str:
+def render(contestants: Sequence[Contestant], by_chance: float, series: int) -> str:
     """Return the page."""
     lines = [
         "# How well `strakes watch` finds what changed",
@@ -34,7 +34,8 @@ def render(contestants: Sequence[Contestant], by_chance: float, plants: dict[str
         "",
         "## Planted changes",
         "Found share, median delay in days, precision, and strict precision (a series' own alarms count as false).",
-        f"Plants of each: {plants['level']} of levels and weeks, {plants['target']} of slow targets.",
+        f"Plants of each level and week: {_counts(contestants, 'level')}.",
+        f"Of slow targets: {_counts(contestants, 'target')}.",
         "",
         f"| planted | {' | '.join(one.name for one in contestants)} |",
         "| --- |" + " --- |" * len(contestants),
@@ -48,3 +49,11 @@ def render(contestants: Sequence[Contestant], by_chance: float, plants: dict[str
             cells.append(f"{score.found:.0%},{delay} {score.precision:.2f} ({score.strict_precision:.2f})")
         lines.append(f"| {_NAMES[kind]} {ratio - 1:+.0%} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _counts(contestants: Sequence[Contestant], wanted: str) -> str:
+    """Return how many plants of a kind each detector had, as one number where all had as many."""
+    counts = {one.name: next(s.planted for (kind, _), s in one.scores.items() if kind == wanted) for one in contestants}
+    if len(set(counts.values())) == 1:
+        return str(next(iter(counts.values())))
+    return ", ".join(f"{count} for {name}" for name, count in counts.items())

@@ -1,0 +1,182 @@
+"""A finding arrives where people look: in a real Alertmanager, by its own way and by the shipped rules, and as mail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email import message_from_string
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+from strakes.watch.alerts import AlertSender, to_alertmanager, to_mail
+from strakes.watch.live import LiveWatch
+from strakes.watch.metrics import serve
+from strakes.watch.reading import CounterReading
+from strakes.watch.ring import Ring
+from strakes.watch.values import WatchEvent
+
+PACKAGING = ROOT / "packaging"
+# Debian gives it a name of its own.
+ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager") or ""
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def running(log: Path, *words: str) -> Iterator[None]:
+    with log.open("w") as file:
+        process = subprocess.Popen(words, stdout=file, stderr=file)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def asked(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        return json.load(answer)
+
+
+def wait_for(question: Callable[[], Any], log: Path) -> Any:
+    """Return the first answer that is not empty."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        try:
+            if answer := question():
+                return answer
+        except OSError:
+            pass
+        time.sleep(0.5)
+    raise AssertionError(log.read_text())
+
+
+class FullDisk:
+    """A source with a planted finding: a target that is 97 % full."""
+
+    name, every_s = "planted", 10.0
+
+    def read(self, time_s: float) -> CounterReading:
+        return CounterReading("planted", time_s, full={"OST0007": 0.97})
+
+    def lacking(self, reading: CounterReading) -> tuple[str, ...]:
+        return ()
+
+
+@pytest.mark.more
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
+@pytest.mark.skipif(not ALERTMANAGER, reason="Alertmanager is not installed")
+def test_a_planted_finding_arrives_at_alertmanager_by_both_ways(tmp_path: Path) -> None:
+    manager, own = free_port(), free_port()
+    (tmp_path / "am.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
+    told = list[WatchEvent]()
+    alerts = AlertSender([to_alertmanager(f"http://127.0.0.1:{manager}")])
+    live = LiveWatch([], [FullDisk()], Ring(tmp_path / "store"), alerts, say=told.append)
+    port, _ = serve(live.metrics, "127.0.0.1", 0)
+    (tmp_path / "p.yml").write_text(
+        "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+        f"scrape_configs: [{{job_name: strakes-watch, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]\n"
+        f"rule_files: ['{PACKAGING}/prometheus/strakes-watch.rules.yml']\n"
+        f"alerting: {{alertmanagers: [{{static_configs: [{{targets: ['127.0.0.1:{manager}']}}]}}]}}\n"
+    )
+    manager_words = (
+        ALERTMANAGER,
+        f"--config.file={tmp_path}/am.yml",
+        f"--storage.path={tmp_path}/am",
+        f"--web.listen-address=127.0.0.1:{manager}",
+        "--cluster.listen-address=",
+    )
+    prometheus_words = (
+        "prometheus",
+        f"--config.file={tmp_path}/p.yml",
+        f"--storage.tsdb.path={tmp_path}/data",
+        f"--web.listen-address=127.0.0.1:{own}",
+    )
+    with running(tmp_path / "am.log", *manager_words), running(tmp_path / "p.log", *prometheus_words):
+        wait_for(lambda: asked(f"http://127.0.0.1:{manager}/api/v2/status"), tmp_path / "am.log")
+        live.step()
+        assert [event.kind for event in told] == ["saturation"] and not alerts.failed, alerts.failed
+
+        def alert(name: str) -> Any:
+            rows = asked(f"http://127.0.0.1:{manager}/api/v2/alerts")
+            return [row for row in rows if row["labels"]["alertname"] == name]
+
+        (direct,) = wait_for(lambda: alert("strakes-saturation"), tmp_path / "am.log")
+        (ruled,) = wait_for(lambda: alert("StrakesWatchAlarm"), tmp_path / "p.log")
+        assert direct["labels"]["subject"] == ruled["labels"]["subject"] == told[0].subject
+        assert direct["annotations"]["summary"] == told[0].text and "OST0007" in told[0].text
+        assert direct["status"]["state"] == "active"
+
+        # Every question of the shipped dashboard is one that Prometheus understands.
+        panels = json.loads((PACKAGING / "grafana" / "strakes-watch.json").read_text())["panels"]
+        questions = [target["expr"] for panel in panels for target in panel.get("targets", ())]
+        assert questions
+        for question in questions:
+            query = urllib.parse.quote(question.replace("$__rate_interval", "5m"))
+            assert asked(f"http://127.0.0.1:{own}/api/v1/query?query={query}")["status"] == "success", question
+
+
+class _Sink(socketserver.StreamRequestHandler):
+    """As much of a mail server as a client needs (RFC 5321)."""
+
+    def handle(self) -> None:
+        server = self.server
+        assert isinstance(server, _SinkServer)
+        self.wfile.write(b"220 sink\r\n")
+        while line := self.rfile.readline():
+            word = line.split()[0].upper()
+            if word == b"RCPT" and server.refuses:
+                self.wfile.write(b"550 nobody of that name\r\n")
+            elif word == b"DATA":
+                self.wfile.write(b"354 go on\r\n")
+                lines = list(iter(self.rfile.readline, b".\r\n"))
+                server.mails.append(b"".join(lines).decode())
+                self.wfile.write(b"250 kept\r\n")
+            elif word == b"QUIT":
+                self.wfile.write(b"221 bye\r\n")
+                return
+            else:
+                self.wfile.write(b"250 sink\r\n")
+
+
+class _SinkServer(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Sink)
+        self.mails: list[str] = []
+        self.refuses = False
+
+
+def test_an_alarm_arrives_as_mail_and_waits_while_the_server_refuses() -> None:
+    with _SinkServer() as sink:
+        threading.Thread(target=sink.serve_forever, daemon=True).start()
+        alerts = AlertSender([to_mail("operators@example.org", "127.0.0.1", int(sink.server_address[1]))])
+        sink.refuses = True
+        alerts.tell([WatchEvent("heavy", "job 7", 1.0, 2.0, "job 7 causes\r\nBcc: all 91 % of the load")])
+        assert alerts.waiting == 1 and "nobody of that name" in alerts.failed and not sink.mails
+        sink.refuses = False
+        alerts.tell([])
+        sink.shutdown()
+    (text,) = sink.mails
+    mail = message_from_string(text, policy=default)
+    assert mail["To"] == "operators@example.org" and mail["Bcc"] is None
+    assert mail["Subject"] == "strakes: job 7 causes Bcc: all 91 % of the load"
+    assert json.loads(mail.get_content())["kind"] == "heavy" and alerts.waiting == 0

@@ -49,6 +49,8 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
         "strakes.cli.signals",
         "strakes.errors",
         "strakes.foreign_text",
+        "strakes.language",
+        "strakes.language.current",
         "strakes.version",
     }
     assert not loaded & HEAVY

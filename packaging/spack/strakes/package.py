@@ -24,6 +24,7 @@ class Strakes(PythonPackage):
 
     depends_on("python@3.11:", type=("build", "run"))
     depends_on("py-scikit-build-core@1.1:1", type="build")
+    depends_on("py-babel@2.12:3", type=("build", "run"))
     depends_on("py-cattrs@24.1:26", type=("build", "run"))
     depends_on("py-click@8.5:8", type=("build", "run"))
     depends_on("py-jinja2@3.1:3", type=("build", "run"))

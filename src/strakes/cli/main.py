@@ -14,6 +14,7 @@ from strakes.cli.say import say
 from strakes.cli.signals import orderly_signals
 from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, StrakesError, nearest_word
 from strakes.foreign_text import for_terminal
+from strakes.language import LANGUAGES, choose, translate, wanted
 from strakes.version import __version__
 
 USAGE_STATUS = BadInputError.exit_status
@@ -106,13 +107,21 @@ class LazyGroup(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    metavar="en|zh",
+    help="Language of summaries, reports, the guide and errors.  [default: that of the locale, else en]",
+)
 @click.version_option(__version__, "-V", "--version", prog_name="strakes", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli(ctx: click.Context, language: str | None) -> None:
     """Measure how a file system really behaves, find out how to use it well, and prove the advice.
 
     Start with: strakes survey DIR
     """
+    if language:
+        choose(language)
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -123,12 +132,23 @@ def main() -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
-    arguments = sys.argv[1:]
+    arguments = _take_language(sys.argv[1:])
     if not _APART & set(arguments[:1]):
         return run(arguments)
     from strakes.cli.apart import PATIENCE_S, run_apart
 
     return run_apart(lambda: run(arguments), PATIENCE_S, lambda: _trouble(arguments))
+
+
+def _take_language(arguments: Sequence[str]) -> list[str]:
+    """Return the command line without a valid --language at its head; that one, else the locale, holds from now on."""
+    choose(wanted(os.environ))
+    first, *rest = [*arguments, ""]
+    language, left = (rest[0], rest[1:]) if first == "--language" else (first.removeprefix("--language="), rest)
+    if first.startswith("--language") and language in LANGUAGES:
+        choose(language)
+        return left[:-1]
+    return list(arguments)
 
 
 def _trouble(arguments: Sequence[str]) -> str:
@@ -278,11 +298,11 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
     """``cause``: what it stands for; its notes say what else went wrong on the way out."""
-    say(f"strakes: error: {for_terminal(error.what)}", err=True)
+    say(f"strakes: {translate('error')}: {translate(for_terminal(error.what))}", err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
         if text:
-            say(f"  {label}: {for_terminal(text)}", err=True)
+            say(f"  {translate(label)}: {translate(for_terminal(text))}", err=True)
 
 
 def _nobody_reads_stdout() -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
 
 
 def say(text: object = "", *, err: bool = False) -> None:
     """Print one line."""
-    click.echo(for_terminal(text), err=err)
+    click.echo(translate(for_terminal(text)), err=err)
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:

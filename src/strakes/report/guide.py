@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.foreign_text import for_terminal
+from strakes.language.page import translate_markdown
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
@@ -30,7 +31,8 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         _mistrust(portrait),
         _own(portrait),
     )
-    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
+    page = "\n".join(line for part in parts for line in part).rstrip() + "\n"
+    return translate_markdown(page)
 
 
 def _head(portrait: Portrait) -> Iterator[str]:

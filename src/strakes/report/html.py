@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from strakes.findings.portrait import CellEstimate, Portrait, Recommendation
+from strakes.language.page import translate_page
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
 from strakes.report.numbers import flat_facts, label_of, level_of, percent, show, show_interval, show_interval_of
@@ -151,8 +152,9 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 def render_page(template: str, **values: object) -> str:
-    """One of the templates, in the style that all pages share."""
-    return _environment().get_template(template).render(style=_resource("templates", "report.css"), **values)
+    """One of the templates, in the style that all pages share and in the language in use."""
+    page = _environment().get_template(template).render(style=_resource("templates", "report.css"), **values)
+    return translate_page(page)
 
 
 @cache

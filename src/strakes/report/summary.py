@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from strakes.findings.portrait import CellEstimate, Finding, Portrait, Recommendation
 from strakes.foreign_text import for_terminal
+from strakes.language import translate
+from strakes.language.width import columns, padded, shortened, wrapped
 from strakes.report.facts import created, ended_early, felt_by_others, headlines_of, no_headline, size_of, title_of
 from strakes.report.notices import Notice, notices
 from strakes.report.numbers import percent, show, show_interval, show_interval_of
@@ -40,21 +42,22 @@ def render_summary(
 
     from rich.console import Console
 
-    columns = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns if width is None else width
-    columns = max(FEWEST_COLUMNS, min(columns, MOST_COLUMNS))
+    if width is None:
+        width = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns
+    width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
     if colour is None:
         here = Console()
         colour = here.is_terminal and not here.no_color
     console = Console(
         file=StringIO(),
-        width=columns,
+        width=width,
         force_terminal=colour,
         color_system="standard" if colour else None,
         no_color=not colour,
         highlight=False,
     )
     with console.capture() as capture:
-        for line in _lines(portrait, report, columns):
+        for line in _lines(portrait, report, width):
             console.print(_text(line), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
@@ -117,15 +120,17 @@ def _block(title: str, levels: Sequence[Sequence[list[_Line]]], room: int) -> li
     if not chosen:
         return []
     left = len(items) - count
-    more = (f"  {left} more in the report", "dim") if left else ("", "")
-    return [(), ((title, "bold"), more), *chosen]
+    more = (translate(f"  {left} more in the report"), "dim") if left else ("", "")
+    return [(), ((translate(title), "bold"), more), *chosen]
 
 
 def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     target = portrait.target
     system = str(target.get("file_system") or "file system")
     what = "  ".join(
-        filter(None, [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)])
+        filter(
+            None, [system, for_terminal(str(target.get("device") or "")), translate(size_of(target)), created(portrait)]
+        )
     )
     yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
     yield _plain(cut(for_terminal(what), width))
@@ -139,37 +144,43 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
 def _headlines(portrait: Portrait, width: int) -> list[_Line]:
     standing = headlines_of(portrait)
     if not standing:
-        return [_plain(no_headline(portrait))]
+        return [_plain(translate(no_headline(portrait)))]
     rows = [
         (
-            for_terminal(label),
-            "changed" if cell.levels else show(cell.median, cell.unit),
-            f"[{_interval(cell)}]",
+            translate(for_terminal(label)),
+            translate("changed") if cell.levels else show(cell.median, cell.unit),
+            f"[{translate(_interval(cell))}]",
             str(cell.runs),
         )
         for label, cell in standing[:MOST_HEADLINES]
     ]
     confidence = percent(standing[0][1].confidence)
-    header = ("Headlines", "median", f"{confidence} interval", "runs")
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
+    header = tuple(map(translate, ("Headlines", "median", f"{confidence} interval", "runs")))
+    widths = [max(columns(row[column]) for row in (header, *rows)) for column in range(4)]
     room = width - widths[1] - widths[3] - _LEAST_LABEL - 4
-    widths[2] = max(len(row[2]) for row in (header, *rows) if row is header or len(row[2]) <= room)
+    widths[2] = max(columns(row[2]) for row in (header, *rows) if row is header or columns(row[2]) <= room)
     label_width = max(_LEAST_LABEL, min(widths[0] + 4, width - sum(widths[1:]) - 4))
     lines: list[_Line] = []
     for row, style in ((header, "dim"), *((row, "") for row in rows)):
         # What does not fit into its column, with a blank at least before the median, stands on lines of its own.
         label = row[0] if style else f"  {row[0]}"
-        if len(label) >= label_width:
+        if columns(label) >= label_width:
             lines += [_plain(f"  {line}") for line in wrap(row[0], width - 2, most=9)]
             label = ""
-        indented = label.ljust(label_width)
+        indented = padded(label, label_width)
         # Nor does an interval that is too wide, below its median.
-        fits = len(row[2]) <= widths[2]
-        rest = f"  {(row[2] if fits else '').ljust(widths[2])}  {row[3].rjust(widths[3])}"
-        lines.append(((indented, "bold" if style else ""), (row[1].rjust(widths[1]), style or "bold"), (rest, style)))
+        fits = columns(row[2]) <= widths[2]
+        rest = f"  {padded(row[2] if fits else '', widths[2])}  {padded(row[3], widths[3], right=True)}"
+        lines.append(
+            (
+                (indented, "bold" if style else ""),
+                (padded(row[1], widths[1], right=True), style or "bold"),
+                (rest, style),
+            )
+        )
         lines += [] if fits else [_plain(f"    {line}") for line in wrap(row[2], width - 4, most=9)]
     if len(standing) > MOST_HEADLINES:
-        lines.append(((f"  {len(standing) - MOST_HEADLINES} more in the report", "dim"),))
+        lines.append(((translate(f"  {len(standing) - MOST_HEADLINES} more in the report"), "dim"),))
     return lines
 
 
@@ -181,7 +192,7 @@ def _interval(cell: CellEstimate) -> str:
 
 def _advice(recommendations: Sequence[Recommendation], width: int, room: int) -> list[_Line]:
     """Return every setting with its value and gain; the reasons, too, where all of them fit."""
-    lines: list[_Line] = [(("How to use it", "bold"),)]
+    lines: list[_Line] = [((translate("How to use it"), "bold"),)]
     if not recommendations:
         return [*lines, *(_plain(f"  {line}") for line in wrap(_NO_ADVICE, width - 2))]
     short = [_setting(recommendation, width) for recommendation in recommendations]
@@ -195,11 +206,12 @@ def _advice(recommendations: Sequence[Recommendation], width: int, room: int) ->
 
 def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     """Return one line where it fits, else the gain on lines of its own: nothing of it is cut."""
-    label, value = f"  {for_terminal(recommendation.setting)} = ", for_terminal(recommendation.value)
+    label = f"  {translate(for_terminal(recommendation.setting))} = "
+    value = translate(for_terminal(recommendation.value))
     proof = "confirmed" if recommendation.confirmed else "not confirmed"
-    gain = f"{show_interval_of(recommendation.interval, DASH)}, {proof}"
+    gain = translate(f"{show_interval_of(recommendation.interval, DASH)}, {proof}")
     style = "bold green" if recommendation.confirmed else "bold"
-    if len(label) + len(value) + 2 + len(gain) <= width:
+    if columns(label + value + gain) + 2 <= width:
         return [((label, ""), (value, style), (f"  {gain}", "dim"))]
     first, *rest = wrap(label.strip() + " " + value, width - 2, most=99)
     split = min(len(first), len(label) - 2)
@@ -209,7 +221,9 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
 
 
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
-    rows = wrap(f"{notice.code} ({notice.extent}): {notice.text}", width - 4, most)
+    # Its code is a name in every language.
+    told = translate(for_terminal(f"({notice.extent}): {notice.text}"))
+    rows = _lines_of(f"{notice.code} {told}", width - 4, most)
     lines: list[_Line] = [((f"  {notice.code}", "yellow"), (rows[0][len(notice.code) :], ""))]
     lines += [_plain(f"    {line}") for line in rows[1:]]
     lines += [_plain(f"    -> {line}") for line in wrap(notice.remedy, width - 7, most=1)]
@@ -226,10 +240,11 @@ _WHOLE = 1000
 def _trait(finding: Finding, width: int, most: int = 1) -> list[_Line]:
     bounds = "" if finding.interval is None else f" [{_bound(finding.interval.low)} - {_bound(finding.interval.high)}]"
     sign, style = _SIGNS[finding.tone]
-    if most > 1 and len(for_terminal(finding.statement) + bounds) > width - 4:
-        first, *rest = wrap(for_terminal(finding.statement) + bounds, width - 4, most)
+    statement = translate(for_terminal(finding.statement))
+    if most > 1 and columns(statement + bounds) > width - 4:
+        first, *rest = wrap(statement + bounds, width - 4, most)
         return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
-    return [((f"  {sign} ", style), (cut(for_terminal(finding.statement), width - 4 - len(bounds)) + bounds, ""))]
+    return [((f"  {sign} ", style), (cut(statement, width - 4 - len(bounds)) + bounds, ""))]
 
 
 def _bound(value: float) -> str:
@@ -249,9 +264,9 @@ def _gap(finding: Finding, width: int, most: int) -> list[_Line]:
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
     # Neither is cut: both are there to be copied.
     if report is not None:
-        yield (("Report  ", "bold"), (for_terminal(str(report)), ""))
+        yield ((padded(translate("Report"), 8), "bold"), (for_terminal(str(report)), ""))
     if portrait.reproduce:
-        yield (("Repeat  ", "bold"), (for_terminal(portrait.reproduce[0]), ""))
+        yield ((padded(translate("Repeat"), 8), "bold"), (for_terminal(portrait.reproduce[0]), ""))
     if len(portrait.reproduce) > 1:
         yield (("        ", ""), (for_terminal(portrait.reproduce[1]), ""))
 
@@ -261,27 +276,36 @@ def _plain(text: str) -> _Line:
 
 
 def cut(text: str, width: int) -> str:
-    """At most ``width`` columns, whole words where there are any.
+    """At most ``width`` columns of it in the language in use, whole words where there are any.
 
     >>> cut("a long label", 11), cut("short", 9), cut("unbreakable", 9)
     ('a long...', 'short', 'unbrea...')
     """
-    if len(text) <= width:
+    return _cut(translate(text), width)
+
+
+def _cut(text: str, width: int) -> str:
+    if columns(text) <= width:
         return text
-    room = text[: max(0, width - 2)]
-    whole, _, _ = room.rpartition(" ")
+    room = shortened(text, max(0, width - 2))
+    whole, _, rest = room.rpartition(" ")
+    # Chinese is cut between characters.
+    whole = whole if columns(rest) == len(rest) else ""
     return f"{(whole or room[:-1]).rstrip(' ,;:')}..."
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
-    """At most ``most`` lines of ``width`` columns; the last one says when something was left out.
+    """At most ``most`` lines of ``width`` columns in the language in use; the last one says when something was left
+    out.
 
     >>> wrap("one two three four", 9, most=2)
     ['one two', 'three...']
     """
-    import textwrap
+    return _lines_of(translate(for_terminal(text)), width, most)
 
-    lines = textwrap.wrap(for_terminal(text), width) or [""]
+
+def _lines_of(text: str, width: int, most: int) -> list[str]:
+    lines = wrapped(text, width) or [""]
     if len(lines) > most:
-        lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]} {'x' * width}", max(width, 4))
+        lines[most - 1] = _cut(f"{lines[most - 1]} {lines[most]} {'x' * width}", max(width, 4))
     return lines[:most]

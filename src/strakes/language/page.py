@@ -1,0 +1,79 @@
+"""A finished HTML page or Markdown text in another language: its words are translated, its marks stay."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape, unescape
+
+from strakes.language.current import ENGLISH, current, translate
+
+_LOCALES = {"zh": "zh-CN"}
+_MARK = re.compile(r"(<(style|script|pre|code)\b.*?</\2>|<!--.*?-->|<[^>]*>)", re.DOTALL)
+_SHOWN = re.compile(r'\b(title|aria-label|data-label|alt)="([^"]*)"')
+_DRAWINGS = re.compile(r'(<script type="application/json"[^>]*>)(.*?)(</script>)', re.DOTALL)
+# What plotly shows of a figure.
+_DRAWN = frozenset({"text", "name", "title", "ticktext", "hovertext", "hovertemplate", "customdata"})
+_MARKDOWN = re.compile(r"(#+ |- |\d+\. |)(.*)", re.DOTALL)
+
+
+def translate_page(page: str) -> str:
+    """Return an HTML page in the language in use; scripts, styles and commands stay."""
+    if current() == ENGLISH:
+        return page
+    page = page.replace('<html lang="en">', f'<html lang="{_LOCALES[current()]}">', 1)
+    pieces = _MARK.split(page)
+    # Three for each mark: the text before it, the mark, and the name of an element that is passed over whole.
+    texts, marks = pieces[::3], [*pieces[1::3], ""]
+    return "".join(f"{_text(text)}{_mark(mark)}" for text, mark in zip(texts, marks, strict=True))
+
+
+def translate_markdown(text: str) -> str:
+    """Return Markdown in the language in use; what stands between fences stays."""
+    if current() == ENGLISH:
+        return text
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        fenced ^= line.startswith("```")
+        lines.append(line if fenced or line.startswith("```") else _markdown(line))
+    return "\n".join(lines)
+
+
+def _text(text: str) -> str:
+    core = " ".join(unescape(text).split(" ")).strip()
+    if not core:
+        return text
+    translation = translate(" ".join(core.split("\n")))
+    return text if translation == core else text.replace(text.strip(), escape(translation, quote=False))
+
+
+def _mark(mark: str) -> str:
+    drawings = _DRAWINGS.fullmatch(mark)
+    if drawings:
+        shown = json.dumps(_drawn(json.loads(drawings[2])), ensure_ascii=False, separators=(",", ":"))
+        for character in "<>&\u2028\u2029":
+            shown = shown.replace(character, f"\\u{ord(character):04x}")
+        return f"{drawings[1]}{shown}{drawings[3]}"
+    if mark.startswith(("<script", "<style", "<!--")):
+        return mark
+    return _SHOWN.sub(lambda match: f'{match[1]}="{escape(translate(unescape(match[2])))}"', mark)
+
+
+def _drawn(value: object, *, shown: bool = False) -> object:
+    if isinstance(value, dict):
+        return {key: _drawn(part, shown=shown or key in _DRAWN) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_drawn(part, shown=shown) for part in value]
+    if isinstance(value, str) and shown:
+        return "<br>".join(translate(part) for part in value.split("<br>"))
+    return value
+
+
+def _markdown(line: str) -> str:
+    whole = translate(line)
+    if whole != line and not line.startswith("|"):
+        return whole
+    if line.startswith("|"):
+        return " | ".join(translate(cell) for cell in line.split(" | "))
+    match = _MARKDOWN.fullmatch(line)
+    return line if match is None else f"{match[1]}{translate(match[2])}"

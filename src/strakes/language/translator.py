@@ -1,0 +1,249 @@
+"""Finds the template that a finished English text was made of, and fills its values into the translation.
+
+Numbers, units, intervals, paths and names are values: they are copied. A value that is a message itself is translated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+_PLACE = re.compile(r"\{(\d+)\}")
+_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?![A-Za-z0-9])")
+_WHOLE_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9]+(?![A-Za-z0-9_])")
+# An English word, but not a part of a path, an option, a unit or a name.
+_ENGLISH = re.compile(r"(?<![\w/.:=%$@-])[A-Za-z][a-z]{2,}(?![\w/=@]|[.:-]\w)", re.ASCII)
+_UNITS = frozenset({"KiB", "MiB", "GiB", "TiB", "PiB", "min"})
+# From so many letters on a template is known by its words, whatever its values are.
+_STRONG = 12
+_SENTENCE = re.compile(r"(?<=[a-z\d)\]%][.?!])\s+(?=[\w(“])")
+_CLAUSE = re.compile(r";\s+")
+_AT_MARK = r"(?=[;,:(]| \()"
+_AT_WORD = r"(?:(?<![A-Za-z\d])|(?![A-Za-z\d]))"
+_COMMA = re.compile(r"[,:]\s")
+# Where a text may be made of two others, the coarsest first, with what stands there in the translation.
+_JOINTS = (
+    (re.compile(r":\s+"), "："),
+    (re.compile(r"\s+=\s+"), " = "),
+    (re.compile(r",\s+then\s+|\s+then\s+"), "，然后 "),
+    (re.compile(r",\s+and\s+"), "，并且"),
+    (re.compile(r",\s+"), "，"),
+    (re.compile(r"\s+·\s+"), " · "),
+    (re.compile(r"\s+and\s+"), " 和 "),
+    (re.compile(r"\s+or\s+"), " 或 "),
+    (re.compile(r"\s+to\s+(?=\d)"), " 至 "),
+)
+_IN_BRACKETS = re.compile(r"(.*\S)\s+\(([^()]*(?:\([^()]*\)[^()]*)*)\)(\.?)", re.DOTALL)
+_CHINESE = r"[\u3001-\u9fff\uff01-\uffee]"
+_BLANK_BETWEEN = re.compile(rf"(?<={_CHINESE}) (?={_CHINESE})|(?<=[，。；：、（）！？]) +| +(?=[，。；：、（）！？])")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A message with places for values, and its translation."""
+
+    message: str
+    translation: str
+
+    @cached_property
+    def letters(self) -> int:
+        """How many letters of it are its own."""
+        return sum(character.isalpha() for character in _PLACE.sub("", self.message))
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        """Its place among templates that a text may be made of: the most words, then the most places first."""
+        return -self.letters, -len(_PLACE.findall(self.message)), self.message
+
+    @cached_property
+    def key(self) -> str:
+        """The longest word that stands in every text made of it; empty without one."""
+        # What touches a place may be a part of a longer word there.
+        return max(_WHOLE_WORD.findall(_PLACE.sub("_", self.message)), key=len, default="")
+
+    @cached_property
+    def patterns(self) -> tuple[re.Pattern[str], ...]:
+        """What a text made of it looks like: with short values first, and with long ones first."""
+        parts = [re.escape(part) for part in _PLACE.split(self.message)[::2]]
+        # Of two values side by side the first is not empty, and the second begins with a mark if it can, else a word.
+        return tuple(
+            re.compile(value.join(parts).replace(f"{value}(", f"{value.replace('*', '+')}{apart}("), re.DOTALL)
+            for value, apart in (("(.*?)", _AT_MARK), ("(.*?)", _AT_WORD), ("(.*)", _AT_WORD))
+        )
+
+    def filled(self, values: list[str]) -> str:
+        """Return the translation with these values."""
+        return _PLACE.sub(lambda place: values[int(place[1])], self.translation)
+
+
+class Translator:
+    """Messages and their translations, found by what they look like when filled in.
+
+    >>> chinese = Translator({"{0} of {1} cells were left out": "{1} 个单元中有 {0} 个被略去", "all": "全部"})
+    >>> chinese.translate("3 of 12 cells were left out"), chinese.translate("nothing known")
+    ('12 个单元中有 3 个被略去', 'nothing known')
+    """
+
+    def __init__(self, messages: Mapping[str, str]) -> None:
+        self._exact: dict[str, str] = {}
+        self._by_word: dict[str, list[Template]] = {}
+        self._remembered: dict[str, str | None] = {}
+        self._messages: dict[str, str | None] = {}
+        self._kept = _UNITS.union(*map(_ENGLISH.findall, messages.values()))
+        for message, text in messages.items():
+            self._add(message, text)
+            # A sentence may be a part of another one.
+            if message.startswith(("; ", ", ")) and text.startswith(("；", "，")):
+                self._add(message[2:], text[1:])
+            if message.endswith((".", ":")) and text.endswith(("。", "：")):
+                self._add(message[:-1], text[:-1])
+
+    def _add(self, message: str, text: str) -> None:
+        if _PLACE.search(message):
+            template = Template(message, text)
+            self._by_word.setdefault(template.key, []).append(template)
+        else:
+            self._exact.setdefault(message, text)
+
+    def translate(self, text: str) -> str:
+        """Return the translation; what has none stays as it is."""
+        translation = self._known(text.strip())
+        if translation is None or translation == text.strip():
+            return text
+        before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+        return f"{before}{_BLANK_BETWEEN.sub('', translation)}{after}"
+
+    def _known(self, text: str) -> str | None:
+        """Return the translation, or None where nothing of it is known."""
+        if text not in self._remembered:
+            self._remembered[text] = None  # a text is no part of itself
+            self._remembered[text] = self._sought(text)
+        return self._remembered[text]
+
+    def _sought(self, text: str) -> str | None:
+        message = self._as_message(text)
+        if message is not None or is_neutral(text):
+            return message or text
+        parts = self._in_parts(text, _SENTENCE, "") or self._in_parts(text, _CLAUSE, "；")
+        ways = [] if parts is None else [parts]
+        if parts is None or self._left(parts):
+            ways += [filled for filled, _ in self._matches(text)]
+        if parts is None:
+            ways += [*self._in_two(text), *self._in_brackets(text), *self._from_beginning(text)]
+        return min(ways, key=self._left, default=None)
+
+    def _as_message(self, text: str) -> str | None:
+        """Translate a text that is one message, with values that are messages or no sentences."""
+        if text not in self._messages:
+            self._messages[text] = None
+            self._messages[text] = self._exact.get(text) or self._from_template(text)
+        return self._messages[text]
+
+    def _from_template(self, text: str) -> str | None:
+        if (filled := next((filled for filled, loose in self._matches(text) if not loose), None)) is not None:
+            return filled
+        if text.endswith(".") and (filled := self._as_message(text[:-1])) is not None:
+            return filled if filled.endswith("。") else f"{filled}。"
+        if text[:1].isupper() and text[1:2].islower():
+            return self._as_message(text[0].lower() + text[1:])
+        return None
+
+    def _matches(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Return the translations by templates, the one with most words first, and whether it is loose: something in
+        it is not known, or a value has sentences.
+        """
+        words = {"", *_WORD.findall(text)}
+        candidates = [template for word in words for template in self._by_word.get(word, ())]
+        for template in sorted(candidates, key=lambda template: template.rank):
+            for pattern in template.patterns:
+                match = pattern.fullmatch(text)
+                if match is None:
+                    continue
+                filled, loose = self._filled(template, match)
+                if not loose or template.letters >= _STRONG:
+                    yield filled, loose
+
+    def _filled(self, template: Template, match: re.Match[str]) -> tuple[str, bool]:
+        texts = match.groups()
+        values = [self._value(text) for text in texts]
+        known = [
+            (self._known(text.strip()) or text) if value is None else value
+            for text, value in zip(texts, values, strict=True)
+        ]
+        # A list may follow the last words of a template; what is before them and has several parts is not all of it.
+        inner = texts[: -1 if template.message.endswith(("}", "}.")) else None]
+        joints = (_SENTENCE, _CLAUSE) if template.letters >= _STRONG else (_SENTENCE, _CLAUSE, _COMMA)
+        joined = (text for text in inner if any(joint.search(text.lstrip(";:, ")) for joint in joints))
+        return template.filled(known), None in values or any(self._as_message(text.strip()) is None for text in joined)
+
+    def _value(self, value: str) -> str | None:
+        """Return a value as it stands in the translation; None for words that not everything is known of."""
+        core = value.strip()
+        translation = self._known(core)
+        if not self._is_whole(translation):
+            return None if " " in core else value
+        return value if translation == core else translation
+
+    def _is_whole(self, translation: str | None) -> bool:
+        """Say whether nothing in a translation was left in English, but words that are in Chinese texts, too."""
+        return translation is not None and self._kept.issuperset(_ENGLISH.findall(translation))
+
+    def _in_parts(self, text: str, joint: re.Pattern[str], chinese: str) -> str | None:
+        """Sentences or clauses, where several of them may be one message."""
+        ends = [match.span() for match in joint.finditer(text)]
+        starts, stops = [0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)]
+        pieces: list[str] = []
+        index, changed = 0, False
+        while index < len(starts) and ends:
+            for last in range(len(stops) - 1, index - 1, -1):
+                part = text[starts[index] : stops[last]]
+                known = self._known(part) if last == index else None if part == text else self._as_message(part)
+                if known is not None or last == index:
+                    break
+            changed |= known is not None and known != part
+            pieces.append(part if known is None else known)
+            index = last + 1
+        if not changed:
+            return None
+        # English needs the blank after its full stop.
+        joints = (chinese or ("" if piece.endswith(("。", "？", "！")) else " ") for piece in pieces[:-1])
+        return "".join(f"{piece}{between}" for piece, between in zip(pieces, joints, strict=False)) + pieces[-1]
+
+    def _left(self, translation: str) -> int:
+        return sum(word not in self._kept for word in _ENGLISH.findall(translation))
+
+    def _in_brackets(self, text: str) -> Iterator[str]:
+        if text.startswith("(") and text.endswith(")") and (inside := self._known(text[1:-1])) is not None:
+            yield f"（{inside}）"
+        match = _IN_BRACKETS.fullmatch(text)
+        if match is not None:
+            before, inside = self._known(match[1]), self._known(match[2])
+            if before is not None or inside is not None:
+                yield f"{before or match[1]}（{inside or match[2]}）{'。' if match[3] else ''}"
+
+    def _in_two(self, text: str) -> Iterator[str]:
+        for joint, chinese in _JOINTS:
+            for match in joint.finditer(text):
+                left, right = text[: match.start()], text[match.end() :]
+                first, second = self._known(left) or left, self._known(right) or right
+                if (first, second) != (left, right) or (is_neutral(left) and is_neutral(right)):
+                    yield f"{first}{chinese}{second}"
+
+    def _from_beginning(self, text: str) -> Iterator[str]:
+        """Translate a name with its value, such as "stripe count 4"."""
+        words = text.split(" ")
+        for count in range(len(words) - 1, 0, -1):
+            name, rest = " ".join(words[:count]), " ".join(words[count:])
+            if (known := self._as_message(name)) is not None and (" " not in rest or self._known(rest) is not None):
+                yield f"{known} {self._known(rest) or rest}"
+
+
+def is_neutral(text: str) -> bool:
+    """Say whether a text has no English words, but numbers, units, paths and names.
+
+    >>> is_neutral("1.31 - 12.0 MiB/s"), is_neutral("/scratch/a"), is_neutral("too few runs")
+    (True, True, False)
+    """
+    return all(word in _UNITS for word in _ENGLISH.findall(text))

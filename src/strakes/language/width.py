@@ -1,0 +1,55 @@
+"""How many columns a text takes on a terminal, where a Chinese character takes two."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from unicodedata import combining, east_asian_width
+
+_CLOSING = "，。；：、？！）》」”"
+# A wide character stands alone, with what may not begin a line; all else up to the next blank or wide one together.
+_UNBROKEN = re.compile(rf"[ ]+|[\u1100-\uffff](?:[{_CLOSING}]*)|[^ \u1100-\uffff]+[{_CLOSING}]*")
+
+
+def columns(text: str) -> int:
+    """Return the columns of a text.
+
+    >>> columns("abc"), columns("条带数 4")
+    (3, 8)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return a text with blanks up to a width, before it with ``right``."""
+    blanks = " " * (width - columns(text))
+    return blanks + text if right else text + blanks
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a text that is broken at blanks, and between wide characters.
+
+    >>> wrapped("条带数为 4，元数据服务器", 10), wrapped("one two three", 8)
+    (['条带数为', '4，元数据', '服务器'], ['one two', 'three'])
+    """
+    if columns(text) == len(text):
+        return textwrap.wrap(text, width)
+    lines, line = [], ""
+    for part in _UNBROKEN.findall(text):
+        if line and columns(line) + columns(part.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += part if line or part.strip() else ""
+        while columns(line) > width:
+            lines.append(line[:width])
+            line = line[width:]
+    return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def shortened(text: str, width: int) -> str:
+    """Return as much of a text as fits."""
+    while columns(text) > width:
+        text = text[:-1]
+    return text

@@ -1,0 +1,136 @@
+"""Chinese reports of stored runs say in figures what the English ones say, and nothing in English sentences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strakes.errors import StrakesError
+from strakes.findings.portrait import Portrait
+from strakes.language import choose
+from strakes.language.current import translator
+from strakes.language.page import translate_markdown, translate_page
+from strakes.language.width import columns, wrapped
+from strakes.portraits.build import build_portrait
+from strakes.report import summary
+from strakes.report.guide import render_guide
+from strakes.report.html import render_html
+from strakes.store.published import PublishedRun
+
+RUNS = sorted((Path(__file__).parents[1] / "store" / "runs").glob("*.json.gz"))
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?: ?(?:[KMGT]iB(?:/s)?|op/s|ms|us|ns|%))?")
+BARE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+# Three words in a row, none of them a name.
+SENTENCE = re.compile(r"(?<![\w/.:=-])[A-Za-z]?[a-z]{2,}(?: [a-z]{2,}){2,}")
+PASSED_OVER = re.compile(r"<(script|style|pre|code)\b.*?</\1>|<!--.*?-->", re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def _english_afterwards() -> Iterator[None]:
+    yield
+    choose("en")
+
+
+def both(render: Callable[[], str]) -> tuple[str, str]:
+    english = render()
+    choose("zh")
+    return english, render()
+
+
+def portrait_of(path: Path) -> Portrait:
+    return build_portrait(PublishedRun(path))
+
+
+def texts(page: str) -> list[str]:
+    return [" ".join(unescape(text).split()) for text in re.split(r"<[^>]*>", PASSED_OVER.sub("", page))]
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_a_chinese_summary_has_the_figures_of_the_english_one_and_no_english_sentence(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    portrait = portrait_of(path)
+    # With room for all of it: what is left out depends on how long the texts are.
+    monkeypatch.setattr(summary, "MOST_LINES", 10_000)
+    monkeypatch.setattr(summary, "_lines_of", lambda text, width, most: wrapped(text, width) or [""])
+    english, chinese = both(lambda: summary.render_summary(portrait, width=100, colour=False))
+    assert Counter(BARE.findall(english)) == Counter(BARE.findall(chinese))
+    assert [line for line in chinese.splitlines() if columns(line) > 100 and not is_command(line)] == []
+    assert [line for line in chinese.splitlines() if SENTENCE.search(line) and not is_command(line)] == []
+
+
+def is_command(line: str) -> bool:
+    return "strakes " in line or line.startswith("重复")
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_a_chinese_guide_has_every_figure_of_the_english_one(path: Path) -> None:
+    portrait = portrait_of(path)
+    english, chinese = both(lambda: render_guide(portrait))
+    assert Counter(NUMBER.findall(english)) == Counter(NUMBER.findall(chinese))
+
+
+@pytest.mark.parametrize("name", ["survey", "tune", "import-ior-a"])
+def test_a_chinese_page_has_every_figure_of_the_english_one_and_the_same_marks(name: str) -> None:
+    portrait = portrait_of(next(path for path in RUNS if path.name.startswith(name)))
+    english, chinese = both(lambda: render_html(portrait))
+    assert '<html lang="zh-CN">' in chinese
+    for before, after in zip(texts(english), texts(chinese), strict=True):
+        assert Counter(NUMBER.findall(before)) == Counter(NUMBER.findall(after)), before
+    assert re.findall(r"<(\w+)", PASSED_OVER.sub("", english)) == re.findall(r"<(\w+)", PASSED_OVER.sub("", chinese))
+
+
+FIGURES = st.one_of(
+    st.integers(0, 10**9).map(lambda number: f"{number:,}"),
+    st.floats(0.01, 1e6).map(lambda number: f"{number:.3g} MiB/s"),
+    st.tuples(st.floats(0.1, 9), st.floats(9, 99)).map(lambda ends: f"[{ends[0]:.2f} - {ends[1]:.2f}]"),
+    st.sampled_from(["/scratch/a b", "64 KiB", "node1", "file-create", "1.20 ms"]),
+)
+MESSAGES = [
+    "After {0} runs the interval is ±{1}, not ±{2} (stopped by {3}){4}.",
+    "{0} of {1} cells were not measured because the budget of {2} was spent.",
+    "the budget was too short for {0} runs",
+    "{0} ranks need {1}, and strakes uses at most {2}",
+    "Reads of newly written data ({0} per rank) are {1} times as fast as after dropping the cache.",
+]
+
+
+@given(st.sampled_from(MESSAGES), st.lists(FIGURES, min_size=5, max_size=5))
+def test_values_stand_in_a_translation_as_they_are(message: str, values: list[str]) -> None:
+    english = message.format(*values)
+    chinese = translator("zh").translate(english)
+    assert chinese != english
+    for index, value in enumerate(values):
+        assert f"{{{index}}}" not in message or value in chinese
+
+
+@given(st.text())
+def test_no_text_is_an_error_and_a_text_without_words_stays(text: str) -> None:
+    assert isinstance(translator("zh").translate(text), str)
+
+
+def test_an_error_is_translated_with_what_it_names(capsys: pytest.CaptureFixture[str]) -> None:
+    from strakes.cli.main import run
+
+    choose("zh")
+    assert run(["--language", "zh", "no-such-command"]) == StrakesError("").exit_status + 1
+    assert "strakes: 错误: " in capsys.readouterr().err
+
+
+def test_commands_between_fences_stay() -> None:
+    choose("zh")
+    assert translate_markdown("## Not known\n```sh\n## Not known\n```") == "## 尚不清楚\n```sh\n## Not known\n```"
+
+
+def test_a_page_keeps_its_scripts_and_what_is_escaped() -> None:
+    choose("zh")
+    page = "<p title=\"too few runs\">too few runs</p><script>var a = 'too few runs'</script><b>&lt;i&gt;</b>"
+    translation = "<p title=\"运行次数太少\">运行次数太少</p><script>var a = 'too few runs'</script><b>&lt;i&gt;</b>"
+    assert translate_page(page) == translation

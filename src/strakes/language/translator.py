@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _PLACE = re.compile(r"\{(\d+)\}")
+# In a translation only: a value that is copied even if its words have one, such as the name of a command.
+_COPIED = re.compile(r"\{(\d+)!\}")
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?![A-Za-z0-9])")
 _WHOLE_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9]+(?![A-Za-z0-9_])")
 # An English word, but not a part of a path, an option, a unit or a name.
@@ -18,7 +20,7 @@ _ENGLISH = re.compile(r"(?<![\w/.:=%$@-])[A-Za-z][a-z]{2,}(?![\w/=@]|[.:-]\w)", 
 _UNITS = frozenset({"KiB", "MiB", "GiB", "TiB", "PiB", "min"})
 # From so many letters on a template is known by its words, whatever its values are.
 _STRONG = 12
-_SENTENCE = re.compile(r"(?<=[a-z\d)\]%][.?!])\s+(?=[\w(“])")
+_SENTENCE = re.compile(r"(?<=[a-z\d)\]%'\"][.?!])\s+(?=[\w(“])")
 _CLAUSE = re.compile(r";\s+")
 _AT_MARK = r"(?=[;,:(]| \()"
 _AT_WORD = r"(?:(?<![A-Za-z\d])|(?![A-Za-z\d]))"
@@ -48,14 +50,19 @@ class Template:
     translation: str
 
     @cached_property
+    def copied(self) -> frozenset[int]:
+        """The places of names."""
+        return frozenset(int(number) for number in _COPIED.findall(self.translation))
+
+    @cached_property
     def letters(self) -> int:
         """How many letters of it are its own."""
         return sum(character.isalpha() for character in _PLACE.sub("", self.message))
 
     @property
-    def rank(self) -> tuple[int, int, str]:
+    def rank(self) -> tuple[int, int, int, str]:
         """Its place among templates that a text may be made of: the most words, then the most places first."""
-        return -self.letters, -len(_PLACE.findall(self.message)), self.message
+        return -self.letters, -len(_PLACE.findall(self.message)), -len(self.message), self.message
 
     @cached_property
     def key(self) -> str:
@@ -75,7 +82,7 @@ class Template:
 
     def filled(self, values: list[str]) -> str:
         """Return the translation with these values."""
-        return _PLACE.sub(lambda place: values[int(place[1])], self.translation)
+        return _PLACE.sub(lambda place: values[int(place[1])], _COPIED.sub(r"{\1}", self.translation))
 
 
 class Translator:
@@ -167,7 +174,7 @@ class Translator:
 
     def _filled(self, template: Template, match: re.Match[str]) -> tuple[str, bool]:
         texts = match.groups()
-        values = [self._value(text) for text in texts]
+        values = [text if index in template.copied else self._value(text) for index, text in enumerate(texts)]
         known = [
             (self._known(text.strip()) or text) if value is None else value
             for text, value in zip(texts, values, strict=True)
@@ -183,7 +190,8 @@ class Translator:
         core = value.strip()
         translation = self._known(core)
         if not self._is_whole(translation):
-            return None if " " in core else value
+            # A name or a command.
+            return None if " " in core and not core.startswith("strakes ") else value
         return value if translation == core else translation
 
     def _is_whole(self, translation: str | None) -> bool:

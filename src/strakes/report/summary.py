@@ -165,7 +165,7 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
         # What does not fit into its column, with a blank at least before the median, stands on lines of its own.
         label = row[0] if style else f"  {row[0]}"
         if columns(label) >= label_width:
-            lines += [_plain(f"  {line}") for line in wrap(row[0], width - 2, most=9)]
+            lines += [_plain(f"  {line}") for line in _lines_of(row[0], width - 2, most=9)]
             label = ""
         indented = padded(label, label_width)
         # Nor does an interval that is too wide, below its median.
@@ -178,7 +178,7 @@ def _headlines(portrait: Portrait, width: int) -> list[_Line]:
                 (rest, style),
             )
         )
-        lines += [] if fits else [_plain(f"    {line}") for line in wrap(row[2], width - 4, most=9)]
+        lines += [] if fits else [_plain(f"    {line}") for line in _lines_of(row[2], width - 4, most=9)]
     if len(standing) > MOST_HEADLINES:
         lines.append(((translate(f"  {len(standing) - MOST_HEADLINES} more in the report"), "dim"),))
     return lines
@@ -213,11 +213,11 @@ def _setting(recommendation: Recommendation, width: int) -> list[_Line]:
     style = "bold green" if recommendation.confirmed else "bold"
     if columns(label + value + gain) + 2 <= width:
         return [((label, ""), (value, style), (f"  {gain}", "dim"))]
-    first, *rest = wrap(label.strip() + " " + value, width - 2, most=99)
+    first, *rest = _lines_of(label.strip() + " " + value, width - 2, most=99)
     split = min(len(first), len(label) - 2)
     lines: list[_Line] = [((f"  {first[:split]}", ""), (first[split:], style))]
     lines += [((f"    {line}", style),) for line in rest]
-    return lines + [((f"    {line}", "dim"),) for line in wrap(gain, width - 4, most=99)]
+    return lines + [((f"    {line}", "dim"),) for line in _lines_of(gain, width - 4, most=99)]
 
 
 def _warning(notice: Notice, width: int, most: int) -> list[_Line]:
@@ -242,9 +242,9 @@ def _trait(finding: Finding, width: int, most: int = 1) -> list[_Line]:
     sign, style = _SIGNS[finding.tone]
     statement = translate(for_terminal(finding.statement))
     if most > 1 and columns(statement + bounds) > width - 4:
-        first, *rest = wrap(statement + bounds, width - 4, most)
+        first, *rest = _lines_of(statement + bounds, width - 4, most)
         return [((f"  {sign} ", style), (first, "")), *(_plain(f"    {line}") for line in rest)]
-    return [((f"  {sign} ", style), (cut(statement, width - 4 - len(bounds)) + bounds, ""))]
+    return [((f"  {sign} ", style), (_cut(statement, width - 4 - len(bounds)) + bounds, ""))]
 
 
 def _bound(value: float) -> str:

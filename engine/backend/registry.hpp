@@ -59,7 +59,8 @@ inline constexpr std::string_view kLaysOutItself = ", which lays files out itsel
 inline constexpr std::array kBackends = std::to_array<BackendRow>({
     {.name = "posix",
      .backend = Backend::posix,
-     .kinds = {Kind::transfer, Kind::stream, Kind::metadata, Kind::small_files, Kind::probe, Kind::stage},
+     .kinds = {Kind::transfer, Kind::stream, Kind::metadata, Kind::small_files, Kind::probe, Kind::stage,
+               Kind::training},
      .gathers = true,
      .c_library = true,
      .drops_cache = true},

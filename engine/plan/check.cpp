@@ -93,6 +93,23 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
                   "seconds and wear-out are not for a write phase with writers", "Use the rule amount or stonewall.");
 }
 
+void check_sizes(const TransferPhase& phase, const std::vector<SizeShare>& shares, const char* key,
+                 const PhaseCheck& check) {
+    if (shares.empty()) return;
+    check.require(phase.operation == TransferOperation::mixed, key, "is only for the operation mixed", "Leave it out.");
+    check.require(!row_of(phase.backend).queues && !row_of(phase.backend).needs_processes, key,
+                  "is not for this backend", "Use posix, raw, stdio, mmap or cephfs.");
+    std::uint64_t percent = 0;
+    for (const SizeShare& share : shares) {
+        percent += share.percent;
+        check.require(share.bytes <= phase.transfer_bytes, key, "has a size above transfer_bytes",
+                      "Use the largest size as transfer_bytes.");
+        check.require(!phase.direct || share.bytes % kDirectAlignment == 0, key,
+                      "has a size that is not a multiple of 512, which direct needs", "Use multiples of 512.");
+    }
+    check.require(percent == 100, key, "has shares that are not 100 percent together", "Make them 100.");
+}
+
 void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::string, DataSet>& sets,
                     const PhaseCheck& check) {
     using enum TransferOperation;
@@ -125,6 +142,14 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
     check.require((phase.operation == mixed) == phase.read_percent.has_value(), "read_percent",
                   phase.operation == mixed ? "is missing" : "is only for the operation mixed",
                   phase.operation == mixed ? "Give the share of reads, 1 to 99." : "Leave it out.");
+    check_sizes(phase, phase.read_sizes, "read_sizes", check);
+    check_sizes(phase, phase.write_sizes, "write_sizes", check);
+    check.require(phase.first_ranks == 0 || (phase.operation == write && !shared && phase.writers == 0), "first_ranks",
+                  "is only for a write of a file of each rank", "Leave it out.");
+    check.require(phase.first_ranks <= plan.ranks, "first_ranks", "is more than the team has",
+                  "Use at most its ranks.");
+    check.require(phase.first_ranks == 0 || phase.stop.rule != StopRule::wear_out, "first_ranks",
+                  "is not for the rule wear-out, by which all ranks do the same", "Use another rule.");
     check.require(!phase.preallocate || phase.operation == write, "preallocate", "is only for the operation write",
                   "Leave it out.");
     check.require(!phase.verify || phase.operation == read || phase.operation == mixed, "verify",
@@ -335,6 +360,7 @@ void check_plan(const Plan& plan) {
     std::map<std::string, ItemSet> items;
     std::map<std::string, PoolSet> pools;
     std::set<std::string> probes;
+    std::map<std::string, const TrainingPhase*> generated;
     std::size_t parts_end = 0;
     for (std::size_t i = 0; i < plan.phases.size(); ++i) {
         const PhaseCheck check(plan.key_of(i));
@@ -358,6 +384,8 @@ void check_plan(const Plan& plan) {
             check_probe(*probe, probes, check);
         } else if (const auto* stage = std::get_if<StagePhase>(&plan.phases[i])) {
             check_stage(*stage, data, check);
+        } else if (const auto* training = std::get_if<TrainingPhase>(&plan.phases[i])) {
+            check_training(*training, plan.ranks, generated, check);
         } else {
             check_metadata(std::get<MetadataPhase>(plan.phases[i]), items, check);
         }
@@ -371,8 +399,10 @@ void check_here(const Plan& plan) {
         check.require(absence.why.empty(), "backend", "is not there: " + absence.why, absence.remedy);
         const auto* transfer = std::get_if<TransferPhase>(&plan.phases[i]);
         const auto* stage = std::get_if<StagePhase>(&plan.phases[i]);
+        const auto* training = std::get_if<TrainingPhase>(&plan.phases[i]);
         const bool drops = (transfer != nullptr && transfer->cache == Cache::drop_system) ||
-                           (stage != nullptr && stage->cache == Cache::drop_system);
+                           (stage != nullptr && stage->cache == Cache::drop_system) ||
+                           (training != nullptr && training->cache == Cache::drop_system);
         check.require(!drops || may_drop_system_caches(), "cache",
                       "drop-system needs the right to write /proc/sys/vm/drop_caches", "Run as root, or use drop.");
     }

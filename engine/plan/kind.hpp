@@ -9,7 +9,7 @@
 
 namespace strakes {
 
-enum class Kind : std::uint8_t { transfer, metadata, stream, small_files, probe, stage, mixed };
+enum class Kind : std::uint8_t { transfer, metadata, stream, small_files, probe, stage, training, mixed };
 
 inline constexpr std::array kKinds =
     std::to_array<std::pair<std::string_view, Kind>>({{"transfer", Kind::transfer},
@@ -18,6 +18,7 @@ inline constexpr std::array kKinds =
                                                       {"small-files", Kind::small_files},
                                                       {"probe", Kind::probe},
                                                       {"stage", Kind::stage},
+                                                      {"training", Kind::training},
                                                       {"mixed", Kind::mixed}});
 
 class KindSet {

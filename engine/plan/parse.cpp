@@ -24,7 +24,7 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path, Place pla
     const auto given = body.find("kind");
     std::string known;
     for (const auto& [name, kind] : kKinds) {
-        if (place == Place::part && (kind == Kind::stage || kind == Kind::mixed)) continue;
+        if (place == Place::part && (kind == Kind::stage || kind == Kind::training || kind == Kind::mixed)) continue;
         known.append(known.empty() ? "One of: " : ", ").append(name);
         if (given == body.end() || *given != name) continue;
         switch (kind) {
@@ -40,6 +40,8 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path, Place pla
                 return read_fields<ProbePhase>(body, path, kProbeFields);
             case Kind::stage:
                 return read_fields<StagePhase>(body, path, kStageFields);
+            case Kind::training:
+                return read_fields<TrainingPhase>(body, path, kTrainingFields);
             case Kind::mixed:
                 break;  // parse_plan() has taken it: it becomes several phases
         }

@@ -73,4 +73,15 @@ void read_form(const ObjectReader& phase, std::string_view key, std::vector<Flow
             read_fields<FlowOperation>(list[i], phase.path_of(key) + "[" + std::to_string(i) + "]", kFlowFields));
 }
 
+void read_form(const ObjectReader& phase, std::string_view key, std::vector<SizeShare>& shares) {
+    constexpr std::size_t kMost = 64;
+    const nlohmann::json& list = phase.value(key);
+    if (!list.is_array() || list.size() > kMost)
+        phase.refuse(key, "is not a list of at most 64 sizes",
+                     "Write it as [{\"bytes\": ..., \"percent\": ...}, ...].");
+    for (std::size_t i = 0; i < list.size(); ++i)
+        shares.push_back(
+            read_fields<SizeShare>(list[i], phase.path_of(key) + "[" + std::to_string(i) + "]", kSizeShareFields));
+}
+
 }  // namespace strakes

@@ -23,6 +23,7 @@ void read_form(const ObjectReader& phase, std::string_view key, Stop& stop);
 void read_form(const ObjectReader& phase, std::string_view key, Hints& hints);
 void read_form(const ObjectReader& phase, std::string_view key, std::string& name_part);
 void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow);
+void read_form(const ObjectReader& phase, std::string_view key, std::vector<SizeShare>& shares);
 
 template <class Row, class Body>
 void read_field(const ObjectReader& reader, const Row& row, Body& body) {

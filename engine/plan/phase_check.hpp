@@ -35,6 +35,10 @@ void check_mixed(const Plan& plan, std::size_t index);
 // Of an interface that is a library over MPI, and of what only those have.
 void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check);
 
+// Of samples: `generated` has the sets that earlier phases made, by name.
+void check_training(const TrainingPhase& phase, std::uint32_t ranks,
+                    std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check);
+
 void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolSet>& sets, const PhaseCheck& check);
 
 }  // namespace strakes

@@ -7,6 +7,7 @@ std::string_view phase_kind(const Phase& phase) {
     if (const auto* transfer = std::get_if<TransferPhase>(&phase)) return transfer->stream ? "stream" : "transfer";
     if (std::holds_alternative<ProbePhase>(phase)) return "probe";
     if (std::holds_alternative<StagePhase>(phase)) return "stage";
+    if (std::holds_alternative<TrainingPhase>(phase)) return "training";
     if (std::holds_alternative<MixedPhase>(phase)) return "mixed";
     return std::holds_alternative<SmallFilesPhase>(phase) ? "small-files" : "metadata";
 }
@@ -16,6 +17,8 @@ std::string_view phase_operation(const Phase& phase) {
         return name_in(kTransferOperations, transfer->operation);
     if (const auto* small = std::get_if<SmallFilesPhase>(&phase)) return name_in(kSmallFilesModes, small->mode);
     if (const auto* probe = std::get_if<ProbePhase>(&phase)) return name_in(kProbeOperations, probe->operation);
+    if (const auto* training = std::get_if<TrainingPhase>(&phase))
+        return name_in(kTrainingOperations, training->operation);
     if (std::holds_alternative<StagePhase>(phase)) return "read";
     if (std::holds_alternative<MixedPhase>(phase)) return "mixed";
     return name_in(kMetadataOperations, std::get<MetadataPhase>(phase).operation);

@@ -14,6 +14,7 @@
 #include "plan/probe_phase.hpp"
 #include "plan/small_files_phase.hpp"
 #include "plan/stage_phase.hpp"
+#include "plan/training_phase.hpp"
 #include "plan/transfer_phase.hpp"
 
 namespace strakes {
@@ -38,7 +39,8 @@ struct MixedPhase {
     }
 };
 
-using Phase = std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase, MixedPhase>;
+using Phase =
+    std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase, TrainingPhase, MixedPhase>;
 
 struct Plan {
     std::uint32_t seed = 0;

@@ -59,6 +59,17 @@ inline constexpr std::array kPatterns =
 // Names and values for a library, which may know them or not; by name.
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
+// So many of a hundred calls move so many bytes.
+struct SizeShare {
+    std::uint64_t bytes = 0;
+    std::uint32_t percent = 0;
+};
+inline constexpr auto kSizeShareFields = [] {
+    using enum Presence;
+    return std::tuple{Field{"bytes", &SizeShare::bytes, Range{1, kMostBytes}, needed},
+                      Field{"percent", &SizeShare::percent, Range{1, 100}, needed}};
+}();
+
 struct TransferPhase {
     std::string name;
     bool stream = false;  // of the kind stream: file-per-process, segmented, every transfer a segment
@@ -84,8 +95,10 @@ struct TransferPhase {
     Cache cache = Cache::as_is;
     std::uint64_t rank_shift = 0;
     std::optional<std::uint32_t> read_percent;
-    std::uint64_t delay_ns = 0;  // busy after each call
-    bool collective = false;     // calls of a library that all ranks make together
+    std::vector<SizeShare> read_sizes, write_sizes;  // of mixed; none: transfer_bytes
+    std::uint32_t first_ranks = 0;                   // that write; 0: all
+    std::uint64_t delay_ns = 0;                      // busy after each call
+    bool collective = false;                         // calls of a library that all ranks make together
     Hints hints;
     std::uint64_t chunk_bytes = 0;  // of hdf5; 0: contiguous
     Stop stop;
@@ -94,6 +107,7 @@ struct TransferPhase {
     [[nodiscard]] bool opens_together() const noexcept {
         return row_of(backend).needs_processes && layout == Layout::shared_file;
     }
+    [[nodiscard]] bool takes_part(std::uint32_t rank) const noexcept { return first_ranks == 0 || rank < first_ranks; }
     // Data go to the writers, who alone touch the files.
     [[nodiscard]] bool gathers() const noexcept { return writers > 0 && operation == TransferOperation::write; }
     // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
@@ -126,6 +140,9 @@ inline constexpr auto kTransferFields = [] {
                       Field{"cache", &Phase::cache, OneOf{kCaches}},
                       Field{"rank_shift", &Phase::rank_shift, Range{0, kAnyCount}},
                       Field{"read_percent", &Phase::read_percent, Range{1, 99}},
+                      Field{"read_sizes", &Phase::read_sizes, Form{}},
+                      Field{"write_sizes", &Phase::write_sizes, Form{}},
+                      Field{"first_ranks", &Phase::first_ranks, Range{0, kMostRanks}},
                       Field{"delay_ns", &Phase::delay_ns, Range{0, kMostDelayNs}},
                       Field{"collective", &Phase::collective},
                       Field{"hints", &Phase::hints, Form{}},

@@ -74,6 +74,8 @@ Json histogram_of(const Histogram& histogram) {
 
 // What the histogram of all calls is called.
 std::string_view call_of(const Phase& phase) {
+    if (const auto* training = std::get_if<TrainingPhase>(&phase))
+        return training->operation == TrainingOperation::train ? "read" : "write";
     const auto* transfer = std::get_if<TransferPhase>(&phase);
     if (transfer == nullptr) return phase_operation(phase);
     return transfer->operation == TransferOperation::read ? "read" : "write";
@@ -89,11 +91,16 @@ Json histograms_of_flow(const std::vector<Histogram>& of_flow) {
     return histograms;
 }
 
+// And that of all waits.
+std::string_view wait_of(const Phase& phase) {
+    if (std::holds_alternative<TrainingPhase>(phase)) return "batch-wait";
+    return std::holds_alternative<ProbePhase>(phase) ? "lag" : "gather";
+}
+
 Json histograms_of(const Phase& phase, const Latencies& all) {
     if (std::holds_alternative<SmallFilesPhase>(phase)) return histograms_of_flow(all.of_flow);
     Json histograms = Json::object();
-    const bool probes = std::holds_alternative<ProbePhase>(phase);
-    if (all.waits) histograms[probes ? "lag" : "gather"] = histogram_of(*all.waits);
+    if (all.waits) histograms[std::string(wait_of(phase))] = histogram_of(*all.waits);
     if (all.reads) histograms["read"] = histogram_of(*all.reads);
     histograms[std::string(call_of(phase))] = histogram_of(all.calls);
     return histograms;
@@ -132,8 +139,10 @@ Json timeline_of(const std::string& host, const std::vector<SecondRow>& seconds_
     return {{"host", host}, {"columns", std::move(columns)}, {"rows", std::move(rows)}};
 }
 
-std::uint64_t transfer_bytes_of(const TransferPhase* transfer, const StagePhase* stage) {
-    if (transfer != nullptr) return transfer->transfer_bytes;
+std::uint64_t transfer_bytes_of(const Phase& phase) {
+    if (const auto* transfer = std::get_if<TransferPhase>(&phase)) return transfer->transfer_bytes;
+    if (const auto* training = std::get_if<TrainingPhase>(&phase)) return training->transfer_bytes;
+    const auto* stage = std::get_if<StagePhase>(&phase);
     return stage != nullptr ? stage->transfer_bytes : 0;
 }
 
@@ -141,6 +150,15 @@ std::uint64_t transfer_bytes_of(const TransferPhase* transfer, const StagePhase*
 Json staged_of(const Tally& tally) {
     const auto readers = std::ranges::count_if(tally.rows, [](const RankRow& row) { return row.operations > 0; });
     return {{"readers", readers}, {"read_bytes", tally.read_bytes}};
+}
+
+Json trained_of(const Trained& trained) {
+    const double ranks = static_cast<double>(std::max<std::uint64_t>(trained.ranks, 1));
+    return {{"accelerators", trained.ranks},
+            {"steps", trained.steps},
+            {"compute_s", seconds(trained.compute_ns)},
+            {"wait_s", seconds(trained.wait_ns)},
+            {"utilisation_percent", 100 * trained.utilisation / ranks}};
 }
 
 Json nodes_of(const std::vector<NodeCounters>& nodes, bool long_enough) {
@@ -180,11 +198,14 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
     message["effective"] = {{"backend", phase_backend(phase)},
                             {"queue_depth", tally.queue_depth},
                             {"direct", transfer != nullptr && tally.direct},
-                            {"transfer_bytes", transfer_bytes_of(transfer, stage)},
+                            {"transfer_bytes", transfer_bytes_of(phase)},
                             {"verified_bytes", tally.verified_bytes}};
     if (transfer != nullptr && row_of(transfer->backend).needs_processes)
         message["effective"].update(library_of(*transfer, tally.hints));
-    if (transfer != nullptr || stage != nullptr) message["cache"] = cache_of(tally.cache);
+    const auto* training = std::get_if<TrainingPhase>(&phase);
+    const bool trains = training != nullptr && training->operation == TrainingOperation::train;
+    if (trains) message["trained"] = trained_of(tally.trained);
+    if (transfer != nullptr || stage != nullptr || trains) message["cache"] = cache_of(tally.cache);
     if (stage != nullptr) message["staged"] = staged_of(tally);
     const auto* metadata = std::get_if<MetadataPhase>(&phase);
     if (metadata != nullptr && is_listing(metadata->operation))

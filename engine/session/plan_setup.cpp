@@ -46,6 +46,8 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
                 largest = std::max(largest, stage->transfer_bytes);
             else
                 staged = std::max(staged, sizes[stage->files]);
+        } else if (const auto* training = std::get_if<TrainingPhase>(&phase)) {
+            largest = std::max(largest, std::max<std::uint64_t>(training->readers, 1) * buffer_bytes_of(*training));
         }
     }
     const Team::Rank ranks = team_.ranks_on_node();

@@ -113,6 +113,8 @@ TEST_CASE("every key of a phase is in the schema with its range and default, and
     check_kind(kinds.at("small-files"), document, kSmallFilesFields, SmallFilesPhase{}, true);
     check_kind(kinds.at("probe"), document, kProbeFields, ProbePhase{}, true);
     check_kind(kinds.at("stage"), document, kStageFields, StagePhase{}, true);
+    check_kind(kinds.at("sizes").at("items"), document, kSizeShareFields, SizeShare{}, false);
+    check_kind(kinds.at("training"), document, kTrainingFields, TrainingPhase{}, true);
     check_kind(kinds.at("small-files").at("properties").at("flow").at("items"), document, kFlowFields, FlowOperation{},
                false);
 }

@@ -34,6 +34,11 @@ namespace strakes {
     return phase.files + ".data";
 }
 
+// The directory of all samples.
+[[nodiscard]] inline std::string entry_of(const TrainingPhase& phase, std::uint32_t /*owner*/) {
+    return phase.files + ".samples";
+}
+
 // Its parts have entries.
 [[nodiscard]] inline std::string entry_of(const MixedPhase& /*phase*/, std::uint32_t /*owner*/) { return {}; }
 

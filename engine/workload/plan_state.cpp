@@ -13,6 +13,8 @@ PlanState::PlanState(const Plan& plan) {
             const Pool empty{.first = small->first_item, .next = small->first_item, .files = {}};
             pools.try_emplace(small->files, PoolsOfSet{.number = static_cast<std::uint32_t>(pools.size()),
                                                        .pools = std::vector<Pool>(plan.ranks, empty)});
+        } else if (const auto* training = std::get_if<TrainingPhase>(&phase)) {
+            samples.try_emplace(training->files, static_cast<std::uint32_t>(samples.size()));
         } else if (const auto* metadata = std::get_if<MetadataPhase>(&phase)) {
             auto& sets = on_directories(metadata->operation) ? directories : files;
             sets.try_emplace(metadata->files, plan.ranks);

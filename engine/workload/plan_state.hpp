@@ -49,6 +49,7 @@ struct PlanState {
     std::map<std::string, DataSet> data;
     std::map<std::string, std::vector<Items>> files, directories;  // by owner
     std::map<std::string, PoolsOfSet> pools;
+    std::map<std::string, std::uint32_t> samples;  // by the name of the set: its number within the plan
 };
 
 }  // namespace strakes

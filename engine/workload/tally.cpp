@@ -98,6 +98,7 @@ void Tally::add(const RankResult& result, const Latencies& own, const Timeline& 
     cache.add(result.cache);
     pool.add(result.pool);
     listed.add(result.listed);
+    trained.add(result.trained);
     if (hints.empty()) hints = result.hints;
     latencies.merge(own);
     failed |= result.failure.has_value();
@@ -123,6 +124,7 @@ void Tally::merge(Tally&& later) {
     cache.add(later.cache);
     pool.add(later.pool);
     listed.add(later.listed);
+    trained.add(later.trained);
     latencies.merge(later.latencies);
     for (RankFailure& failure : later.failures)
         if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
@@ -147,6 +149,7 @@ std::string Tally::pack() const {
     put(packer, cache);
     packer.put(pool);
     packer.put(listed);
+    packer.put(trained);
     put(packer, latencies.calls);
     for (const auto* some : {&latencies.reads, &latencies.waits}) {
         packer.put(*some != nullptr);
@@ -194,6 +197,7 @@ Tally Tally::unpack(std::string_view bytes) {
     get(unpacker, tally.cache);
     tally.pool = unpacker.get<PoolCount>();
     tally.listed = unpacker.get<Listed>();
+    tally.trained = unpacker.get<Trained>();
     get(unpacker, tally.latencies.calls);
     for (auto* some : {&tally.latencies.reads, &tally.latencies.waits}) {
         if (!unpacker.get<bool>()) continue;

@@ -60,6 +60,7 @@ struct Tally {
     CacheState cache;
     PoolCount pool;
     Listed listed;
+    Trained trained;
     Hints hints;  // of rank 0, where the whole comes together: they do not travel
     Latencies latencies;
     std::vector<RankFailure> failures;  // the first of them

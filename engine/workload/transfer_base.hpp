@@ -57,11 +57,13 @@ class TransferBase : public Workload {
     [[nodiscard]] bool shared() const noexcept { return phase_.layout == Layout::shared_file; }
     [[nodiscard]] bool writes_new() const noexcept { return phase_.operation == TransferOperation::write; }
     [[nodiscard]] bool merged() const noexcept { return phase_.layout == Layout::file_per_writer; }
-    [[nodiscard]] bool touches_file() const noexcept { return !phase_.gathers() || group_.writer() == seat_.rank; }
+    [[nodiscard]] bool touches_file() const noexcept {
+        return phase_.takes_part(owner_) && (!phase_.gathers() || group_.writer() == seat_.rank);
+    }
     // One rank for each file of the set; a shared file may be in the memory of every node.
     [[nodiscard]] bool looks_at_cache() const noexcept {
         if (merged()) return group_of(phase_, seat_.exchange->nodes(), seat_.rank).writer() == seat_.rank;
-        return shared() ? seat_.leads_node : writes_new() || set_.done[seat_.rank] > 0;
+        return shared() ? seat_.leads_node : writes_new() ? touches_file() : set_.done[seat_.rank] > 0;
     }
     [[nodiscard]] std::uint32_t file_number() const { return merged() ? group_.number : owner_; }
     [[nodiscard]] std::uint32_t own_file_number() const { return file_of(phase_, seat_.exchange->nodes(), seat_.rank); }
@@ -79,7 +81,7 @@ class TransferBase : public Workload {
     [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
     // How many transfers this rank has before it.
     [[nodiscard]] std::uint64_t count() const noexcept {
-        if (writes_new()) return region().transfers;
+        if (writes_new()) return phase_.takes_part(owner_) ? region().transfers : 0;
         if (accessed_as_written()) return set_.done[owner_];
         if (!reads_the_front()) return region().transfers;
         return std::min(region().transfers, set_.done[owner_] * set_.written->transfer_bytes / phase_.transfer_bytes);
@@ -173,6 +175,8 @@ class TransferBase : public Workload {
                 .count = count_,
                 .read_percent = phase_.operation == read ? 100 : phase_.read_percent.value_or(0),
                 .choice_key = key(setting_.index + 1),
+                .read_sizes = phase_.read_sizes,
+                .write_sizes = phase_.write_sizes,
                 .stamp = phase_.pattern == Pattern::stamped,
                 .verify = phase_.verify,
                 .repeat = phase_.stop.rule == StopRule::seconds,

@@ -8,6 +8,7 @@
 
 #include "data/pattern.hpp"
 #include "workload/permutation.hpp"
+#include "workload/sizes.hpp"
 #include "workload/wear_out.hpp"
 #include "workload/workload.hpp"
 
@@ -20,7 +21,8 @@ struct LoopSetting {
     Content content;
     std::uint64_t count;         // transfers of one pass
     std::uint32_t read_percent;  // 100: only reads, 0: only writes
-    std::uint64_t choice_key;    // decides which transfers are reads in between
+    std::uint64_t choice_key;    // decides which transfers are reads in between, and sizes that are drawn
+    std::span<const SizeShare> read_sizes, write_sizes;  // none: the whole buffer
     bool stamp, verify, repeat;
     std::uint64_t delay_ns;  // after each call
     std::uint64_t deadline;
@@ -98,11 +100,13 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
             const std::uint64_t offset = end.offset;
             end.reading = loop.read_percent == 100 ||
                           (loop.read_percent != 0 && mix(loop.choice_key + chosen++) % 100 < loop.read_percent);
+            const std::span<std::byte> piece = loop.buffer.first(size_of_call(
+                end.reading ? loop.read_sizes : loop.write_sizes, loop.choice_key, chosen, loop.buffer.size()));
             if (!end.reading && loop.stamp) {
-                fill(loop.buffer, loop.content, offset);
+                fill(piece, loop.content, offset);
                 before = clock.now();
             }
-            end.error = move_all(end.reading, file, loop.buffer, end.offset);
+            end.error = move_all(end.reading, file, piece, end.offset);
             std::uint64_t now = clock.now();
             if (end.error != 0) {
                 end.failed = true;
@@ -112,22 +116,22 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
             (end.reading ? reads : calls).record(clock.to_ns(took));
             if (took > result.slowest) result.slowest = took;
             ++result.operations;
-            result.bytes += loop.buffer.size();
+            result.bytes += piece.size();
             if (pass == 0) end.in_order = i + 1;
             progress.publish(result.operations, result.bytes);
             before = now;
             if (end.reading && loop.verify) {
-                end.mismatch = verify(loop.buffer, loop.content, offset);
+                end.mismatch = verify(piece, loop.content, offset);
                 if (end.mismatch) {
                     end.failed = true;
                     return end;
                 }
-                result.verified_bytes += loop.buffer.size();
+                result.verified_bytes += piece.size();
                 before = clock.now();
             }
             if (loop.delay_ns > 0) before = clock.wait(before, loop.delay_ns);
             if (pace.on()) {
-                now = before = pace.hold(before, {.operations = 1, .bytes = loop.buffer.size(), .ticks = took});
+                now = before = pace.hold(before, {.operations = 1, .bytes = piece.size(), .ticks = took});
                 result.held_ns = pace.held_ns();
             }
             if (now >= deadline && (loop.repeat || i + 1 < count)) {

@@ -6,6 +6,7 @@
 #include "workload/probe.hpp"
 #include "workload/small_files.hpp"
 #include "workload/stage.hpp"
+#include "workload/training.hpp"
 #include "workload/transfer.hpp"
 
 namespace strakes {
@@ -22,6 +23,7 @@ struct Maker {
     }
     std::unique_ptr<Workload> operator()(const ProbePhase& /*phase*/) const { return make_probe(setting, seat); }
     std::unique_ptr<Workload> operator()(const StagePhase& /*phase*/) const { return make_stage(setting, seat); }
+    std::unique_ptr<Workload> operator()(const TrainingPhase& /*phase*/) const { return make_training(setting, seat); }
     std::unique_ptr<Workload> operator()(const MixedPhase& /*phase*/) const { return make_mixed(setting, seat); }
 };
 

@@ -54,7 +54,7 @@ struct PhaseSetting {
 struct Latencies {
     Histogram calls;
     std::unique_ptr<Histogram> reads;  // of a mixed phase, whose other calls are its writes
-    std::unique_ptr<Histogram> waits;  // of writers until a piece is there; of probes from due to begun
+    std::unique_ptr<Histogram> waits;  // of writers for a piece; of probes from due to begun; of training for a batch
     std::vector<Histogram> of_flow;    // of a small-files phase: one for each FlowCall, in place of all others
 
     void clear() noexcept {
@@ -136,6 +136,23 @@ struct Listed {
     }
 };
 
+// What accelerators would have had of an epoch.
+struct Trained {
+    std::uint64_t ranks = 0;
+    std::uint64_t steps = 0;
+    std::uint64_t compute_ns = 0;  // all steps
+    std::uint64_t wait_ns = 0;     // for batches
+    double utilisation = 0;        // shares of time, added up over the ranks
+
+    void add(const Trained& other) noexcept {
+        ranks += other.ranks;
+        steps += other.steps;
+        compute_ns += other.compute_ns;
+        wait_ns += other.wait_ns;
+        utilisation += other.utilisation;
+    }
+};
+
 // What one rank did in one phase; times are ticks.
 struct RankResult {
     std::uint64_t start = 0;
@@ -156,6 +173,7 @@ struct RankResult {
     CacheState cache;
     PoolCount pool;
     Listed listed;
+    Trained trained;
     Hints hints;  // in effect; of rank 0
     std::optional<Failure> failure;
 };

@@ -12,10 +12,12 @@ from strakes.plan import (
     Part,
     Plan,
     ProbePhase,
+    SizeShare,
     SmallFilesPhase,
     StagePhase,
     Stop,
     StreamPhase,
+    TrainingPhase,
     TransferPhase,
 )
 
@@ -31,6 +33,7 @@ visible = st.characters(min_codepoint=33, max_codepoint=126)
 hints = st.dictionaries(
     st.text(visible, min_size=1, max_size=35), st.text(visible, min_size=1, max_size=255), max_size=3
 ).map(lambda found: tuple(sorted(found.items())))
+shares = st.lists(st.builds(SizeShare, sizes, st.integers(1, 100)), max_size=3).map(tuple)
 transfers = st.builds(
     TransferPhase,
     name=names,
@@ -52,6 +55,9 @@ transfers = st.builds(
     duplicate_percent=st.integers(0, 100),
     verify=st.booleans(),
     preallocate=st.booleans(),
+    read_sizes=shares,
+    write_sizes=shares,
+    first_ranks=st.integers(0, 65536),
     cache=st.sampled_from(["as-is", "drop", "drop-system"]),
     rank_shift=st.integers(0, 2**31),
     read_percent=st.none() | st.integers(1, 99),
@@ -140,13 +146,34 @@ stages = st.builds(
     cache=st.sampled_from(["as-is", "drop", "drop-system"]),
     verify=st.booleans(),
 )
+trainings = st.builds(
+    TrainingPhase,
+    name=names,
+    operation=st.sampled_from(["generate", "train"]),
+    file_count=st.integers(1, 2**30),
+    samples_per_file=st.integers(1, 2**30),
+    sample_bytes=sizes,
+    sample_stdev_bytes=counts,
+    files=names,
+    subdirectories=st.integers(0, 65536),
+    transfer_bytes=sizes,
+    batch_samples=st.integers(1, 2**30),
+    readers=st.integers(0, 1024),
+    prefetch_batches=st.integers(0, 65536),
+    compute_ns=st.integers(0, 86400 * 10**9),
+    compute_stdev_ns=st.integers(0, 86400 * 10**9),
+    steps=counts,
+    shuffle=st.sampled_from(["none", "files", "samples"]),
+    cache=st.sampled_from(["as-is", "drop", "drop-system"]),
+    verify=st.booleans(),
+)
 parts = st.builds(Part, st.integers(1, 65536), st.one_of(transfers, metadata, streams, small_files, probes))
 mixed = st.builds(MixedPhase, name=names, parts=st.lists(parts, min_size=2, max_size=3).map(tuple), stop=stops)
 plans = st.builds(
     Plan,
     ranks=st.integers(1, 65536),
     phases=st.lists(
-        st.one_of(transfers, metadata, streams, small_files, probes, stages, mixed), min_size=1, max_size=5
+        st.one_of(transfers, metadata, streams, small_files, probes, stages, trainings, mixed), min_size=1, max_size=5
     ).map(tuple),
     seed=st.integers(0, 2**32 - 1),
     ranks_per_node=st.none() | st.integers(1, 65536),

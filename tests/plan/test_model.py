@@ -19,6 +19,7 @@ from strakes.plan import (
     StagePhase,
     Stop,
     StreamPhase,
+    TrainingPhase,
     TransferPhase,
     plan_from_json,
 )
@@ -31,6 +32,7 @@ KINDS: dict[str, type[Phase]] = {
     "small-files": SmallFilesPhase,
     "probe": ProbePhase,
     "stage": StagePhase,
+    "training": TrainingPhase,
     "mixed": MixedPhase,
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.plan import TransferPhase
+from strakes.plan import SizeShare, TransferPhase
 from strakes.plan.toml import plan_from_toml
 
 PLAN = """
@@ -31,6 +31,18 @@ def phase_with(hints: str, folder: Path) -> TransferPhase:
     (phase,) = plan_from_toml(file, seed=0)[1].phases
     assert isinstance(phase, TransferPhase)
     return phase
+
+
+def test_sizes_of_calls_are_written_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    mixed = PLAN.replace('"dump"', '"both"').replace('"write"', '"mixed"').replace('"mpiio"', '"posix"')
+    write = PLAN.replace('"mpiio"', '"posix"').replace("ranks = 2", "")
+    sizes = 'read_percent = 70\nread_sizes = [{ bytes = "4KiB", percent = 60 }, { bytes = "64KiB", percent = 40 }]\n'
+    file.write_text(f"ranks = 2\n{write}{mixed.replace('ranks = 2', '')}{sizes}")
+    phase = plan_from_toml(file, seed=0)[1].phases[1]
+    assert isinstance(phase, TransferPhase)
+    assert phase.read_sizes == (SizeShare(4096, 60), SizeShare(65536, 40))
+    assert phase.write_sizes == ()
 
 
 def test_hints_are_text_and_numbers_become_it(tmp_path: Path) -> None:

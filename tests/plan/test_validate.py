@@ -78,7 +78,7 @@ def test_a_plan_is_accepted(phase: dict[str, Any]) -> None:
         (
             plan_of(METADATA, kind=None),
             "phases[0].kind",
-            "must be one of transfer, metadata, stream, small-files, probe, stage, mixed, it is null",
+            "must be one of transfer, metadata, stream, small-files, probe, stage, training, mixed, it is null",
         ),
         ({**plan_of(METADATA), "schema": 2}, "schema", "must be 1, it is 2"),
         ({**plan_of(METADATA), "seed": -1}, "seed", "must be at least 0"),

@@ -39,11 +39,13 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Of the node that was measured.
+    """Of the node that was measured, or of the accelerators of a training.
 
     How busy the device is (else the busiest), the share of processor time that waited, memory left.
     """
     counters = sample.counters
+    if metric == "utilisation":
+        return float(sample.trained["utilisation_percent"])
     if metric == "memory_available":
         return float(counters.get("memory_available_bytes", 0))
     if metric == "device_busy":

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from strakes.findings.begun import APART_S, Begun
 from strakes.findings.portrait import RunWarning
+from strakes.findings.sample import CACHED_SHARE
 from strakes.statistics.bimodality import TwoGroups
 from strakes.statistics.drift import Trend
 from strakes.statistics.interval import Estimate, Interval, smallest_runs
@@ -18,8 +19,6 @@ from strakes.targets.caches import own_cache
 from strakes.targets.description import Interruption
 from strakes.units import format_bytes, format_seconds, format_value
 
-# A read of which more than this was in the page cache beforehand is not a measurement of storage.
-CACHED_SHARE = 0.05
 # Read-ahead alone lets buffered large reads overtake direct ones a little; twice as fast takes a cache.
 CACHE_SPEED_UP = 2.0
 # Small calls past the cache wait for each answer, and read-ahead is no cache: of them a ratio says nothing.

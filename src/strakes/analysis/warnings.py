@@ -110,7 +110,7 @@ def _cache(results: Results) -> list[RunWarning]:
     if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
         device = ""
     for cell in _measured(results):
-        if cell.settings.get("operation") != "read":
+        if cell.settings.get("operation") not in ("read", "train"):
             continue
         caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])

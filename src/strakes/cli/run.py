@@ -1,4 +1,6 @@
-"""``strakes run``: any workload, described in a file, as a command line of IOR or mdtest, or as IO500's ini."""
+"""``strakes run``: any workload, described in a file, as a command line of IOR or mdtest, as IO500's ini, or as DLIO's
+YAML.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from strakes.cli.say import say
 if TYPE_CHECKING:
     from strakes.launch.choice import Launch
 
-TOOLS = ("ior", "mdtest", "io500")
+TOOLS = ("ior", "mdtest", "io500", "dlio")
 
 
 class RunOrPeerCommand(click.Command):
@@ -47,7 +49,7 @@ class RunOrPeerCommand(click.Command):
 
 
 @click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")
-@click.argument("plan", metavar="PLAN.toml|ior|mdtest|io500")
+@click.argument("plan", metavar="PLAN.toml|ior|mdtest|io500|dlio")
 @click.argument("rest", metavar="DIR|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
 @measuring_options("1m")
 @precision_option
@@ -59,7 +61,8 @@ def command(plan: str, rest: tuple[str, ...], **options: Any) -> int:
 
     Or give a command line of ior or mdtest, which names the directory itself: strakes run -n 4 ior -F -t 1m -b 16m -o
     DIR/file. strakes run ior --help lists the supported options. Or give a configuration of IO500: strakes run -n 4
-    io500 config.ini; strakes export --format io500 then writes the summary.
+    io500 config.ini; strakes export --format io500 then writes the summary. Or one of DLIO, for training without an
+    accelerator: strakes run -n 4 dlio unet3d.yaml
     """
     if plan in TOOLS:
         return _run_tool(plan, rest, **options)

@@ -23,6 +23,7 @@ Metric = Literal[
     "iowait",
     "memory_available",
     "servers_memory",
+    "utilisation",
 ]
 
 UNITS: Mapping[Metric, str] = {
@@ -36,11 +37,19 @@ UNITS: Mapping[Metric, str] = {
     "iowait": "%",
     "memory_available": "B",
     "servers_memory": "B",
+    "utilisation": "%",
 }
 # A phase has one of these; of the others it may have several.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# What the machine did meanwhile: shown beside the rates, never a reason to repeat a cell.
-SIDE_METRICS: tuple[Metric, ...] = ("device_busy", "iowait", "memory_available", "servers_memory")
+# What the machine did meanwhile, and accelerators of a training: shown beside the rates, never a reason to repeat a
+# cell.
+SIDE_METRICS: tuple[Metric, ...] = (
+    "device_busy",
+    "iowait",
+    "memory_available",
+    "servers_memory",
+    "utilisation",
+)
 
 # What another tool ran is not known.
 NO_PLAN = Plan(0, ())

@@ -93,7 +93,7 @@ class Results:
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
         """Return the same for what the machine did meanwhile.
 
-        ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``.
+        ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
         """
         return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
 

@@ -25,6 +25,10 @@ class Beginning(Record):
     crowded: bool = False
 
 
+# A read of which more than this was in the page cache beforehand is not a measurement of storage.
+CACHED_SHARE = 0.05
+
+
 @dataclass(frozen=True)
 class PageCache(Record):
     """What the page cache held of a file, before and after a phase.
@@ -65,6 +69,7 @@ class Sample(Record):
     """One phase: amounts and rates of all ranks, each a row under ``columns``; ``counters`` are of rank 0's node.
 
     Of another tool's figure there is the name and the rate alone. ``listed``: directories read, and matches of find.
+    ``trained``: what the accelerators of an epoch would have had.
     ``parts``: of a mixed phase, each as a sample. The ``recovery`` figures and the counts after them are those of a
     drill.
     """
@@ -91,6 +96,7 @@ class Sample(Record):
     effective: Mapping[str, Any] = field(default_factory=dict)
     cache: PageCache = PageCache()
     listed: Mapping[str, int] = field(default_factory=dict)
+    trained: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, Any] = field(default_factory=dict)
     nodes: tuple[NodeOfPhase, ...] = ()
     timeline: Mapping[str, Any] = field(default_factory=dict)

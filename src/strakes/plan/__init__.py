@@ -2,12 +2,13 @@
 
 from strakes.plan.metadata import MetadataPhase
 from strakes.plan.mixed import MixedPhase, Part, PartPhase
-from strakes.plan.model import Phase, Plan, plan_from_json
+from strakes.plan.model import Phase, Plan, WholePhase, plan_from_json
 from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import FlowOperation, SmallFilesPhase
 from strakes.plan.stage import StagePhase
 from strakes.plan.stop import AMOUNT, Stop
-from strakes.plan.transfer import StreamPhase, TransferPhase
+from strakes.plan.training import TrainingPhase
+from strakes.plan.transfer import SizeShare, StreamPhase, TransferPhase
 
 __all__ = [
     "AMOUNT",
@@ -19,10 +20,13 @@ __all__ = [
     "Phase",
     "Plan",
     "ProbePhase",
+    "SizeShare",
     "SmallFilesPhase",
     "StagePhase",
     "Stop",
     "StreamPhase",
+    "TrainingPhase",
     "TransferPhase",
+    "WholePhase",
     "plan_from_json",
 ]

@@ -14,9 +14,13 @@ from strakes.plan.probe import ProbePhase
 from strakes.plan.small_files import SmallFilesPhase, flow_from_json
 from strakes.plan.stage import StagePhase
 from strakes.plan.stop import Stop
-from strakes.plan.transfer import StreamPhase, TransferPhase
+from strakes.plan.training import TrainingPhase
+from strakes.plan.transfer import StreamPhase, TransferPhase, sizes_from_json
 
-Phase = PartPhase | StagePhase | MixedPhase
+WholePhase = PartPhase | StagePhase | TrainingPhase
+Phase = WholePhase | MixedPhase
+# Without a stop of their own.
+_ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Plan:
         """Tell whether its directory is in a Ceph file system reached without a mount: all its phases are, or none."""
         return next(self.each())[0].backend == "cephfs"
 
-    def each(self) -> Iterator[tuple[PartPhase | StagePhase, int]]:
+    def each(self) -> Iterator[tuple[WholePhase, int]]:
         """Yield the phases with how many ranks each has: in the place of a mixed one its parts."""
         for phase in self.phases:
             if isinstance(phase, MixedPhase):
@@ -69,7 +73,7 @@ class Plan:
 
     def stop_seconds(self) -> float:
         """Seconds that the rules of all phases state; 0 for those that end by their amount."""
-        stops = (phase.stop for phase in self.phases if not isinstance(phase, ProbePhase | StagePhase))
+        stops = (phase.stop for phase in self.phases if not isinstance(phase, _ENDS_BY_AMOUNT))
         return sum(stop.seconds or 0.0 for stop in stops)
 
     def bytes_on_target(self) -> int:
@@ -80,7 +84,7 @@ class Plan:
         """Most files and directories the plan has on the target at once, directories of trees included."""
         return 1 + self._peak(_phase_inodes)
 
-    def _peak(self, cost: Callable[[PartPhase | StagePhase, int], int]) -> int:
+    def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
         """Return the largest sum over the file sets of one time; a set is there from its creation to its removal."""
         there: dict[tuple[str, object], int] = {}
         peak = 0
@@ -99,7 +103,7 @@ class Plan:
                 peak = max(peak, sum(there.values()))
                 continue
             directories = phase.operation.startswith("dir-")
-            if phase.operation in ("write", "file-create", "dir-create"):
+            if phase.operation in ("write", "file-create", "dir-create", "generate"):
                 there[phase.files, directories] = cost(phase, ranks)
             elif phase.operation in ("file-remove", "dir-remove"):
                 there.pop((phase.files, directories), None)
@@ -107,29 +111,33 @@ class Plan:
         return peak
 
 
-def _phase_bytes(phase: PartPhase | StagePhase, ranks: int) -> int:
+def _phase_bytes(phase: WholePhase, ranks: int) -> int:
     if isinstance(phase, TransferPhase):
-        return ranks * phase.segments * phase.block_bytes
+        return (phase.first_ranks or ranks) * phase.segments * phase.block_bytes
     if isinstance(phase, StreamPhase):
         return ranks * phase.count * phase.block_bytes
     if isinstance(phase, SmallFilesPhase):
         return ranks * phase.most_bytes_added()
     if isinstance(phase, ProbePhase):
         return ranks * phase.bytes_added()
+    if isinstance(phase, TrainingPhase):
+        return phase.bytes_added()
     if isinstance(phase, StagePhase):
         return 0
     return ranks * phase.items * phase.file_bytes if phase.operation == "file-create" else 0
 
 
-def _phase_inodes(phase: PartPhase | StagePhase, ranks: int) -> int:
+def _phase_inodes(phase: WholePhase, ranks: int) -> int:
     if isinstance(phase, TransferPhase):
-        return 1 if phase.layout == "shared-file" else ranks
+        return 1 if phase.layout == "shared-file" else phase.first_ranks or ranks
     if isinstance(phase, StreamPhase):
         return ranks
     if isinstance(phase, SmallFilesPhase):
         return ranks * (phase.most_files_added() + (1 + phase.subdirectories if phase.mode == "accumulate" else 0))
     if isinstance(phase, ProbePhase):
         return ranks * phase.inodes_added()
+    if isinstance(phase, TrainingPhase):
+        return phase.inodes_added()
     if isinstance(phase, StagePhase):
         return 0
     trees = ranks if phase.directory == "unique" else 1
@@ -148,7 +156,7 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
         del body["writers"], body["grouping"]
     if isinstance(phase, MixedPhase):
         body["parts"] = [{"ranks": part.ranks, "phase": _phase_to_json(part.phase)} for part in phase.parts]
-    if not isinstance(phase, ProbePhase | StagePhase):
+    if not isinstance(phase, _ENDS_BY_AMOUNT):
         body["stop"] = phase.stop.to_json()
     if isinstance(phase, SmallFilesPhase):
         body["flow"] = [asdict(step) for step in phase.flow]
@@ -198,11 +206,14 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
     assert isinstance(stop, Mapping)
     if "hints" in arguments:
         arguments["hints"] = _hints_from_json(arguments["hints"])
+    for key in ("read_sizes", "write_sizes"):
+        if key in arguments:
+            arguments[key] = sizes_from_json(arguments[key])
     if "flow" in arguments:
         arguments["flow"] = flow_from_json(arguments["flow"])
     if "parts" in arguments:
         arguments["parts"] = _parts_from_json(arguments["parts"])
-    if body["kind"] not in ("probe", "stage"):
+    if body["kind"] not in ("probe", "stage", "training"):
         arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
     # Validated against the schema before: the kind is one of these and the keys are the fields'.
     kinds: dict[object, Callable[..., Phase]] = {
@@ -212,6 +223,7 @@ def _phase_from_json(body: Mapping[str, object]) -> Phase:
         "small-files": SmallFilesPhase,
         "probe": ProbePhase,
         "stage": StagePhase,
+        "training": TrainingPhase,
         "mixed": MixedPhase,
     }
     return kinds[body["kind"]](**arguments)
@@ -227,6 +239,6 @@ def _parts_from_json(bodies: object) -> tuple[Part, ...]:
     parts = []
     for body in bodies:
         phase = _phase_from_json(body["phase"])
-        assert not isinstance(phase, StagePhase | MixedPhase)
+        assert not isinstance(phase, StagePhase | TrainingPhase | MixedPhase)
         parts.append(Part(int(body["ranks"]), phase))
     return tuple(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from strakes.plan.backend import Backend
 from strakes.plan.left_out import usually
@@ -13,6 +13,14 @@ TransferOperation = Literal["write", "read", "rewrite", "mixed"]
 Sharing = Literal["file-per-process", "shared-file", "file-per-writer"]
 Access = Literal["segmented", "strided", "random", "whole", "random-whole", "draws", "zipf", "pareto", "hotspot"]
 Sync = Literal["none", "close", "fsync"]
+
+
+@dataclass(frozen=True)
+class SizeShare:
+    """So many of a hundred calls move so many bytes."""
+
+    bytes: int
+    percent: int
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,9 @@ class TransferPhase:
     cache: Literal["as-is", "drop", "drop-system"] = "as-is"
     rank_shift: int = 0
     read_percent: int | None = usually(None)
+    read_sizes: tuple[SizeShare, ...] = usually(())
+    write_sizes: tuple[SizeShare, ...] = usually(())
+    first_ranks: int = usually(0)
     delay_ns: int = usually(0)
     collective: bool = usually(False)
     hints: tuple[tuple[str, str], ...] = usually(())
@@ -52,7 +63,7 @@ class TransferPhase:
     def operations(self, ranks: int) -> int:
         """Count the calls of all ranks when nothing stops the phase early."""
         per_rank = self.segments * self.block_bytes // self.transfer_bytes
-        return ranks * per_rank * (ranks if self.access == "whole" else 1)
+        return (self.first_ranks or ranks) * per_rank * (ranks if self.access == "whole" else 1)
 
 
 @dataclass(frozen=True)
@@ -77,3 +88,8 @@ class StreamPhase:
     def operations(self, ranks: int) -> int:
         """Count the calls of all ranks when nothing stops the phase early."""
         return ranks * self.count
+
+
+def sizes_from_json(shares: Any) -> tuple[SizeShare, ...]:
+    """Read the list ``read_sizes`` or ``write_sizes`` of a validated phase."""
+    return tuple(SizeShare(int(share["bytes"]), int(share["percent"])) for share in shares)

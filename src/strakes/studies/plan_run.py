@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from strakes.findings.cell import Cell, Measure, Metric
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Series, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, SkippedCell
 from strakes.findings.results import Measured, Results
-from strakes.plan import MetadataPhase, PartPhase, Plan, ProbePhase, SmallFilesPhase, StagePhase
+from strakes.findings.sample import CACHED_SHARE
+from strakes.plan import MetadataPhase, Plan, ProbePhase, SmallFilesPhase, TrainingPhase, WholePhase
+from strakes.statistics.interval import median, smallest_runs
 from strakes.studies.study import Context, Study
 
 Fit = Callable[[Plan, int, int], Plan]
@@ -45,8 +47,9 @@ class PlanRun(Study):
         phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
         # The kind of operation tells the checks which figures a cache may have helped.
         measures = tuple(
-            Measure(phase.name, _metric(phase), {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
+            Measure(phase.name, metric, {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
             for phase, ranks in phases
+            for metric in _metrics(phase)
         )
         return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
 
@@ -62,6 +65,30 @@ class PlanRun(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
+        """Say how far accelerators were fed, and which hints of libraries were in effect."""
+        return [*self._fed(results), *self._hints(results)]
+
+    def _fed(self, results: Results) -> Sequence[Finding]:
+        """How much of the time the accelerators of each epoch would have computed."""
+        findings = []
+        for cell in results.beside("utilisation"):
+            estimate = cell.estimate
+            assert estimate is not None
+            text = (
+                f"In {cell.settings['phase']} accelerators would have computed {estimate.median:.1f} % of the time "
+                "(AU as MLPerf Storage defines it: time to compute over running time, without the first step)."
+                f"{_cached(cell)}"
+            )
+            identifier = f"fed-{cell.settings['phase']}"
+            if estimate.low is None or estimate.high is None:
+                needs = f"at least {smallest_runs(results.confidence)} blocks"
+                findings.append(Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs=needs))
+                continue
+            interval = IntervalOf(estimate.low, estimate.high, estimate.confidence, "% of the time")
+            findings.append(Finding(identifier, self.name, text, "measured", (cell.id,), interval))
+        return findings
+
+    def _hints(self, results: Results) -> Sequence[Finding]:
         """Of libraries the hints that were in effect, as the library told them when the file was open."""
         told: dict[str, list[Measured]] = {}
         for cell in results.where():
@@ -80,9 +107,35 @@ class PlanRun(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of every phase."""
-        return [Headline(str(cell.settings["phase"]), cell.id) for cell in results.where()]
+        """Return the rate of every phase, and of epochs how far accelerators were fed."""
+        fed = {cell.settings["phase"]: cell for cell in results.beside("utilisation")}
+        headlines = []
+        for cell in results.where():
+            name = str(cell.settings["phase"])
+            headlines.append(Headline(f"{name}: samples" if name in fed else name, cell.id))
+            if name in fed:
+                headlines.append(Headline(f"{name}: accelerators fed", fed[name].id))
+        return headlines
 
 
-def _metric(phase: PartPhase | StagePhase) -> Metric:
-    return "operations_per_s" if isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase) else "bytes_per_s"
+def _cached(cell: Measured) -> str:
+    """Return what is to be said of an epoch whose data were in the page cache, at least in part; else nothing."""
+    shares = [
+        seen.sample.cache.resident_before_bytes / seen.sample.cache.file_bytes
+        for seen in cell.observations
+        if seen.sample.cache.file_bytes
+    ]
+    if not shares:
+        return " What the page cache held of its data is not known."
+    share = median(shares)
+    if share <= CACHED_SHARE:
+        return ""
+    return f" {100 * share:.0f} % of the data were in the page cache before it: memory fed them, at least in part."
+
+
+def _metrics(phase: WholePhase) -> tuple[Metric, ...]:
+    """Return the rate of a phase; of an epoch it is samples per second, beside the share of time."""
+    if isinstance(phase, TrainingPhase) and phase.operation == "train":
+        return ("operations_per_s", "utilisation")
+    by_operation = isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase)
+    return ("operations_per_s",) if by_operation else ("bytes_per_s",)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from strakes.interop.commands import io500, ior, mdtest
+from strakes.interop.commands import dlio, io500, ior, mdtest
 from strakes.interop.commands.words import ForeignOption, Translation, help_text
 
 
@@ -25,5 +25,6 @@ class Tool:
 TOOLS: Mapping[str, Tool] = {
     "ior": Tool(ior.OPTIONS, ior.translate, partial(help_text, "ior", ior.OPTIONS)),
     "mdtest": Tool(mdtest.OPTIONS, mdtest.translate, partial(help_text, "mdtest", mdtest.OPTIONS)),
+    "dlio": Tool(dlio.OPTIONS, dlio.translate, dlio.help_text),
     "io500": Tool(io500.OPTIONS, io500.translate, io500.help_text),
 }

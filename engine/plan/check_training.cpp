@@ -1,0 +1,34 @@
+// The sense of a training phase.
+#include "plan/phase_check.hpp"
+
+namespace strakes {
+
+void check_training(const TrainingPhase& phase, std::uint32_t ranks,
+                    std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check) {
+    constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 40U;
+    check.require(phase.samples() <= kMostSamples, "samples_per_file", "makes more than 2^40 samples",
+                  "Use fewer files, or fewer samples in each.");
+    check.require(phase.sample_stdev_bytes <= phase.sample_bytes, "sample_stdev_bytes", "is more than sample_bytes",
+                  "Use at most sample_bytes.");
+    check.require(phase.sample_bytes <= kMostBytes / phase.samples(), "sample_bytes", "makes more data than 2^50 bytes",
+                  "Use fewer files, or smaller samples.");
+    if (phase.operation == TrainingOperation::generate) {
+        const auto [set, fresh] = generated.try_emplace(phase.files, &phase);
+        check.require(fresh, "files", "is the set of an earlier phase, too", "Give every set files of its own.");
+        check.require(phase.cache == Cache::as_is, "cache", "is only for the operation train", "Leave it out.");
+        check.require(!phase.verify, "verify", "is only for the operation train", "Leave it out.");
+        return;
+    }
+    const auto set = generated.find(phase.files);
+    check.require(set != generated.end(), "files", "names samples that no earlier phase generated",
+                  "Add a phase of the operation generate with the same files before this one.");
+    check.require(same_samples(phase, *set->second), "files", "has other files than those that were generated",
+                  "Use the same file_count, samples_per_file, sample_bytes, sample_stdev_bytes and subdirectories.");
+    const std::uint64_t most = phase.most_steps(ranks);
+    check.require(most > 0, "batch_samples", "is more than every rank has samples",
+                  "Use smaller batches, fewer ranks or more samples.");
+    check.require(phase.steps <= most, "steps", "needs more samples than there are",
+                  "Use fewer steps, or 0 for all samples.");
+}
+
+}  // namespace strakes

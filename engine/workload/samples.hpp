@@ -1,0 +1,98 @@
+// Which samples there are, where they lie, and in which order an epoch wants them. All of it follows from the seed and
+// numbers; nothing is kept in memory.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string>
+
+#include "data/pattern.hpp"
+#include "plan/plan.hpp"
+#include "workload/permutation.hpp"
+
+namespace strakes {
+
+// A standard normal number of two even ones (Box, Muller 1958), at most four standard deviations from 0.
+inline double normal_of(std::uint64_t key) noexcept {
+    constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
+    constexpr double kMost = 4;
+    const double even = (static_cast<double>(mix(key) >> 11U) + 1) * kUnit;
+    const double turn = static_cast<double>(mix(key + 1) >> 11U) * kUnit;
+    return std::clamp(std::sqrt(-2 * std::log(even)) * std::cos(2 * std::numbers::pi * turn), -kMost, kMost);
+}
+
+class SampleRule {
+  public:
+    SampleRule(const TrainingPhase& phase, const Plan& plan, std::uint32_t set) noexcept
+        : phase_(phase), seed_(plan.seed), salt_(plan.salt), key_(mix(mix(mix(plan.seed) + 2) + set)) {}
+
+    // Of every sample of a file. Cut off on both sides alike, so that the average stays.
+    [[nodiscard]] std::uint64_t size_of(std::uint64_t file) const noexcept {
+        const double stdev = static_cast<double>(phase_.sample_stdev_bytes);
+        const double most = static_cast<double>(phase_.sample_bytes - 1);
+        const double apart = std::clamp(stdev * normal_of(key_ + 2 * file), -most, most);
+        return phase_.sample_bytes + static_cast<std::uint64_t>(std::llround(apart));
+    }
+    [[nodiscard]] std::uint64_t file_bytes(std::uint64_t file) const noexcept {
+        return size_of(file) * phase_.samples_per_file;
+    }
+    // In the directory of the set; subdirectories take turns.
+    [[nodiscard]] std::string path_of(std::uint64_t file) const {
+        const std::string name = std::to_string(file);
+        return phase_.subdirectories == 0 ? name : "s" + std::to_string(file % phase_.subdirectories) + "/" + name;
+    }
+    [[nodiscard]] Stream stream_of(std::uint64_t file) const noexcept {
+        return strakes::stream_of(seed_, salt_, mix(key_ + 2 * file + 1));
+    }
+
+    // What decides the order and the pauses of one phase.
+    [[nodiscard]] std::uint64_t key_of_phase(std::size_t index) const noexcept { return mix(key_ ^ mix(index + 1)); }
+
+  private:
+    const TrainingPhase& phase_;
+    std::uint32_t seed_;
+    std::uint64_t salt_;
+    std::uint64_t key_;
+};
+
+// A sample: its file, and its place in it.
+struct Sample {
+    std::uint64_t file = 0;
+    std::uint64_t place = 0;
+};
+
+// The order of an epoch: the ranks take batches in turn.
+class EpochOrder {
+  public:
+    EpochOrder(const TrainingPhase& phase, std::uint32_t ranks, std::uint32_t rank, std::uint64_t key) noexcept
+        : phase_(phase),
+          ranks_(ranks),
+          rank_(rank),
+          order_(phase.shuffle == Shuffle::files ? phase.file_count : phase.samples(), key) {}
+
+    [[nodiscard]] Sample at(std::uint64_t step, std::uint64_t in_batch) const noexcept {
+        const std::uint64_t number = (step * ranks_ + rank_) * phase_.batch_samples + in_batch;
+        const std::uint64_t each = phase_.samples_per_file;
+        if (phase_.shuffle == Shuffle::samples) return {order_(number) / each, order_(number) % each};
+        const std::uint64_t file = number / each;
+        return {phase_.shuffle == Shuffle::files ? order_(file) : file, number % each};
+    }
+
+  private:
+    const TrainingPhase& phase_;
+    std::uint64_t ranks_, rank_;
+    Permutation order_;
+};
+
+// How long a step computes.
+inline std::uint64_t compute_ns_of(const TrainingPhase& phase, std::uint64_t key, std::uint32_t rank,
+                                   std::uint64_t step) noexcept {
+    if (phase.compute_stdev_ns == 0) return phase.compute_ns;
+    const double drawn = static_cast<double>(phase.compute_ns) +
+                         static_cast<double>(phase.compute_stdev_ns) * normal_of(mix(mix(key) + rank) + 2 * step);
+    return static_cast<std::uint64_t>(std::max(0.0, drawn));
+}
+
+}  // namespace strakes

@@ -1,0 +1,12 @@
+// Samples generated, and an epoch over them: one rank's part of a training phase.
+#pragma once
+
+#include <memory>
+
+#include "workload/workload.hpp"
+
+namespace strakes {
+
+std::unique_ptr<Workload> make_training(const PhaseSetting& setting, const Seat& seat);
+
+}  // namespace strakes

@@ -1,0 +1,258 @@
+"""``strakes run dlio CONFIG.yaml``: DLIO's own configurations become plans of samples, epochs and checkpoints."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strakes.cli.main import run as strakes
+from strakes.errors import BadInputError
+from strakes.interop.commands.dlio import help_text, translate
+from strakes.interop.commands.dlio_file import KEYS, NOT_SUPPORTED
+from strakes.interop.commands.words import Translation
+from strakes.plan import Phase, TrainingPhase, TransferPhase
+from strakes.units import MIB
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+# As DLIO has it, with the names of its present and of its older versions.
+UNET3D = """
+model: unet3d
+framework: pytorch
+workflow:
+  generate_data: False
+  train: True
+  checkpoint: True
+dataset:
+  data_folder: DATA/unet3d/
+  format: npz
+  num_files_train: 168
+  num_samples_per_file: 1
+  record_length: 146600628
+  record_length_stdev: 68341808
+  record_length_resize: 2097152
+reader:
+  data_loader: pytorch
+  batch_size: 7
+  read_threads: 4
+  file_shuffle: seed
+  sample_shuffle: seed
+train:
+  epochs: 5
+  computation_time: 0.323
+checkpoint:
+  checkpoint_folder: DATA/checkpoints
+  checkpoint_after_epoch: 5
+  epochs_between_checkpoints: 2
+  model_size: 499153191
+metric:
+  au: 0.90
+"""
+SMALL = """
+workflow: {generate_data: True, train: True}
+dataset: {data_folder: DATA, format: npz, num_files_train: 40, record_length_bytes: 4096}
+reader: {data_loader: pytorch, batch_size: 4, read_threads: 2}
+train: {epochs: 2, computation_time: 0.01}
+"""
+
+
+def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
+    """Translate a configuration whose data go to a directory that is there."""
+    data = tmp_path / "data"
+    data.mkdir(exist_ok=True)
+    path = tmp_path / "config.yaml"
+    path.write_text(text.replace("DATA", str(data)))
+    return translate([str(path)], ranks, 1)
+
+
+def phases_of(translated: Translation) -> dict[str, Phase]:
+    return {phase.name: phase for phase in translated.plan.phases}
+
+
+def epoch_of(translated: Translation, name: str = "epoch-1") -> TrainingPhase:
+    phase = phases_of(translated)[name]
+    assert isinstance(phase, TrainingPhase)
+    return phase
+
+
+def test_a_configuration_of_dlio_is_taken_unchanged(tmp_path: Path) -> None:
+    translated = translation(tmp_path, UNET3D)
+    assert list(phases_of(translated)) == [
+        "generate",
+        *(f"epoch-{epoch}" for epoch in range(1, 6)),
+        "checkpoint-1-write",
+        "checkpoint-1-read",
+    ]
+    assert translated.measured == tuple(phases_of(translated))[1:]
+    assert translated.directory == tmp_path / "data"
+    epoch = epoch_of(translated)
+    assert (epoch.file_count, epoch.sample_bytes, epoch.sample_stdev_bytes) == (168, 146600628, 68341808)
+    assert (epoch.batch_samples, epoch.readers, epoch.prefetch_batches) == (7, 4, 2)
+    assert (epoch.steps, epoch.compute_ns, epoch.shuffle) == (6, 323_000_000, "samples")
+    assert translated.budget_s == pytest.approx(60 + 1.5 * 5 * 6 * 0.323)
+    said = " ".join(translated.notes)
+    for word in ("framework", "record_length_resize", "generate_data", "data_folder", "au"):
+        assert word in said
+
+
+def test_only_the_first_epoch_is_sure_to_find_an_empty_page_cache(tmp_path: Path) -> None:
+    translated = translation(tmp_path, SMALL)
+    assert [epoch_of(translated, f"epoch-{number}").cache for number in (1, 2)] == ["drop", "as-is"]
+
+
+def test_checkpoints_come_after_the_epochs_that_were_asked_for(tmp_path: Path) -> None:
+    text = UNET3D.replace("checkpoint_after_epoch: 5", "checkpoint_after_epoch: 1")
+    names = list(phases_of(translation(tmp_path, text)))
+    assert [names[names.index(f"checkpoint-{number}-write") - 1] for number in (1, 2, 3)] == [
+        "epoch-1",
+        "epoch-3",
+        "epoch-5",
+    ]
+    assert names[-1] == "checkpoint-3-read"
+
+
+@pytest.mark.parametrize(("kind", "first_ranks"), [("rank_zero", 1), ("all_ranks", 0)])
+def test_a_checkpoint_is_written_by_the_ranks_that_were_asked_for(tmp_path: Path, kind: str, first_ranks: int) -> None:
+    text = UNET3D.replace("model_size: 499153191", f"model_size: 499153191\n  type: {kind}\n  fsync: True")
+    phases = phases_of(translation(tmp_path, text))
+    write, read = phases["checkpoint-1-write"], phases["checkpoint-1-read"]
+    assert isinstance(write, TransferPhase) and isinstance(read, TransferPhase)
+    assert (write.first_ranks, write.sync, read.cache) == (first_ranks, "fsync", "drop")
+    assert write.block_bytes == 477 * MIB == read.block_bytes
+
+
+def test_checkpoints_without_training_are_written_and_read_as_often_as_asked(tmp_path: Path) -> None:
+    text = """
+workflow: {train: False, checkpoint: True}
+model: {model_size_bytes: 5000}
+checkpoint: {checkpoint_folder: DATA, num_checkpoints_write: 2, num_checkpoints_read: 1}
+dataset: {data_folder: DATA}
+"""
+    translated = translation(tmp_path, text)
+    assert translated.measured == ("checkpoint-1-write", "checkpoint-2-write", "checkpoint-1-read")
+    assert translated.plan.bytes_on_target() == 5000
+
+
+@pytest.mark.parametrize(
+    ("written", "mean_ns", "stdev_ns"),
+    [
+        ("0.25", 250_000_000, 0),
+        ("1e-3", 1_000_000, 0),
+        ("{mean: 0.5, stdev: 0.1}", 500_000_000, 100_000_000),
+        ("{mean: 0.5, stdev: 0.1, type: normal}", 500_000_000, 100_000_000),
+    ],
+)
+def test_a_step_computes_as_long_as_the_configuration_says(
+    tmp_path: Path, written: str, mean_ns: int, stdev_ns: int
+) -> None:
+    epoch = epoch_of(translation(tmp_path, SMALL.replace("computation_time: 0.01", f"computation_time: {written}")))
+    assert (epoch.compute_ns, epoch.compute_stdev_ns) == (mean_ns, stdev_ns)
+
+
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        ("train.epochs", "train: {epochs: many}"),
+        ("train.computation_time", "train: {computation_time: {shape: 1, scale: 2, type: gamma}}"),
+        ("train.computation_time", "train: {computation_time: -1}"),
+        ("train.total_training_steps", "train: {total_training_steps: 999}"),
+        ("reader.batch_size", "reader: {batch_size: 100}"),
+        ("reader.odirect", "reader: {odirect: True}"),
+        ("reader.preprocess_time", "reader: {preprocess_time: 0.5}"),
+        ("reader.data_loader", "reader: {data_loader: synthetic}"),
+        ("dataset.format", "dataset: {format: synthetic}"),
+        ("dataset.compression", "dataset: {compression: gzip}"),
+        ("dataset.record_dims", "dataset: {record_dims: [3, 4]}"),
+        ("workflow.evaluation", "workflow: {evaluation: True}"),
+        ("workflow.train", "workflow: {train: False}"),
+        ("workflow.generate_data", "workflow: {generate_data: perhaps}"),
+        ("checkpoint.steps_between_checkpoints", "checkpoint: {steps_between_checkpoints: 10}"),
+        ("model.transformer", "model: {transformer: {hidden_size: 2048}}"),
+        ("storage.storage_type", "storage: {storage_type: s3}"),
+        ("output.metric", "output: {metric: {exclude_start_steps: 3}}"),
+        ("reader.batchsize", "reader: {batchsize: 4}"),
+        ("trainn", "trainn: {epochs: 1}"),
+        ("train.epochs", "train: {epochs: 311541}"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name_with_its_line(tmp_path: Path, key: str, line: str) -> None:
+    base = "" if line.startswith("dataset") else "\ndataset: {data_folder: DATA}"
+    with pytest.raises(BadInputError) as refusal:
+        translation(tmp_path, line + base)
+    assert key in refusal.value.what
+    assert refusal.value.where == f"{tmp_path / 'config.yaml'}:1"
+    assert refusal.value.remedy
+    assert not list((tmp_path / "data").iterdir())
+
+
+@pytest.mark.parametrize("text", ["[1, 2", "- a\n- b", "", "train: 5", "train: {epochs: 1, epochs: 2}", "\tx: 1"])
+def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInputError):
+        translation(tmp_path, text)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.dictionaries(
+        st.sampled_from([*KEYS, "other"]),
+        st.dictionaries(
+            st.sampled_from(sorted({key for keys in KEYS.values() for key in keys})),
+            st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.lists(st.none())),
+            max_size=3,
+        ),
+        max_size=4,
+    )
+)
+def test_any_values_are_a_plan_or_a_refusal(tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.yaml"
+    path.write_text(json.dumps(document))
+    with suppress(BadInputError):
+        assert translate([str(path)], 2, 1).measured
+
+
+def test_every_key_that_is_refused_is_one_of_dlio_and_the_help_names_it() -> None:
+    for section, key in NOT_SUPPORTED:
+        assert KEYS[section][key] == ""
+        assert f"{section}.{key}" in help_text()
+
+
+@pytest.mark.parametrize("name", ["unet3d", "resnet50", "cosmoflow"])
+def test_the_examples_are_plans(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    translated = translate([str(EXAMPLES / f"dlio-{name}.yaml")], 2, 1)
+    assert translated.plan.bytes_on_target() < 64 * MIB
+    assert {"generate", "epoch-1", "epoch-2"} <= set(translated.measured)
+
+
+def run(tmp_path: Path, text: str, ranks: int = 1) -> dict[str, Any]:
+    """Run a configuration once; return the findings."""
+    data = tmp_path / "data"
+    data.mkdir()
+    path = tmp_path / "config.yaml"
+    path.write_text(text.replace("DATA", str(data)))
+    out = tmp_path / "findings.json"
+    assert strakes(["run", "-n", str(ranks), "--budget", "1s", "--json", str(out), "dlio", str(path)]) == 0
+    assert not list(data.iterdir())
+    findings: dict[str, Any] = json.loads(out.read_text())
+    return findings
+
+
+def test_accelerators_that_compute_long_are_fed_and_the_cached_epoch_is_flagged(tmp_path: Path) -> None:
+    text = SMALL.replace("computation_time: 0.01", "computation_time: 0.05")
+    text += "checkpoint: {checkpoint_folder: DATA, checkpoint_after_epoch: 2}\n"
+    text = text.replace("train: True}", "train: True, checkpoint: True}")
+    findings = run(tmp_path, text, ranks=2)
+    cells = {cell["id"]: cell for cell in findings["cells"]}
+    assert 80 < cells["plan:epoch-2:utilisation"]["median"] <= 100
+    # 5 steps of 4 samples on 2 accelerators in a little more than 5 times 50 ms.
+    assert 100 < cells["plan:epoch-2"]["median"] < 160
+    assert {"plan:checkpoint-1-write", "plan:checkpoint-1-read"} <= set(cells)
+    suspects = [one for one in findings["warnings"] if one["code"] == "cache-suspect"]
+    assert any("plan:epoch-2" in one["cells"] for one in suspects)
+    statements = {one["id"]: one["statement"] for one in findings["findings"]}
+    assert "100 % of the data were in the page cache" in statements["fed-epoch-2"]
